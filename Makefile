@@ -1,0 +1,52 @@
+# Only Python >= 3.11, make and git are needed; everything else goes into .venv (and, for e2e, a user cache).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help deps run test e2e bench lint format types lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+deps: $(STAMP) ## install everything, pinned by hash, into .venv
+
+$(STAMP): requirements.txt requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
+	@echo "installing into $(VENV) (about a minute the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(STAMP) ## serve the bundled sample cluster in replace mode
+	@$(BIN)/affinity-extender serve --cluster extender/samples/cluster.yaml --mode replace
+
+test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
+	@$(BIN)/python -m pytest tests --ignore=tests/e2e
+
+e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
+	@$(BIN)/python -m pytest tests/e2e -v
+
+lint: $(STAMP) ## ruff and the layer contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+types: $(STAMP) ## mypy, strict
+	@$(BIN)/mypy extender tests bench
+
+format: $(STAMP) ## rewrite the sources in the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP) ## compare with a server that answers at once, as ratios
+	@$(BIN)/python -m bench
+
+lock: ## pin the dependencies again (needs uv)
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml -o requirements.txt
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+clean: ## remove what the targets made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

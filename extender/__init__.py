@@ -1,0 +1,5 @@
+"""Inter-pod affinity for kube-scheduler, outside its process."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

