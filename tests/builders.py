@@ -1,0 +1,139 @@
+"""Kubernetes objects in one line each, as the JSON that the API would show.
+
+A built pod *is* its JSON, so that it goes wherever an API object goes; each method returns a
+changed copy and leaves the original as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class Pod(dict[str, Any]):
+    """A v1 Pod."""
+
+    def _changed(self, *path: str) -> tuple[Pod, dict[str, Any]]:
+        """Copy the pod; return it and the object at a path, made when it is missing."""
+        changed = Pod(copy.deepcopy(dict(self)))
+        at: dict[str, Any] = changed
+        for name in path:
+            at = at.setdefault(name, {})
+        return changed, at
+
+    def uid(self, uid: str | None) -> Pod:
+        """Give it another uid; None takes it away, as in a manifest."""
+        changed, metadata = self._changed("metadata")
+        if uid is None:
+            metadata.pop("uid", None)
+        else:
+            metadata["uid"] = uid
+        return changed
+
+    def labels(self, found: Mapping[str, str] | None = None, /, **more: str) -> Pod:
+        """Add labels."""
+        changed, there = self._changed("metadata", "labels")
+        there.update(found or {}, **more)
+        return changed
+
+    def annotated(self, key: str, value: str) -> Pod:
+        """Add an annotation."""
+        changed, there = self._changed("metadata", "annotations")
+        there[key] = value
+        return changed
+
+    def on(self, node_name: str) -> Pod:
+        """Bind it to a node, running."""
+        changed, spec = self._changed("spec")
+        spec["nodeName"] = node_name
+        changed["status"] = {"phase": "Running"}
+        return changed
+
+    def phase(self, phase: str) -> Pod:
+        """Set the phase of its status."""
+        changed, status = self._changed("status")
+        status["phase"] = phase
+        return changed
+
+    def being_deleted(self) -> Pod:
+        """Start its graceful deletion."""
+        changed, metadata = self._changed("metadata")
+        metadata.update(deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=30)
+        return changed
+
+    def affinity(self, *terms: Json) -> Pod:
+        """Require pods nearby."""
+        return self._with_terms("podAffinity", _REQUIRED, terms)
+
+    def anti_affinity(self, *terms: Json) -> Pod:
+        """Require pods to be elsewhere."""
+        return self._with_terms("podAntiAffinity", _REQUIRED, terms)
+
+    def prefers(self, weight: int, *terms: Json) -> Pod:
+        """Prefer pods nearby, each term with the same weight."""
+        return self._with_terms("podAffinity", _PREFERRED, _weighted(weight, terms))
+
+    def avoids(self, weight: int, *terms: Json) -> Pod:
+        """Prefer pods to be elsewhere, each term with the same weight."""
+        return self._with_terms("podAntiAffinity", _PREFERRED, _weighted(weight, terms))
+
+    def _with_terms(self, side: str, strength: str, terms: tuple[Json, ...]) -> Pod:
+        changed, there = self._changed("spec", "affinity", side)
+        there.setdefault(strength, []).extend(terms)
+        return changed
+
+
+def pod(name: str, namespace_name: str = "default") -> Pod:
+    """Build a pending pod whose uid follows from its name."""
+    return Pod(
+        apiVersion="v1",
+        kind="Pod",
+        metadata={"name": name, "namespace": namespace_name, "uid": f"{namespace_name}-{name}"},
+        spec={"containers": [{"name": "main", "image": "pause"}]},
+        status={"phase": "Pending"},
+    )
+
+
+def node(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Build a node with exactly these labels: none are added."""
+    metadata = {"name": name, "uid": f"node-{name}", "labels": dict(labels or {})}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": {}}
+
+
+def namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Build a namespace with exactly these labels: none are added."""
+    metadata = {"name": name, "uid": f"namespace-{name}", "labels": dict(labels or {})}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {}, "status": {}}
+
+
+def requirement(key: str, operator: str, *values: str) -> dict[str, Any]:
+    """Build one expression of a selector."""
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+def selector(*requirements: Json, **labels: str) -> dict[str, Any]:
+    """Build a LabelSelector; with nothing given, the one that matches everything."""
+    built: dict[str, Any] = {}
+    if labels:
+        built["matchLabels"] = labels
+    if requirements:
+        built["matchExpressions"] = list(requirements)
+    return built
+
+
+def term(topology_key: str, label_selector: Json | None = None, **fields: Any) -> dict[str, Any]:
+    """Build a PodAffinityTerm; other fields are given by their API names."""
+    built: dict[str, Any] = {"topologyKey": topology_key, **fields}
+    if label_selector is not None:
+        built["labelSelector"] = label_selector
+    return built
+
+
+def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
+    return tuple({"weight": weight, "podAffinityTerm": dict(each)} for each in terms)
