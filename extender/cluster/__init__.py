@@ -1,0 +1,1 @@
+"""The live picture of the cluster: mutable, synchronous, pure."""

@@ -1,0 +1,141 @@
+"""The nodes of the cluster, numbered, with their place in every topology in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from extender.cluster.topology import DomainTable, Topology
+from extender.model.labels import NO_LABELS, Labels
+
+
+@dataclass(frozen=True, slots=True)
+class AskedNodes:
+    """The nodes of one question, each name looked up once."""
+
+    names: Sequence[str]
+    numbers: Sequence[int | None]
+    """By position in names; None for a name that is unknown."""
+    version: int
+    """Nodes.version when the names were looked up: later numbers may mean other nodes."""
+
+
+class Nodes:
+    """Numbers every node that exists or that pods claim to be on.
+
+    A number is given back when the node is gone and no pod refers to it any more.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Grows when a node appears or disappears."""
+        self._known: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._labels: list[Labels] = []
+        self._pods: list[int] = []
+        self._free: list[int] = []
+        self._topologies: dict[str, Topology] = {}
+        self._tables: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def labels(self, name: str) -> Labels:
+        """Return the labels of a node, none for an unknown one."""
+        number = self._known.get(name)
+        return NO_LABELS if number is None else self._labels[number]
+
+    def name(self, number: int) -> str:
+        """Return the name behind a number."""
+        return self._names[number]
+
+    def asked(self, names: Sequence[str]) -> AskedNodes:
+        """Look up the names of a question."""
+        return AskedNodes(names, list(map(self._known.get, names)), self.version)
+
+    def learn(self, name: str, labels: Labels) -> int:
+        """Make a node known, or change its labels, and return its number."""
+        number = self._number(name)
+        self._labels[number] = labels
+        if name not in self._known:
+            self._known[name] = number
+            self.version += 1
+        for topology in self._topologies.values():
+            topology.place(number, labels.get(topology.key))
+        return number
+
+    def forget(self, name: str) -> None:
+        """Make a node unknown; pods on it keep their number but are in no domain."""
+        number = self._known.pop(name)
+        self._labels[number] = NO_LABELS
+        for topology in self._topologies.values():
+            topology.place(number, None)
+        self.version += 1
+        self._release(name, number)
+
+    def number_for_pod(self, name: str) -> int:
+        """Return the number of a node that a pod is bound to, known or not."""
+        number = self._number(name)
+        self._pods[number] += 1
+        return number
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a node that exists or that pods are bound to."""
+        return self._numbers.get(name)
+
+    def number_of(self, name: str) -> int:
+        """Return the number of a node that pods are bound to; KeyError for any other."""
+        return self._numbers[name]
+
+    def release_for_pod(self, number: int) -> None:
+        """Take back one pod's reference to a node."""
+        self._pods[number] -= 1
+        self._release(self._names[number], number)
+
+    def table(self, key: str) -> DomainTable:
+        """Make an empty table over a topology key."""
+        topology = self._topologies.get(key)
+        if topology is None:
+            topology = self._topologies[key] = Topology(key)
+            self._tables[key] = 0
+            for number, labels in enumerate(self._labels):
+                topology.place(number, labels.get(key))
+        self._tables[key] += 1
+        return DomainTable(topology)
+
+    def drop(self, table: DomainTable) -> None:
+        """Forget a table, and its topology with the last one."""
+        key = table.topology.key
+        self._tables[key] -= 1
+        if not self._tables[key]:
+            del self._tables[key], self._topologies[key]
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is not None:
+            return number
+        if self._free:
+            number = self._free.pop()
+            self._names[number] = name
+        else:
+            number = len(self._names)
+            self._names.append(name)
+            self._labels.append(NO_LABELS)
+            self._pods.append(0)
+        self._numbers[name] = number
+        for topology in self._topologies.values():
+            topology.place(number, None)
+        return number
+
+    def _release(self, name: str, number: int) -> None:
+        if not self._pods[number] and name not in self._known:
+            del self._numbers[name]
+            self._names[number] = ""
+            self._free.append(number)

@@ -1,0 +1,102 @@
+"""Which domain of a topology key each node is in, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+NO_DOMAIN = -1
+"""The domain number of a node that lacks the key; never an index into anything."""
+
+
+class Topology:
+    """One topology key: its domains, numbered, and the domain of each node.
+
+    Numbers keep the hot loops of the callbacks to list and integer look-ups. A domain that lost
+    its last node gives its number back, so hostnames that come and go do not pile up.
+    """
+
+    __slots__ = ("_free", "_nodes_in", "_numbers", "domain_of", "key", "values")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.domain_of: list[int] = []
+        """Domain number by node number, NO_DOMAIN where the node lacks the key."""
+        self.values: list[str] = []
+        """Label value by domain number."""
+        self._numbers: dict[str, int] = {}
+        self._nodes_in: list[int] = []
+        self._free: list[int] = []
+
+    def place(self, node: int, value: str | None) -> None:
+        """Put a node into the domain of a label value, or into none."""
+        domain_of = self.domain_of
+        while len(domain_of) <= node:
+            domain_of.append(NO_DOMAIN)
+        old = domain_of[node]
+        new = NO_DOMAIN if value is None else self._enter(value)
+        domain_of[node] = new
+        if old != NO_DOMAIN:
+            self._leave(old)
+
+    def number_of(self, value: str) -> int:
+        """Return the number of a domain, NO_DOMAIN when no node is in it."""
+        return self._numbers.get(value, NO_DOMAIN)
+
+    def _enter(self, value: str) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+                self.values[number] = value
+            else:
+                number = len(self.values)
+                self.values.append(value)
+                self._nodes_in.append(0)
+            self._numbers[value] = number
+        self._nodes_in[number] += 1
+        return number
+
+    def _leave(self, domain: int) -> None:
+        self._nodes_in[domain] -= 1
+        if not self._nodes_in[domain]:
+            del self._numbers[self.values[domain]]
+            self._free.append(domain)
+
+
+class DomainTable:
+    """Signed counts per domain of one topology key; zero entries are removed.
+
+    Removal matters: "no entry at all" means "no match anywhere", which the first pod of a group
+    relies on, and the keys of a table are the set of domains that it speaks of.
+    """
+
+    __slots__ = ("counts", "topology", "version")
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.counts: dict[int, int] = {}
+        self.version = 0
+        """Grows with every change."""
+
+    def add(self, node: int, amount: int) -> None:
+        """Add an amount, negative to take away, to the domain that the node is in."""
+        domain = self.topology.domain_of[node]
+        if domain == NO_DOMAIN:
+            return
+        counts = self.counts
+        total = counts.get(domain, 0) + amount
+        if total:
+            counts[domain] = total
+        else:
+            counts.pop(domain, None)
+        self.version += 1
+
+    def by_value(self) -> dict[str, int]:
+        """Return the counts under the domains' label values."""
+        values = self.topology.values
+        return {values[domain]: count for domain, count in self.counts.items()}
+
+
+def versions(tables: Iterable[DomainTable]) -> tuple[int, ...]:
+    """Return what changes whenever one of the tables does."""
+    return tuple([table.version for table in tables])

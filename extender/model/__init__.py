@@ -1,0 +1,1 @@
+"""What the words mean: immutable values, no I/O, no clock."""

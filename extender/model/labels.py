@@ -1,0 +1,80 @@
+"""Label requirements and selectors, parsed once and asked often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+Labels: TypeAlias = Mapping[str, str]
+
+NO_LABELS: Labels = {}
+
+
+class Operator(Enum):
+    """How a requirement compares a label with its values."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label key."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether labels satisfy the condition; a missing key satisfies the negative ones."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A conjunction of requirements; none at all matches everything, NOTHING matches nothing."""
+
+    requirements: tuple[Requirement, ...] = ()
+    matches_nothing: bool = False
+
+    @classmethod
+    def of(cls, requirements: Iterable[Requirement]) -> Selector:
+        """Build a selector in canonical order, so that equal conditions are equal values."""
+        return cls(tuple(sorted(set(requirements), key=_canonical)))
+
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether labels satisfy every requirement."""
+        if self.matches_nothing:
+            return False
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def requires(self, key: str, operator: Operator) -> bool:
+        """Tell whether some requirement has this key and operator, whatever its values."""
+        return any(r.key == key and r.operator is operator for r in self.requirements)
+
+    def also(self, extra: Iterable[Requirement]) -> Selector:
+        """Return the selector narrowed by more requirements."""
+        if self.matches_nothing:
+            return self
+        return Selector.of((*self.requirements, *extra))
+
+
+NOTHING = Selector(matches_nothing=True)
+EVERYTHING = Selector()
+
+
+def _canonical(requirement: Requirement) -> tuple[str, str, tuple[str, ...]]:
+    return requirement.key, requirement.operator.value, tuple(sorted(requirement.values))

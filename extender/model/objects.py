@@ -1,0 +1,99 @@
+"""Pods, nodes and namespaces, reduced to what the rules look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extender.model.labels import Labels
+from extender.model.pod_affinity import (
+    NO_AFFINITY,
+    NO_WRITTEN_AFFINITY,
+    Affinity,
+    WrittenAffinity,
+)
+
+
+class PodClass:
+    """What all replicas of a workload share: namespace, labels and rules.
+
+    Affinity is decided per class, never per pod, so a class is hashed often: the hash is taken
+    once. Treat instances as immutable.
+    """
+
+    __slots__ = ("_hash", "affinity", "labels", "namespace", "written")
+
+    def __init__(
+        self,
+        namespace: str,
+        labels: Labels,
+        affinity: Affinity = NO_AFFINITY,
+        written: WrittenAffinity = NO_WRITTEN_AFFINITY,
+    ) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.affinity = affinity
+        self.written = written
+        self._hash = hash((namespace, frozenset(labels.items()), affinity))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, PodClass)
+            and self._hash == other._hash
+            and self.namespace == other.namespace
+            and self.labels == other.labels
+            and self.affinity == other.affinity
+            and self.written == other.written
+        )
+
+    def __repr__(self) -> str:
+        return f"PodClass({self.namespace!r}, {self.labels!r}, {self.affinity!r})"
+
+    def relabelled(self, new: PodClass) -> PodClass:
+        """Return the class of a pod of this class after an update to the class `new`.
+
+        Label keys were merged when the pod was created; a later edit of its labels must not
+        merge them again.
+        """
+        if new.affinity is self.affinity or new.written != self.written:
+            return new
+        return PodClass(new.namespace, new.labels, self.affinity, self.written)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str | None
+    """The node that it is bound to, None while it waits."""
+    terminal: bool
+    """Succeeded or Failed: it no longer occupies its domain."""
+    pod_class: PodClass
+
+    @property
+    def key(self) -> str:
+        """Return namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node."""
+
+    name: str
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One namespace."""
+
+    name: str
+    labels: Labels

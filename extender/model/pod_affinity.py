@@ -1,0 +1,113 @@
+"""Inter-pod (anti-)affinity terms: which pods they speak of, and over which topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extender.model.labels import Labels, Operator, Requirement, Selector
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelector:
+    """Which pods a term speaks of: a label selector within a choice of namespaces."""
+
+    selector: Selector
+    namespaces: frozenset[str]
+    """Named namespaces; the owner's own is already filled in where the term gives none."""
+    namespace_selector: Selector | None = None
+    """Further namespaces by their labels; None adds none, an empty selector adds all."""
+
+    def covers(self, namespace: str, namespace_labels: Labels) -> bool:
+        """Tell whether pods of the namespace are spoken of at all."""
+        if namespace in self.namespaces:
+            return True
+        chosen = self.namespace_selector
+        return chosen is not None and chosen.matches(namespace_labels)
+
+    def matches(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
+        """Tell whether a pod with these labels in this namespace is spoken of."""
+        return self.selector.matches(labels) and self.covers(namespace, namespace_labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An (anti-)affinity term without its weight: pods, and the key that groups nodes."""
+
+    pods: PodSelector
+    topology_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A preferred term."""
+
+    term: Term
+    weight: int
+    """Positive for affinity, negative for anti-affinity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """All inter-pod rules of one pod."""
+
+    required: tuple[Term, ...] = ()
+    required_anti: tuple[Term, ...] = ()
+    preferred: tuple[WeightedTerm, ...] = ()
+    """Preferred affinity and anti-affinity together, told apart by the sign of the weight."""
+
+
+NO_AFFINITY = Affinity()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTerm:
+    """A term as its manifest has it, label keys not yet merged."""
+
+    term: Term
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+    def merged(self, owner_labels: Labels) -> Term:
+        """Return the term with label keys turned into requirements on the owner's values.
+
+        The API server does this on create (gate MatchLabelKeysInPodAffinity), so a key whose
+        requirement is already there is left alone; a key that the owner lacks is skipped.
+        """
+        selector = self.term.pods.selector
+        if selector.matches_nothing or not (self.match_label_keys or self.mismatch_label_keys):
+            return self.term
+        wanted = [(key, Operator.IN) for key in self.match_label_keys]
+        wanted += [(key, Operator.NOT_IN) for key in self.mismatch_label_keys]
+        extra = [
+            Requirement(key, operator, frozenset((owner_labels[key],)))
+            for key, operator in wanted
+            if key in owner_labels and not selector.requires(key, operator)
+        ]
+        if not extra:
+            return self.term
+        pods = self.term.pods
+        narrowed = PodSelector(selector.also(extra), pods.namespaces, pods.namespace_selector)
+        return Term(narrowed, self.term.topology_key)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAffinity:
+    """All inter-pod rules of one pod as its manifest has them."""
+
+    required: tuple[WrittenTerm, ...] = ()
+    required_anti: tuple[WrittenTerm, ...] = ()
+    preferred: tuple[tuple[WrittenTerm, int], ...] = ()
+    """Each with its weight, negative for anti-affinity."""
+
+    def merged(self, owner_labels: Labels) -> Affinity:
+        """Return the effective rules for an owner with these labels at its creation."""
+        return Affinity(
+            required=tuple(term.merged(owner_labels) for term in self.required),
+            required_anti=tuple(term.merged(owner_labels) for term in self.required_anti),
+            preferred=tuple(
+                WeightedTerm(term.merged(owner_labels), weight) for term, weight in self.preferred
+            ),
+        )
+
+
+NO_WRITTEN_AFFINITY = WrittenAffinity()

@@ -1,0 +1,23 @@
+"""Why a node is refused, in the scheduler's own words."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """A cause of refusal; the value is the text that users find in the pod's event.
+
+    Texts and codes are those of the in-tree plugin
+    (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go).
+    """
+
+    AFFINITY = "node(s) didn't match pod affinity rules"
+    ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+    EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+    UNKNOWN_NODE = "node(s) unknown to the extender"
+
+    @property
+    def resolvable(self) -> bool:
+        """Tell whether taking pods away from the node could cure the refusal."""
+        return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)

@@ -1,0 +1,1 @@
+"""One rule book for each callback: state and question in, answer out."""
