@@ -1,0 +1,36 @@
+# Both stages are the same image, so that the environment built in one runs in the other. To pin it by
+# content: --build-arg PYTHON=3.13-slim-bookworm@sha256:...
+ARG PYTHON=3.13-slim-bookworm
+
+FROM python:${PYTHON} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1
+WORKDIR /src
+# Everything that is downloaded is pinned by hash. The build backend is locked among the developers'
+# requirements, so a second environment, which is thrown away, builds the wheel without the network.
+COPY requirements.txt requirements-dev.txt ./
+RUN python -m venv /opt/affinity-extender \
+ && /opt/affinity-extender/bin/pip install --require-hashes --only-binary :all: -r requirements.txt \
+ && python -m venv /opt/build \
+ && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-dev.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY extender extender
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && /opt/affinity-extender/bin/pip install --no-deps --no-index --find-links /wheels affinity-extender \
+ && /opt/affinity-extender/bin/pip uninstall --yes pip
+
+FROM python:${PYTHON}
+LABEL org.opencontainers.image.title="affinity-extender" \
+      org.opencontainers.image.description="Inter-pod affinity for kube-scheduler" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/affinity-extender /opt/affinity-extender
+# It runs with a read-only root: modules were compiled above, and nothing is written.
+ENV PATH=/opt/affinity-extender/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+# A number, so that runAsNonRoot can check it.
+USER 65532:65532
+# Callbacks and operations. No HEALTHCHECK: the kubelet's probes ask /livez and /readyz.
+EXPOSE 10280 10281
+ENTRYPOINT ["affinity-extender"]
+CMD ["serve"]
