@@ -1,0 +1,42 @@
+"""The configuration: defaults, file, environment and flags, decoded strictly into frozen values."""
+
+from __future__ import annotations
+
+from extender.config.document import effective, to_yaml
+from extender.config.layers import load
+from extender.config.options import OPTIONS, Option, strangers
+from extender.config.schema import (
+    API_VERSION,
+    KIND,
+    ClientConnection,
+    Config,
+    Filter,
+    InterPodAffinity,
+    LogFormat,
+    Logging,
+    Mode,
+    Plugin,
+    Prioritize,
+    Serving,
+)
+
+__all__ = [
+    "API_VERSION",
+    "KIND",
+    "OPTIONS",
+    "ClientConnection",
+    "Config",
+    "Filter",
+    "InterPodAffinity",
+    "LogFormat",
+    "Logging",
+    "Mode",
+    "Option",
+    "Plugin",
+    "Prioritize",
+    "Serving",
+    "effective",
+    "load",
+    "strangers",
+    "to_yaml",
+]

@@ -1,0 +1,88 @@
+"""Rules that tie fields together, and features that this version does not have yet."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from extender.config.faults import show
+from extender.config.schema import Config, Mode, Plugin, Serving
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def check(config: Config) -> None:
+    """Raise the first ConfigError of a configuration that fits the schema."""
+    for error in (
+        *_plugins(config),
+        *_not_available(config),
+        *_addresses(config.serving),
+        *_tls(config.serving),
+    ):
+        raise error
+
+
+def _plugins(config: Config) -> Iterator[ConfigError]:
+    for index, plugin in enumerate(config.plugins):
+        if plugin in config.plugins[:index]:
+            yield ConfigError(f"plugins[{index}]", f"{plugin} comes twice")
+    if Plugin.INTER_POD_AFFINITY not in config.plugins:
+        yield ConfigError("plugins", f"{Plugin.INTER_POD_AFFINITY} has to be among them")
+
+
+def _not_available(config: Config) -> Iterator[ConfigError]:
+    """Refuse what would otherwise be accepted and then silently do nothing."""
+    gates = config.feature_gates
+    asked = (
+        ("mode", "shadow", config.mode is Mode.SHADOW),
+        *(
+            (f"plugins[{index}]", str(plugin), plugin is not Plugin.INTER_POD_AFFINITY)
+            for index, plugin in enumerate(config.plugins)
+        ),
+        ("nodeAffinity.addedAffinity", "a term", not config.node_affinity.added_affinity.empty),
+        (
+            "crossNamespacePodAffinity.limitedByDefault",
+            "true",
+            config.cross_namespace_pod_affinity.limited_by_default,
+        ),
+        ("requiredDuringExecution.enabled", "true", config.required_during_execution.enabled),
+        (
+            "featureGates.MatchLabelKeysInPodAffinity",
+            "false",
+            not gates.match_label_keys_in_pod_affinity,
+        ),
+        (
+            "featureGates.PodAffinityNamespaceSelector",
+            "false",
+            not gates.pod_affinity_namespace_selector,
+        ),
+    )
+    for path, value, is_asked in asked:
+        if is_asked:
+            yield ConfigError(path, f"{value} is not available in this version")
+
+
+def _addresses(serving: Serving) -> Iterator[ConfigError]:
+    addresses = []
+    for path, text in (
+        ("serving.bindAddress", serving.bind_address),
+        ("serving.opsBindAddress", serving.effective_ops_bind_address),
+    ):
+        try:
+            addresses.append(ipaddress.ip_address(text))
+        except ValueError:
+            yield ConfigError(path, f"{show(text)} is not an IP address, such as 127.0.0.1")
+    same_place = len(set(addresses)) == 1 or any(one.is_unspecified for one in addresses)
+    if serving.port and serving.port == serving.ops_port and same_place:
+        yield ConfigError("serving.opsPort", f"{serving.ops_port} is serving.port as well")
+
+
+def _tls(serving: Serving) -> Iterator[ConfigError]:
+    if serving.tls_cert_file and not serving.tls_private_key_file:
+        yield ConfigError("serving.tlsPrivateKeyFile", "missing; tlsCertFile needs it")
+    if serving.tls_private_key_file and not serving.tls_cert_file:
+        yield ConfigError("serving.tlsCertFile", "missing; tlsPrivateKeyFile needs it")
+    if serving.client_ca_file and not serving.tls_cert_file:
+        yield ConfigError("serving.clientCAFile", "needs tlsCertFile and tlsPrivateKeyFile as well")

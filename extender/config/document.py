@@ -1,0 +1,94 @@
+"""YAML text <-> plain mappings <-> Config; the only place that knows how the file is spelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import yaml
+
+from extender.config.faults import explain
+from extender.config.schema import Config
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Document = dict[str, Any]
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it strictly: keys are texts, and none comes twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - the base class's signature
+        self.flatten_mapping(node)
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key!r} is not a text", problem_mark=key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"the key {key!r} comes twice", problem_mark=key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def parse(text: str, source: str) -> Document:
+    """Read one YAML document that is a mapping; `source` names it in errors."""
+    try:
+        # The loader is a SafeLoader: it builds plain values only.
+        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{source}, line {mark.line + 1}" if mark else source
+        raise ConfigError(place, error.problem or "not YAML") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(source, f"not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(document, dict):
+        raise ConfigError(source, "not a mapping of fields; expected apiVersion, kind and so on")
+    return document
+
+
+def decode(document: Document) -> Config:
+    """Turn a document into a Config; the error names the first field that is wrong."""
+    document = _plain(document)
+    try:
+        return msgspec.convert(document, Config, dec_hook=_file_name)
+    except msgspec.ValidationError as error:
+        raise explain(error, document) from error
+
+
+def effective(config: Config) -> Document:
+    """Spell the configuration out, defaults included, as the file would have it."""
+    return dict(_plain(msgspec.to_builtins(config, enc_hook=str)))
+
+
+def to_yaml(config: Config) -> str:
+    """Write the effective configuration as a file that loads into an equal one."""
+    return yaml.safe_dump(effective(config), sort_keys=False, default_flow_style=False)
+
+
+def _plain(value: Any) -> Any:
+    """Drop names without a value at any depth, and have lists where msgspec has tuples.
+
+    A null counts as unset: `serving:` with only comments below it is no error.
+    """
+    match value:
+        case dict():
+            return {key: _plain(one) for key, one in value.items() if one is not None}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case _:
+            return value
+
+
+def _file_name(_: type, value: object) -> Path:
+    """Read the one type that msgspec does not know."""
+    if isinstance(value, str) and value and "\0" not in value:
+        return Path(value)
+    raise ValueError("not the name of a file")

@@ -1,0 +1,126 @@
+"""Says in one sentence, with the field's path, why a document does not fit the schema."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+from msgspec import inspect
+
+from extender.config.schema import Config
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import msgspec
+
+_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
+
+_LONGEST_SHOWN = 60
+
+
+def explain(error: msgspec.ValidationError, document: Mapping[str, Any]) -> ConfigError:
+    """Turn msgspec's account of a misfit into ours."""
+    match = _WHERE.match(str(error))
+    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
+    value, expected = _follow(path, document)
+    path = path.removeprefix(".")
+    if missing := _FIELD.match(what):
+        name = missing["name"]
+        inner = f"{path}.{name}" if path else name
+        if missing["what"] == "missing required":
+            return ConfigError(inner, f"missing; expected {_describe(_member(expected, name))}")
+        return ConfigError(inner, f"no such field{_suggest(name, field_names(expected))}")
+    return ConfigError(path, f"{show(value)} is not {_describe(expected, value)}")
+
+
+def show(value: object) -> str:
+    """Quote a value from the file, shortened."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def expected_at(path: str) -> inspect.Type:
+    """Find what the schema expects at a dotted path without list indices."""
+    return _follow("." + path, {})[1]
+
+
+def field_names(kind: inspect.Type) -> list[str]:
+    """List a block's fields in the file's spelling."""
+    return (
+        [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
+    )
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    # Ignoring case first: a wrong capital is the commonest slip in camelCase.
+    folded = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f", did you mean {folded[close[0]]}?" if close else f"; known: {', '.join(known)}"
+
+
+def _follow(path: str, document: object) -> tuple[object, inspect.Type]:
+    """Walk value and schema together down a path such as `.serving.port` or `.plugins[1]`."""
+    value, kind = document, inspect.type_info(Config)
+    for step in _STEP.finditer(path):
+        kind = _unwrap(kind)
+        if name := step["name"]:
+            value = value.get(name) if isinstance(value, dict) else None
+            kind = _member(kind, name)
+        else:
+            value = value[int(step["index"])] if isinstance(value, list) else None
+            kind = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+    return value, _unwrap(kind)
+
+
+def _member(kind: inspect.Type, name: str) -> inspect.Type:
+    fields = kind.fields if isinstance(kind, inspect.StructType) else ()
+    return next(field.type for field in fields if field.encode_name == name)
+
+
+def _unwrap(kind: inspect.Type) -> inspect.Type:
+    """Look through `X | None`."""
+    if isinstance(kind, inspect.UnionType):
+        return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
+
+
+def _describe(kind: inspect.Type, value: object = None) -> str:
+    match kind:
+        case inspect.BoolType():
+            expected = "true or false"
+        case inspect.IntType():
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            expected = f"in {_range(kind)}" if whole else f"a whole number in {_range(kind)}"
+        case inspect.FloatType():
+            expected = f"a number {_range(kind)}"
+        case inspect.EnumType():
+            expected = f"one of {', '.join(member.value for member in kind.cls)}"
+        case inspect.LiteralType():
+            expected = " or ".join(map(str, kind.values))
+        case inspect.StrType():
+            expected = "a text"
+        case inspect.CustomType():
+            expected = "the name of a file"
+        case inspect.VarTupleType():
+            expected = f"a list of {kind.min_length} or more" if kind.min_length else "a list"
+        case _:
+            expected = "a mapping of fields"
+    return expected
+
+
+def _range(kind: inspect.IntType | inspect.FloatType) -> str:
+    if isinstance(kind, inspect.IntType):
+        return f"{kind.ge}..{kind.le}"
+    return f"in {kind.ge:g}..{kind.le:g}" if kind.gt is None else f"above 0 and up to {kind.le:g}"

@@ -1,0 +1,122 @@
+"""Flags over environment over file over defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import inspect
+
+from extender.config.checks import check
+from extender.config.document import Document, decode, parse
+from extender.config.faults import expected_at, show
+from extender.config.options import BY_FLAG, OPTIONS, Option
+from extender.config.schema import API_VERSION, KIND, Config
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+_BOOLS = {"true": True, "false": False}
+
+
+def load(
+    flags: argparse.Namespace, environ: Mapping[str, str], read_file: Callable[[Path], str]
+) -> Config:
+    """Put the layers together and check the whole; raise ConfigError naming field and source.
+
+    `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
+    """
+    given = [(option, *_value(option, flags, environ)) for option in OPTIONS]
+    _refuse_two_sources(flags)
+    document = _file(
+        next(texts for option, texts, _ in given if option.flag == "config"), read_file
+    )
+    origins: dict[str, str] = {}
+    for option, texts, source in given:
+        if texts and option.path:
+            _overlay(document, option, texts, source)
+            origins[option.path] = source
+    try:
+        config = decode(document)
+        check(config)
+    except ConfigError as error:
+        raise _with_source(error, origins) from error
+    return config
+
+
+def _value(
+    option: Option, flags: argparse.Namespace, environ: Mapping[str, str]
+) -> tuple[list[str], str]:
+    """Return an option's texts and where they come from; the flag wins."""
+    flag = getattr(flags, option.dest, None)
+    if flag is not None:
+        dashes = "-" if len(option.flag) == 1 else "--"
+        return (list(flag) if option.many else [flag]), dashes + option.flag
+    return option.from_environment(environ), option.variable
+
+
+def _refuse_two_sources(flags: argparse.Namespace) -> None:
+    """Stop a command line that names a file and a live cluster; across layers --cluster wins."""
+    if not getattr(flags, "cluster", None):
+        return
+    for name in ("kubeconfig", "context"):
+        if getattr(flags, name, None) is not None:
+            raise ConfigError(f"--{name}", "has no use beside --cluster; leave one of them out")
+
+
+def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
+    if not names:
+        return {"apiVersion": API_VERSION, "kind": KIND}
+    try:
+        text = read_file(Path(names[0]))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(names[0], f"cannot read the configuration file: {reason}") from error
+    return parse(text, names[0])
+
+
+def _overlay(document: Document, option: Option, texts: list[str], source: str) -> None:
+    """Write an option's value into the document, over what the file says."""
+    *blocks, last = option.path.split(".")
+    inner: Any = document
+    for name in blocks:
+        if inner.get(name) is None:
+            inner[name] = {}
+        inner = inner[name]
+        if not isinstance(inner, dict):
+            return  # the file is wrong here; decoding says so
+    if option is BY_FLAG["feature-gates"]:
+        gates = inner.get(last)
+        inner[last] = {**(gates if isinstance(gates, dict) else {}), **_gates(texts[0], source)}
+    else:
+        inner[last] = texts if option.many else _typed(texts[0], option.path)
+
+
+def _typed(text: str, path: str) -> object:
+    """Read a number where the schema has one; a text that is none is left for its complaint."""
+    if isinstance(expected_at(path), inspect.IntType):
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _gates(text: str, source: str) -> dict[str, bool]:
+    gates = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = pair.partition("=")
+        if value.lower() not in _BOOLS:
+            raise ConfigError(source, f"{show(pair)} is not NAME=true or NAME=false")
+        gates[name] = _BOOLS[value.lower()]
+    return gates
+
+
+def _with_source(error: ConfigError, origins: Mapping[str, str]) -> ConfigError:
+    """Add which flag or variable set the field that is wrong."""
+    for path, source in origins.items():
+        if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
+            return ConfigError(error.path, f"{error.message} (from {source})")
+    return error

@@ -1,0 +1,230 @@
+"""The fields of an AffinityExtenderConfiguration; each says its unit, reason and consequence.
+
+In the file every name is camelCase (`hardPodAffinityWeight`); a name that is left out, or is null,
+keeps the default written here.
+"""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from extender.config.node_affinity import NodeAffinityTerms
+
+API_VERSION = "affinity-extender.io/v1alpha1"
+KIND = "AffinityExtenderConfiguration"
+
+PORT_RANGE = Meta(ge=0, le=65535)
+
+
+class Mode(enum.StrEnum):
+    """Who decides about inter-pod affinity: kube-scheduler, both, or this program."""
+
+    SHADOW = "shadow"
+    ASSIST = "assist"
+    REPLACE = "replace"
+
+
+class Plugin(enum.StrEnum):
+    """The rules that can be enforced here."""
+
+    INTER_POD_AFFINITY = "InterPodAffinity"
+    CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
+    NODE_AFFINITY = "NodeAffinity"
+
+
+class LogFormat(enum.StrEnum):
+    """The shape of a log line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class _Block(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What all blocks share: frozen, keyword-only, camelCase in the file, nothing unknown."""
+
+
+class InterPodAffinity(_Block, frozen=True, kw_only=True):
+    """As in the scheduler's InterPodAffinityArgs; keep both the same."""
+
+    hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
+    """Score that a placed pod's *required* affinity gives to domains where it is; 0 turns that off.
+    1 is the scheduler's own default, so that replacing its scoring changes no ranking."""
+
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """True scores by the incoming pod's terms only: cheaper, but placed pods lose their say."""
+
+    weight: Annotated[int, Meta(ge=1, le=100)] = 2
+    """Share of this plugin in the mean of all plugins; 2 is its weight in the scheduler's default
+    profile. Without a second plugin that scores, it has no effect."""
+
+
+class NodeAffinity(_Block, frozen=True, kw_only=True):
+    """As in the scheduler's NodeAffinityArgs; used once the plugin NodeAffinity is enabled."""
+
+    added_affinity: NodeAffinityTerms = NodeAffinityTerms()
+    """A v1 NodeAffinity that every pod has to meet besides its own; `{}` adds nothing."""
+
+    weight: Annotated[int, Meta(ge=1, le=100)] = 2
+    """Share of this plugin in the mean of all plugins, as above."""
+
+
+class CrossNamespacePodAffinity(_Block, frozen=True, kw_only=True):
+    """The quota scope CrossNamespacePodAffinity, which the scheduler itself does not check."""
+
+    limited_by_default: bool = False
+    """True refuses a pod with cross-namespace terms unless a matching quota allows it; false
+    allows it wherever no quota says otherwise."""
+
+
+class Filter(_Block, frozen=True, kw_only=True):
+    """How refusals are told to the scheduler."""
+
+    resolvable: bool = False
+    """True puts anti-affinity refusals where the scheduler may preempt for them. False calls every
+    refusal unresolvable: released schedulers (up to 1.37) can spin on the other kind when it
+    comes from an extender."""
+
+
+class Prioritize(_Block, frozen=True, kw_only=True):
+    """How strongly our scores count against those of the scheduler's own plugins."""
+
+    max_score: Annotated[int, Meta(ge=1, le=100)] = 20
+    """Score of the best node. The scheduler multiplies an extender's scores by ten and by its
+    weight there, so with weight 1 this 20 spans the 0..200 that the plugin has in-tree; 10 is what
+    other extenders use, and halves the say of affinity."""
+
+
+class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
+    """Evicting pods whose rules stopped holding after they were placed."""
+
+    enabled: bool = False
+    """True evicts; the default leaves running pods alone, as Kubernetes does."""
+
+    dry_run: bool = True
+    """True only counts and logs what would be evicted, so that a first try harms nobody."""
+
+    evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
+    """Evictions per minute over the whole cluster; bounds the damage of a wrong label."""
+
+
+class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
+    """Behaviour that kube-scheduler has behind a gate of the same name; keep both the same."""
+
+    match_label_keys_in_pod_affinity: bool = True
+    """Honour matchLabelKeys and mismatchLabelKeys of a term."""
+
+    pod_affinity_namespace_selector: bool = True
+    """Honour namespaceSelector of a term."""
+
+
+class Serving(_Block, frozen=True, kw_only=True):
+    """The two listening sockets: callbacks for the scheduler, operations for people and probes."""
+
+    bind_address: str = "127.0.0.1"
+    """IP address for callbacks. Whoever reaches it learns about the cluster's pods, so loopback is
+    the default (the extender runs beside the scheduler); elsewhere use TLS with a client CA."""
+
+    port: Annotated[int, PORT_RANGE] = 10280
+    """TCP port for callbacks; 0 takes a free one, which is logged at the start."""
+
+    ops_bind_address: str | None = None
+    """IP address for /livez, /readyz, /metrics, /configz and the page; unset means bindAddress.
+    A kubelet probes the pod's own address: in a pod without hostNetwork it can reach 0.0.0.0 or
+    `::`, not loopback. The operations port is plain HTTP and only reads."""
+
+    ops_port: Annotated[int, PORT_RANGE] = 10281
+    """TCP port for operations; 0 takes a free one."""
+
+    tls_cert_file: Path | None = None
+    """PEM file with the certificate chain for callbacks; read again when it changes. Together
+    with tlsPrivateKeyFile it turns callbacks to HTTPS; unset serves plain HTTP."""
+
+    tls_private_key_file: Path | None = None
+    """PEM file with the private key of tlsCertFile."""
+
+    client_ca_file: Path | None = field(default=None, name="clientCAFile")
+    """PEM bundle; with it only callers with a certificate of these CAs get through. An extender
+    call carries no token, so across a network this is the only way to know the caller."""
+
+    max_body_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = 64 << 20
+    """Largest request body in bytes; more is 413. With nodeCacheCapable a call has a pod and names:
+    5,000 nodes are some 170 KB. With full Node objects (5-10 KB each, more with many images) the
+    same cluster sends up to 50 MB, hence 64 MiB; lower it where nodeCacheCapable is certain."""
+
+    shutdown_delay_seconds: Annotated[float, Meta(ge=0, le=300)] = 0
+    """Seconds between failing readiness on SIGTERM and closing the sockets. Behind a Service give
+    endpoints time to follow (5); beside the scheduler nobody routes by readiness, so 0."""
+
+    shutdown_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 5
+    """Seconds that calls in flight may still take after that; the scheduler gives up on a call
+    after its httpTimeout, 5 s by default, so waiting longer serves nobody."""
+
+    @property
+    def effective_ops_bind_address(self) -> str:
+        """The address that the operations port listens on."""
+        return self.bind_address if self.ops_bind_address is None else self.ops_bind_address
+
+
+class ClientConnection(_Block, frozen=True, kw_only=True):
+    """How to reach the API server; unused with clusterFiles."""
+
+    kubeconfig: Path | None = None
+    """kubeconfig file; unset means the pod's service account."""
+
+    context: str | None = None
+    """Context in that file; unset means its current-context."""
+
+    qps: Annotated[float, Meta(gt=0, le=10_000)] = 50
+    """Requests per second on average; 50 as kube-scheduler. Watches are few and long, so only
+    an outage of the API server gets near it."""
+
+    burst: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    """Requests that may go out at once before qps applies; 100 as kube-scheduler."""
+
+
+class Logging(_Block, frozen=True, kw_only=True):
+    """Lines on standard error."""
+
+    format: LogFormat = LogFormat.TEXT
+    """text for people, json (keys as Kubernetes components write them) for collectors."""
+
+    verbosity: Annotated[int, Meta(ge=0, le=10)] = 2
+    """0 faults and milestones, 2 what production wants to know, 3 changes, 4 debugging,
+    5 every decision for every node: slow, never in production."""
+
+
+class Config(_Block, frozen=True, kw_only=True):
+    """One whole configuration, as the program runs with it."""
+
+    api_version: Literal["affinity-extender.io/v1alpha1"]
+    """Version of this format; required, as in every Kubernetes object."""
+
+    kind: Literal["AffinityExtenderConfiguration"]
+    """Name of this format; required, so that a wrong file is noticed."""
+
+    mode: Mode = Mode.ASSIST
+    """assist answers prioritize and leaves hard rules to the scheduler, so that placements stay
+    lawful when this program is down; replace answers filter as well, and pods wait when it is
+    down; shadow only compares. The scheduler's file must be the one for the same mode."""
+
+    plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
+    """Rules enforced here, in the order in which their refusals are reported."""
+
+    inter_pod_affinity: InterPodAffinity = InterPodAffinity()
+    node_affinity: NodeAffinity = NodeAffinity()
+    cross_namespace_pod_affinity: CrossNamespacePodAffinity = CrossNamespacePodAffinity()
+    filter: Filter = Filter()
+    prioritize: Prioritize = Prioritize()
+    required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
+    feature_gates: FeatureGates = FeatureGates()
+    serving: Serving = Serving()
+    client_connection: ClientConnection = ClientConnection()
+    logging: Logging = Logging()
+
+    cluster_files: tuple[Path, ...] = ()
+    """Files with Kubernetes objects to serve instead of a live cluster; when there are any, no API
+    server is contacted. Relative names start at the working directory."""

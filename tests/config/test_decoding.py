@@ -1,0 +1,487 @@
+"""What the configuration file may say, and how a wrong one is refused."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender import config
+from extender.errors import ConfigError
+
+HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+
+# The file of the documentation, every field at its default.
+DOCUMENTED = f"""{HEADER}
+mode: assist
+plugins: [InterPodAffinity]
+interPodAffinity:
+  hardPodAffinityWeight: 1
+  ignorePreferredTermsOfExistingPods: false
+  weight: 2
+nodeAffinity:
+  addedAffinity: {{}}
+  weight: 2
+crossNamespacePodAffinity:
+  limitedByDefault: false
+filter:
+  resolvable: false
+prioritize:
+  maxScore: 20
+requiredDuringExecution:
+  enabled: false
+  dryRun: true
+  evictionsPerMinute: 10
+featureGates: {{}}
+serving: {{}}
+clientConnection: {{}}
+"""
+
+
+def load_text(text: str) -> config.Config:
+    flags = argparse.Namespace(config="/etc/extender.yaml")
+    return config.load(flags, {}, lambda _: text)
+
+
+def load_fields(fields: dict[str, Any]) -> config.Config:
+    return load_text(HEADER + yaml.safe_dump(fields))
+
+
+def nested(path: str, value: object) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def test_the_documented_file_holds_the_defaults() -> None:
+    assert load_text(DOCUMENTED) == config.load(argparse.Namespace(), {}, _no_file)
+
+
+def _no_file(path: Path) -> str:
+    pytest.fail(f"no file was asked for, but {path} was read")
+
+
+def test_defaults() -> None:
+    actual = config.effective(load_text(HEADER))
+    assert actual == {
+        "apiVersion": "affinity-extender.io/v1alpha1",
+        "kind": "AffinityExtenderConfiguration",
+        "mode": "assist",
+        "plugins": ["InterPodAffinity"],
+        "interPodAffinity": {
+            "hardPodAffinityWeight": 1,
+            "ignorePreferredTermsOfExistingPods": False,
+            "weight": 2,
+        },
+        "nodeAffinity": {
+            "addedAffinity": {},
+            "weight": 2,
+        },
+        "crossNamespacePodAffinity": {"limitedByDefault": False},
+        "filter": {"resolvable": False},
+        "prioritize": {"maxScore": 20},
+        "requiredDuringExecution": {"enabled": False, "dryRun": True, "evictionsPerMinute": 10},
+        "featureGates": {
+            "MatchLabelKeysInPodAffinity": True,
+            "PodAffinityNamespaceSelector": True,
+        },
+        "serving": {
+            "bindAddress": "127.0.0.1",
+            "port": 10280,
+            "opsPort": 10281,
+            "maxBodyBytes": 67108864,
+            "shutdownDelaySeconds": 0,
+            "shutdownTimeoutSeconds": 5,
+        },
+        "clientConnection": {"qps": 50, "burst": 100},
+        "logging": {"format": "text", "verbosity": 2},
+        "clusterFiles": [],
+    }
+
+
+def test_every_field_reaches_its_attribute() -> None:
+    actual = load_fields(
+        {
+            "mode": "replace",
+            "interPodAffinity": {
+                "hardPodAffinityWeight": 0,
+                "ignorePreferredTermsOfExistingPods": True,
+                "weight": 7,
+            },
+            "filter": {"resolvable": True},
+            "prioritize": {"maxScore": 10},
+            "serving": {
+                "bindAddress": "::1",
+                "port": 0,
+                "opsBindAddress": "0.0.0.0",
+                "opsPort": 9,
+                "tlsCertFile": "tls.crt",
+                "tlsPrivateKeyFile": "tls.key",
+                "clientCAFile": "ca.crt",
+                "maxBodyBytes": 1 << 20,
+                "shutdownDelaySeconds": 5,
+                "shutdownTimeoutSeconds": 2.5,
+            },
+            "clientConnection": {"kubeconfig": "k", "context": "c", "qps": 0.5, "burst": 1},
+            "logging": {"format": "json", "verbosity": 5},
+            "clusterFiles": ["a.json", "b.yaml.gz"],
+        }
+    )
+    assert actual.mode is config.Mode.REPLACE
+    assert actual.inter_pod_affinity == config.InterPodAffinity(
+        hard_pod_affinity_weight=0, ignore_preferred_terms_of_existing_pods=True, weight=7
+    )
+    assert actual.filter == config.Filter(resolvable=True)
+    assert actual.prioritize == config.Prioritize(max_score=10)
+    assert actual.serving == config.Serving(
+        bind_address="::1",
+        port=0,
+        ops_bind_address="0.0.0.0",
+        ops_port=9,
+        tls_cert_file=Path("tls.crt"),
+        tls_private_key_file=Path("tls.key"),
+        client_ca_file=Path("ca.crt"),
+        max_body_bytes=1 << 20,
+        shutdown_delay_seconds=5,
+        shutdown_timeout_seconds=2.5,
+    )
+    assert actual.client_connection == config.ClientConnection(
+        kubeconfig=Path("k"), context="c", qps=0.5, burst=1
+    )
+    assert actual.logging == config.Logging(format=config.LogFormat.JSON, verbosity=5)
+    assert actual.cluster_files == (Path("a.json"), Path("b.yaml.gz"))
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    loaded = load_text(HEADER)
+    with pytest.raises(AttributeError):
+        loaded.serving.port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("serving", "expected"),
+    [
+        pytest.param({}, "127.0.0.1", id="unset is the callbacks' default"),
+        pytest.param({"bindAddress": "0.0.0.0"}, "0.0.0.0", id="unset follows bindAddress"),
+        pytest.param({"opsBindAddress": "::"}, "::", id="set stands for itself"),
+    ],
+)
+def test_address_of_the_operations_port(serving: dict[str, str], expected: str) -> None:
+    assert load_fields({"serving": serving}).serving.effective_ops_bind_address == expected
+
+
+def test_a_block_with_only_comments_keeps_its_defaults() -> None:
+    assert load_text(f"{HEADER}serving:\n  # port: 1\n  port: null\n") == load_text(HEADER)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        pytest.param("mode", "fast", "'fast' is not one of shadow, assist, replace", id="an enum"),
+        pytest.param("mode", 3, "3 is not one of shadow, assist, replace", id="a number for one"),
+        pytest.param("plugins", "InterPodAffinity", "'InterPodAffinity' is not a list", id="list"),
+        pytest.param(
+            "interPodAffinity.hardPodAffinityWeight", 150, "150 is not in 0..100", id="too high"
+        ),
+        pytest.param(
+            "interPodAffinity.hardPodAffinityWeight", -1, "-1 is not in 0..100", id="too low"
+        ),
+        pytest.param(
+            "interPodAffinity.hardPodAffinityWeight",
+            "1",
+            "'1' is not a whole number in 0..100",
+            id="a quoted number",
+        ),
+        pytest.param(
+            "interPodAffinity.hardPodAffinityWeight",
+            True,
+            "true is not a whole number in 0..100",
+            id="a truth value for a number",
+        ),
+        pytest.param("interPodAffinity.weight", 0, "0 is not in 1..100", id="weight"),
+        pytest.param("interPodAffinity", [1], "a list is not a mapping of fields", id="a list"),
+        pytest.param(
+            "interPodAffinity.ignorePreferredTermsOfExistingPods",
+            "no thanks",
+            "'no thanks' is not true or false",
+            id="a text for a truth value",
+        ),
+        pytest.param("prioritize.maxScore", 101, "101 is not in 1..100", id="max score too high"),
+        pytest.param("prioritize.maxScore", 0, "0 is not in 1..100", id="max score too low"),
+        pytest.param("serving.port", 65536, "65536 is not in 0..65535", id="a port"),
+        pytest.param("serving.opsPort", -1, "-1 is not in 0..65535", id="an ops port"),
+        pytest.param(
+            "serving.bindAddress",
+            "localhost",
+            "'localhost' is not an IP address, such as 127.0.0.1",
+            id="a host name for an address",
+        ),
+        pytest.param(
+            "serving.opsBindAddress",
+            "0.0.0",
+            "'0.0.0' is not an IP address, such as 127.0.0.1",
+            id="half an address",
+        ),
+        pytest.param("serving.tlsCertFile", "", "'' is not the name of a file", id="empty name"),
+        pytest.param("serving.tlsCertFile", 1, "1 is not the name of a file", id="a number"),
+        pytest.param(
+            "serving.shutdownTimeoutSeconds",
+            0,
+            "0 is not a number above 0 and up to 300",
+            id="no time at all",
+        ),
+        pytest.param(
+            "serving.shutdownDelaySeconds", 301, "301 is not a number in 0..300", id="too long"
+        ),
+        pytest.param("serving.maxBodyBytes", 10, "10 is not in 1048576..1073741824", id="body"),
+        pytest.param("clientConnection.context", 5, "5 is not a text", id="a number for a text"),
+        pytest.param(
+            "clientConnection.qps",
+            float("nan"),
+            "nan is not a number above 0 and up to 10000",
+            id="not a number",
+        ),
+        pytest.param("logging.format", "xml", "'xml' is not one of text, json", id="log format"),
+        pytest.param("logging.verbosity", 11, "11 is not in 0..10", id="verbosity"),
+        pytest.param(
+            "featureGates.PodAffinityNamespaceSelector",
+            "maybe",
+            "'maybe' is not true or false",
+            id="a gate that is a text",
+        ),
+        pytest.param(
+            "requiredDuringExecution.evictionsPerMinute", 0, "0 is not in 1..6000", id="evictions"
+        ),
+        pytest.param(
+            "nodeAffinity.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+            [],
+            "a list is not a list of 1 or more",
+            id="no node selector terms",
+        ),
+        pytest.param("apiVersion", "v1", "'v1' is not affinity-extender.io/v1alpha1", id="version"),
+        pytest.param("kind", "Pod", "'Pod' is not AffinityExtenderConfiguration", id="kind"),
+    ],
+)
+def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: str) -> None:
+    document = {**yaml.safe_load(HEADER), **nested(path, value)}
+    with pytest.raises(ConfigError) as caught:
+        load_text(yaml.safe_dump(document))
+    assert str(caught.value) == f"{path}: {expected}"
+    assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            f"{HEADER}serving: {{prot: 1}}",
+            "serving.prot: no such field, did you mean port?",
+            id="a slip in a block",
+        ),
+        pytest.param(
+            f"{HEADER}prioritise: {{}}",
+            "prioritise: no such field, did you mean prioritize?",
+            id="a slip at the top",
+        ),
+        pytest.param(
+            f"{HEADER}serving: {{clientCaFile: x}}",
+            "serving.clientCaFile: no such field, did you mean clientCAFile?",
+            id="a wrong capital",
+        ),
+        pytest.param(
+            f"{HEADER}filter: {{zzz: 1}}",
+            "filter.zzz: no such field; known: resolvable",
+            id="nothing like it",
+        ),
+        pytest.param(
+            f"{HEADER}featureGates: {{AllAlpha: true}}",
+            "featureGates.AllAlpha: no such field; known: MatchLabelKeysInPodAffinity, "
+            "PodAffinityNamespaceSelector",
+            id="a gate nobody knows",
+        ),
+        pytest.param(
+            f"{HEADER}plugins: [InterPodAffinity, Nope]",
+            "plugins[1]: 'Nope' is not one of InterPodAffinity, CrossNamespacePodAffinity, "
+            "NodeAffinity",
+            id="an unknown plugin",
+        ),
+        pytest.param(
+            "kind: AffinityExtenderConfiguration\n",
+            "apiVersion: missing; expected affinity-extender.io/v1alpha1",
+            id="no version",
+        ),
+        pytest.param(
+            "apiVersion: affinity-extender.io/v1alpha1\n",
+            "kind: missing; expected AffinityExtenderConfiguration",
+            id="no kind",
+        ),
+        pytest.param(
+            f"{HEADER}mode: assist\nmode: replace\n",
+            "/etc/extender.yaml, line 4: the key 'mode' comes twice",
+            id="a key twice",
+        ),
+        pytest.param(
+            f"{HEADER}serving:\n  port: 1\n  port: 1\n",
+            "/etc/extender.yaml, line 5: the key 'port' comes twice",
+            id="a key twice in a block",
+        ),
+        pytest.param(
+            f"{HEADER}featureGates: {{1: true}}",
+            "/etc/extender.yaml, line 3: the key 1 is not a text",
+            id="a key that is a number",
+        ),
+        pytest.param(
+            "a: [1\nb: 2",
+            "/etc/extender.yaml, line 2: expected ',' or ']', but got ':'",
+            id="broken YAML",
+        ),
+        pytest.param(
+            "a: !!python/name:os.system",
+            "/etc/extender.yaml, line 1: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/name:os.system'",
+            id="a tag that would run code",
+        ),
+        pytest.param(
+            "",
+            "/etc/extender.yaml: not a mapping of fields; expected apiVersion, kind and so on",
+            id="an empty file",
+        ),
+        pytest.param(
+            f"{HEADER}---\n{HEADER}",
+            "/etc/extender.yaml, line 3: but found another document",
+            id="two documents",
+        ),
+    ],
+)
+def test_a_file_of_the_wrong_shape_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_text(text)
+    assert str(caught.value) == expected
+
+
+def test_control_characters_are_refused_on_one_line() -> None:
+    with pytest.raises(ConfigError, match=r"^/etc/extender.yaml: not YAML: [^\n]*$"):
+        load_text("a: \x00")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"mode": "shadow"}, "mode: shadow", id="the comparing mode"),
+        pytest.param(
+            {"plugins": ["InterPodAffinity", "NodeAffinity"]},
+            "plugins[1]: NodeAffinity",
+            id="node affinity",
+        ),
+        pytest.param(
+            {"plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"]},
+            "plugins[0]: CrossNamespacePodAffinity",
+            id="the quota",
+        ),
+        pytest.param(
+            {"crossNamespacePodAffinity": {"limitedByDefault": True}},
+            "crossNamespacePodAffinity.limitedByDefault: true",
+            id="limited by default",
+        ),
+        pytest.param(
+            {"requiredDuringExecution": {"enabled": True}},
+            "requiredDuringExecution.enabled: true",
+            id="evictions",
+        ),
+        pytest.param(
+            {
+                "nodeAffinity": {
+                    "addedAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "weight": 1,
+                                "preference": {
+                                    "matchExpressions": [
+                                        {"key": "a", "operator": "In", "values": ["b"]}
+                                    ]
+                                },
+                            }
+                        ]
+                    }
+                }
+            },
+            "nodeAffinity.addedAffinity: a term",
+            id="added affinity",
+        ),
+        pytest.param(
+            {"featureGates": {"MatchLabelKeysInPodAffinity": False}},
+            "featureGates.MatchLabelKeysInPodAffinity: false",
+            id="terms without matchLabelKeys",
+        ),
+        pytest.param(
+            {"featureGates": {"PodAffinityNamespaceSelector": False}},
+            "featureGates.PodAffinityNamespaceSelector: false",
+            id="terms without namespaceSelector",
+        ),
+    ],
+)
+def test_what_is_not_there_yet_is_refused(fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_fields(fields)
+    assert str(caught.value) == f"{expected} is not available in this version"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param(
+            {"plugins": []}, "plugins: InterPodAffinity has to be among them", id="no plugin"
+        ),
+        pytest.param(
+            {"plugins": ["InterPodAffinity", "InterPodAffinity"]},
+            "plugins[1]: InterPodAffinity comes twice",
+            id="a plugin twice",
+        ),
+        pytest.param(
+            {"serving": {"opsPort": 10280}},
+            "serving.opsPort: 10280 is serving.port as well",
+            id="one port for both",
+        ),
+        pytest.param(
+            {"serving": {"port": 1, "opsPort": 1, "opsBindAddress": "0.0.0.0"}},
+            "serving.opsPort: 1 is serving.port as well",
+            id="one port for both, once on every address",
+        ),
+        pytest.param(
+            {"serving": {"tlsCertFile": "a"}},
+            "serving.tlsPrivateKeyFile: missing; tlsCertFile needs it",
+            id="a certificate without key",
+        ),
+        pytest.param(
+            {"serving": {"tlsPrivateKeyFile": "a"}},
+            "serving.tlsCertFile: missing; tlsPrivateKeyFile needs it",
+            id="a key without certificate",
+        ),
+        pytest.param(
+            {"serving": {"clientCAFile": "a"}},
+            "serving.clientCAFile: needs tlsCertFile and tlsPrivateKeyFile as well",
+            id="client certificates without TLS",
+        ),
+    ],
+)
+def test_fields_that_contradict_each_other(fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_fields(fields)
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    "serving",
+    [
+        pytest.param({"port": 0, "opsPort": 0}, id="two free ports"),
+        pytest.param(
+            {"port": 1, "opsPort": 1, "opsBindAddress": "127.0.0.2"}, id="one port, two addresses"
+        ),
+    ],
+)
+def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
+    assert load_fields({"serving": serving}).serving.port == serving["port"]

@@ -1,0 +1,107 @@
+"""A written configuration loads into an equal one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender import config
+from extender.config.document import decode, effective, parse, to_yaml
+from extender.config.node_affinity import NodeAffinityTerms
+from extender.config.schema import NodeAffinity
+
+_files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(
+    Path
+)
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> config.Config:
+    """Draw any configuration that this version accepts."""
+    port = draw(st.integers(0, 65534))
+    tls: dict[str, Any] = {}
+    if draw(st.booleans()):
+        tls = {
+            "tls_cert_file": draw(_files),
+            "tls_private_key_file": draw(_files),
+            "client_ca_file": draw(st.none() | _files),
+        }
+    return config.Config(
+        api_version="affinity-extender.io/v1alpha1",
+        kind="AffinityExtenderConfiguration",
+        mode=draw(st.sampled_from([config.Mode.ASSIST, config.Mode.REPLACE])),
+        inter_pod_affinity=config.InterPodAffinity(
+            hard_pod_affinity_weight=draw(st.integers(0, 100)),
+            ignore_preferred_terms_of_existing_pods=draw(st.booleans()),
+            weight=draw(st.integers(1, 100)),
+        ),
+        filter=config.Filter(resolvable=draw(st.booleans())),
+        prioritize=config.Prioritize(max_score=draw(st.integers(1, 100))),
+        serving=config.Serving(
+            bind_address=draw(st.ip_addresses().map(str)),
+            port=port,
+            ops_bind_address=draw(st.none() | st.ip_addresses().map(str)),
+            ops_port=port + 1,
+            max_body_bytes=draw(st.integers(1 << 20, 1 << 30)),
+            shutdown_delay_seconds=draw(st.floats(0, 300)),
+            **tls,
+        ),
+        client_connection=config.ClientConnection(
+            kubeconfig=draw(st.none() | _files),
+            context=draw(st.none() | st.text(st.characters(codec="utf-8"))),
+            qps=draw(st.floats(0, 10_000, exclude_min=True)),
+            burst=draw(st.integers(1, 10_000)),
+        ),
+        logging=config.Logging(
+            format=draw(st.sampled_from(config.LogFormat)), verbosity=draw(st.integers(0, 10))
+        ),
+        cluster_files=tuple(draw(st.lists(_files, max_size=3))),
+    )
+
+
+@given(configurations())
+def test_what_is_written_loads_as_it_was(original: config.Config) -> None:
+    text = to_yaml(original)
+    flags = argparse.Namespace(config=os.devnull)
+    assert config.load(flags, {}, lambda _: text) == original
+
+
+def test_terms_survive_as_well() -> None:
+    document = {
+        "apiVersion": "affinity-extender.io/v1alpha1",
+        "kind": "AffinityExtenderConfiguration",
+        "nodeAffinity": {
+            "addedAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+                        {"matchFields": [{"key": "n", "operator": "In", "values": ["x"]}]},
+                    ]
+                }
+            }
+        },
+    }
+    decoded = decode(document)
+    required = (
+        decoded.node_affinity.added_affinity.required_during_scheduling_ignored_during_execution
+    )
+    assert required is not None
+    assert [bool(term.match_fields) for term in required.node_selector_terms] == [False, True]
+    assert decode(parse(to_yaml(decoded), "written")) == decoded
+
+
+def test_no_terms_is_empty() -> None:
+    assert NodeAffinity().added_affinity.empty
+    assert NodeAffinityTerms() == NodeAffinity().added_affinity
+
+
+def test_unset_names_are_left_out() -> None:
+    assert (
+        "tlsCertFile"
+        not in effective(config.load(argparse.Namespace(), {}, Path.read_text))["serving"]
+    )
