@@ -17,9 +17,7 @@ from extender.model.verdict import Reason
 class Verdicts:
     """The nodes that fit, in the order of the request, and the refused ones by reason."""
 
-    names: Sequence[str]
-    numbers: Sequence[int | None]
-    """The numbers of the nodes that fit, by position in names."""
+    fits: AskedNodes
     refused: Sequence[tuple[Reason, Sequence[str]]]
 
 
@@ -61,12 +59,12 @@ def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
             refused.append((constraint.reason, list(compress(names, hits))))
             fits = [not hit for hit in hits]
             names, numbers = list(compress(names, fits)), list(compress(numbers, fits))
-    return Verdicts(names, numbers, refused)
+    return Verdicts(AskedNodes(names, numbers, asked.version), refused)
 
 
 def pass_all(asked: AskedNodes) -> Verdicts:
     """Refuse nothing, for modes in which the scheduler itself enforces the rules."""
-    return Verdicts(asked.names, asked.numbers, ())
+    return Verdicts(asked, ())
 
 
 def _constraints(question: Question) -> Iterator[Constraint]:

@@ -1,0 +1,1 @@
+"""JSON in, values out, and back; nothing raw goes further in."""

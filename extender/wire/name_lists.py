@@ -1,0 +1,37 @@
+"""Lists of node names: decoded and looked up once, though they travel twice."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import msgspec
+
+from extender.cluster.nodes import AskedNodes, Nodes
+from extender.wire.objects import decode
+
+REMEMBERED = 4
+"""Answers whose names are remembered. The scheduler works on one pod at a time, so the list of a
+prioritize call is nearly always the one that filter answered last; a few more serve a second
+scheduler that shares the extender."""
+
+_NAMES = msgspec.json.Decoder(list[str])
+
+
+class NameLists:
+    """Reads NodeNames; recognises, by its bytes, a list that was just answered."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
+
+    def read(self, raw: bytes) -> AskedNodes:
+        """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
+        for known, asked in self._recent:
+            if known == raw and asked.version == self._nodes.version:
+                return asked
+        names = decode(_NAMES, raw, "NodeNames")
+        return self._nodes.asked(names)
+
+    def remember(self, raw: bytes, asked: AskedNodes) -> None:
+        """Keep a list that is about to be answered, as the bytes of the answer have it."""
+        self._recent.appendleft((raw, asked))

@@ -1,0 +1,182 @@
+"""Kubernetes JSON into values: the same readers for watches, files and callbacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.objects import Namespace, Node, Pod, PodClass
+from extender.model.pod_affinity import (
+    NO_WRITTEN_AFFINITY,
+    PodSelector,
+    Term,
+    WrittenAffinity,
+    WrittenTerm,
+)
+from extender.wire import manifests
+
+T = TypeVar("T")
+
+RAW_CLASSES = 16384
+"""Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
+once when they are too many: the next pod of each class pays one full decode, about 20 us."""
+
+TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
+
+_POD = msgspec.json.Decoder(manifests.PodManifest)
+_LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
+_LABELS = msgspec.json.Decoder(dict[str, str] | None)
+_AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
+
+
+class PodReader:
+    """Reads pods; those of one workload come out sharing their class."""
+
+    def __init__(self, most_raw_classes: int = RAW_CLASSES) -> None:
+        self._most = most_raw_classes
+        self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
+        self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
+
+    def read(self, raw: bytes | msgspec.Raw) -> Pod:
+        """Read a v1.Pod; ObjectError names the field that is broken."""
+        pod = decode(_POD, raw)
+        metadata, spec = pod.metadata, pod.spec
+        namespace = sys.intern(metadata.namespace or "default")
+        if not metadata.name:
+            raise ObjectError("metadata.name", "a pod needs a name")
+        phase = None if pod.status is None else pod.status.phase
+        return Pod(
+            namespace=namespace,
+            name=metadata.name,
+            # Manifests have no uid; the key is as good where nothing is ever re-created.
+            uid=metadata.uid or f"{namespace}/{metadata.name}",
+            node=sys.intern(spec.nodeName) if spec.nodeName else None,
+            terminal=phase in TERMINAL_PHASES,
+            pod_class=self._class(namespace, bytes(metadata.labels), bytes(spec.affinity)),
+        )
+
+    def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:
+        key = (namespace, labels, affinity)
+        known = self._classes.get(key)
+        if known is not None:
+            return known
+        if len(self._classes) >= self._most:
+            self._classes.clear()
+            self._affinities.clear()
+        found = decode(_LABELS, labels, "metadata.labels") or {}
+        written = self._affinity(namespace, affinity)
+        pod_class = PodClass(namespace, found, written.merged(found), written)
+        self._classes[key] = pod_class
+        return pod_class
+
+    def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:
+        key = (namespace, raw)
+        known = self._affinities.get(key)
+        if known is None:
+            manifest = decode(_AFFINITY, raw, "spec.affinity")
+            known = NO_WRITTEN_AFFINITY if manifest is None else _written(manifest, namespace)
+            self._affinities[key] = known
+        return known
+
+
+def read_node(raw: bytes | msgspec.Raw) -> Node:
+    """Read a v1.Node; ObjectError names the field that is broken."""
+    metadata = decode(_LABELLED, raw).metadata
+    return Node(sys.intern(metadata.name), metadata.labels or {})
+
+
+def read_namespace(raw: bytes | msgspec.Raw) -> Namespace:
+    """Read a v1.Namespace; ObjectError names the field that is broken."""
+    metadata = decode(_LABELLED, raw).metadata
+    return Namespace(sys.intern(metadata.name), metadata.labels or {})
+
+
+def decode(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw, path: str = "") -> T:
+    """Decode JSON; ObjectError instead of msgspec's errors, with the field's path."""
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        message, _, where = str(error).partition(" - at `$")
+        field = where.rstrip("`").lstrip(".")
+        raise ObjectError(".".join(filter(None, (path, field))), message) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ObjectError(path, f"not valid JSON: {error}") from error
+
+
+def _written(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
+    affinity = manifest.podAffinity or manifests.PodAffinity()
+    anti = manifest.podAntiAffinity or manifests.PodAffinity()
+    return WrittenAffinity(
+        required=tuple(_terms(affinity.required, namespace, "podAffinity")),
+        required_anti=tuple(_terms(anti.required, namespace, "podAntiAffinity")),
+        preferred=(
+            *_weighted(affinity.preferred, namespace, "podAffinity", 1),
+            *_weighted(anti.preferred, namespace, "podAntiAffinity", -1),
+        ),
+    )
+
+
+def _terms(
+    terms: Iterable[manifests.PodAffinityTerm] | None, namespace: str, field: str
+) -> Iterator[WrittenTerm]:
+    path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(terms or ()):
+        yield _term(term, namespace, f"{path}[{index}]")
+
+
+def _weighted(
+    terms: Iterable[manifests.WeightedPodAffinityTerm] | None,
+    namespace: str,
+    field: str,
+    sign: int,
+) -> Iterator[tuple[WrittenTerm, int]]:
+    path = f"spec.affinity.{field}.preferredDuringSchedulingIgnoredDuringExecution"
+    for index, weighted in enumerate(terms or ()):
+        term = _term(weighted.podAffinityTerm, namespace, f"{path}[{index}].podAffinityTerm")
+        yield term, sign * weighted.weight
+
+
+def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> WrittenTerm:
+    if not term.topologyKey:
+        raise ObjectError(f"{path}.topologyKey", "a term needs a topology key")
+    chosen = term.namespaceSelector
+    named = term.namespaces or []
+    if not named and chosen is None:
+        named = [namespace]
+    pods = PodSelector(
+        _selector(term.labelSelector, f"{path}.labelSelector"),
+        frozenset(named),
+        None if chosen is None else _selector(chosen, f"{path}.namespaceSelector"),
+    )
+    return WrittenTerm(
+        Term(pods, term.topologyKey),
+        tuple(term.matchLabelKeys or ()),
+        tuple(term.mismatchLabelKeys or ()),
+    )
+
+
+def _selector(selector: manifests.LabelSelector | None, path: str) -> Selector:
+    if selector is None:
+        return NOTHING
+    requirements = [
+        Requirement(key, Operator.IN, frozenset((value,)))
+        for key, value in (selector.matchLabels or {}).items()
+    ]
+    for index, expression in enumerate(selector.matchExpressions or ()):
+        requirements.append(_requirement(expression, f"{path}.matchExpressions[{index}]"))
+    return Selector.of(requirements)
+
+
+def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> Requirement:
+    values = frozenset(expression.values or ())
+    operator = Operator(expression.operator.value)
+    needs_values = operator in (Operator.IN, Operator.NOT_IN)
+    if needs_values != bool(values):
+        wanted = "at least one value" if needs_values else "no values"
+        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
+    return Requirement(expression.key, operator, values)

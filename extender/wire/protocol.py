@@ -1,0 +1,159 @@
+"""The extender's callbacks on the wire: k8s.io/kube-scheduler/extender/v1.
+
+Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
+them in any case, and so do we.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from extender.errors import ObjectError, RequestError
+from extender.model.objects import Pod
+from extender.verbs.filtering import Verdicts
+from extender.wire.objects import PodReader, decode
+
+EMPTY_PRIORITIES = b"[]"
+
+_NULL = b"null"
+
+
+class _Args(msgspec.Struct):
+    """ExtenderArgs in upstream's own spelling."""
+
+    Pod: msgspec.Raw
+    Nodes: msgspec.Raw = msgspec.Raw(_NULL)
+    NodeNames: msgspec.Raw = msgspec.Raw(_NULL)
+
+
+class _NodeList(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+class _NodeMetadata(msgspec.Struct):
+    name: str
+
+
+class _NamedNode(msgspec.Struct):
+    metadata: _NodeMetadata
+
+
+_ARGS = msgspec.json.Decoder(_Args)
+_ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NODE_LIST = msgspec.json.Decoder(_NodeList)
+_NAMED_NODE = msgspec.json.Decoder(_NamedNode)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderArgs:
+    """What filter and prioritize are asked."""
+
+    pod: Pod
+    node_names: bytes | None
+    """The JSON list of names, when the scheduler trusts our cache (nodeCacheCapable)."""
+    nodes: dict[str, msgspec.Raw] | None
+    """Full node objects by name, otherwise."""
+
+
+def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
+    """Read ExtenderArgs.
+
+    RequestError when the body is not such an object at all (the caller is no kube-scheduler);
+    ObjectError when it is, but the pod or the nodes in it are broken.
+    """
+    args = _read_envelope(body)
+    pod = pods.read(args.Pod)
+    if bytes(args.NodeNames) != _NULL:
+        return ExtenderArgs(pod, bytes(args.NodeNames), None)
+    if bytes(args.Nodes) == _NULL:
+        raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
+    items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
+    nodes = {
+        decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
+        for index, item in enumerate(items)
+    }
+    return ExtenderArgs(pod, None, nodes)
+
+
+def write_filter_result(
+    verdicts: Verdicts, args: ExtenderArgs, names_json: bytes, *, resolvable: bool
+) -> bytes:
+    """Write an ExtenderFilterResult around the names that write_names made.
+
+    With `resolvable`, anti-affinity refusals go to FailedNodes as in-tree; otherwise every
+    refusal is unresolvable, because released schedulers spin on extender refusals in FailedNodes.
+    """
+    failed: dict[str, str] = {}
+    unresolvable: dict[str, str] = {}
+    for reason, names in verdicts.refused:
+        refused = failed if resolvable and reason.resolvable else unresolvable
+        refused.update(dict.fromkeys(names, reason.value))
+    nodes = _NULL
+    if args.nodes is not None:
+        items = b",".join([bytes(args.nodes[name]) for name in verdicts.fits.names])
+        nodes, names_json = b'{"metadata":{},"items":[' + items + b"]}", _NULL
+    return b"".join(
+        (
+            b'{"Nodes":', nodes,
+            b',"NodeNames":', names_json,
+            b',"FailedNodes":', orjson.dumps(failed),
+            b',"FailedAndUnresolvableNodes":', orjson.dumps(unresolvable),
+            b',"Error":""}',
+        )
+    )  # fmt: skip
+
+
+def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:
+    """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
+    if not verdicts.refused and args.node_names is not None:
+        return args.node_names
+    return orjson.dumps(verdicts.fits.names)
+
+
+def write_filter_error(message: str) -> bytes:
+    """Write an ExtenderFilterResult that reports a fault."""
+    return orjson.dumps(
+        {
+            "Nodes": None,
+            "NodeNames": None,
+            "FailedNodes": None,
+            "FailedAndUnresolvableNodes": None,
+            "Error": error_text(message),
+        }
+    )
+
+
+def write_priorities(scores: Sequence[tuple[str, int]]) -> bytes:
+    """Write a HostPriorityList; hosts that are left out score 0."""
+    if not scores:
+        return EMPTY_PRIORITIES
+    return orjson.dumps([{"Host": host, "Score": score} for host, score in scores])
+
+
+def error_text(message: str) -> str:
+    """Make a message fit for an `Error` field: one line, and no % (Go formats it)."""
+    return " ".join(message.split()).replace("%", " percent")
+
+
+def _read_envelope(body: bytes) -> _Args:
+    try:
+        return _ARGS.decode(body)
+    except msgspec.ValidationError:
+        return _read_any_case(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(f"the body is not JSON: {error}") from error
+
+
+def _read_any_case(body: bytes) -> _Args:
+    try:
+        found = {key.lower(): value for key, value in _ANY_CASE.decode(body).items()}
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderArgs object: {error}") from error
+    if "pod" not in found:
+        raise RequestError("the body is not an ExtenderArgs object: it has no Pod")
+    null = msgspec.Raw(_NULL)
+    return _Args(found["pod"], found.get("nodes", null), found.get("nodenames", null))
