@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.nodes import AskedNodes
@@ -68,12 +68,16 @@ def normalised(raw: Sequence[int]) -> list[int]:
 
 
 def prioritize_nodes(
-    question: Question, asked: AskedNodes, scoring: Scoring, max_score: int
+    question: Question, ask: Callable[[], AskedNodes], scoring: Scoring, max_score: int
 ) -> list[tuple[str, int]]:
-    """Score the nodes of a request from 0 to max_score; nodes with 0 are left out."""
+    """Score the nodes of a request from 0 to max_score; nodes with 0 are left out.
+
+    The nodes are looked up only when something can score: most pods have no such rules.
+    """
     scores = Scores(question, scoring)
     if scores.flat:
         return []
+    asked = ask()
     names = asked.names
     numbers = [number for number in asked.numbers if number is not None]
     if len(numbers) != len(names):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,6 +22,9 @@ from extender.model.pod_affinity import (
 from extender.wire import manifests
 
 T = TypeVar("T")
+
+Json: TypeAlias = bytes | mmap.mmap | msgspec.Raw
+"""Encoded JSON, wherever it lies."""
 
 RAW_CLASSES = 16384
 """Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
@@ -42,7 +46,7 @@ class PodReader:
         self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
         self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
 
-    def read(self, raw: bytes | msgspec.Raw) -> Pod:
+    def read(self, raw: Json) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = decode(_POD, raw)
         metadata, spec = pod.metadata, pod.spec
@@ -84,19 +88,19 @@ class PodReader:
         return known
 
 
-def read_node(raw: bytes | msgspec.Raw) -> Node:
+def read_node(raw: Json) -> Node:
     """Read a v1.Node; ObjectError names the field that is broken."""
     metadata = decode(_LABELLED, raw).metadata
     return Node(sys.intern(metadata.name), metadata.labels or {})
 
 
-def read_namespace(raw: bytes | msgspec.Raw) -> Namespace:
+def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
     metadata = decode(_LABELLED, raw).metadata
     return Namespace(sys.intern(metadata.name), metadata.labels or {})
 
 
-def decode(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw, path: str = "") -> T:
+def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
     """Decode JSON; ObjectError instead of msgspec's errors, with the field's path."""
     try:
         return decoder.decode(raw)

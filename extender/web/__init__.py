@@ -1,0 +1,1 @@
+"""The HTTP edges: callbacks for the scheduler, operations for people and probes."""

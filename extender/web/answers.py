@@ -1,0 +1,159 @@
+"""From the bytes of a callback to the bytes of its answer: read, decide, write, observe."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+from extender.cluster.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError, ObjectError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.verbs.filtering import Verdicts, filter_nodes, pass_all
+from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from extender.wire.name_lists import NameLists
+from extender.wire.objects import PodReader
+from extender.wire.protocol import (
+    EMPTY_PRIORITIES,
+    ExtenderArgs,
+    read_args,
+    write_filter_error,
+    write_filter_result,
+    write_names,
+    write_priorities,
+)
+
+PLUGIN = "InterPodAffinity"
+
+_log = logging.getLogger(__name__)
+
+
+class NotReadyError(ExtenderError):
+    """The cluster is not known yet, so any verdict would be a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the callbacks enforce, and how they put it."""
+
+    enforce: bool
+    """False: the scheduler has the hard rules itself, and filter refuses nothing."""
+    resolvable: bool
+    """Put anti-affinity refusals where preemption may look at them."""
+    scoring: Scoring
+    max_score: int
+    """What the best node of a request scores."""
+
+
+class Answers:
+    """Answers callbacks from the live state; every method is synchronous and sees a whole one.
+
+    Faults become the answer that the scheduler understands. RequestError is for bodies that no
+    kube-scheduler sends.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        rules: Rules,
+        metrics: Metrics,
+        unready: Callable[[], str | None],
+    ) -> None:
+        self._state = state
+        self._rules = rules
+        self._metrics = metrics
+        self._unready = unready
+        self._pods = PodReader()
+        self._lists = NameLists(state.nodes)
+
+    def filter(self, body: bytes) -> bytes:
+        """Answer /filter."""
+        try:
+            args = self._read(body)
+            verdicts = self._judge(args)
+        except (ObjectError, NotReadyError) as error:
+            return self.filter_fault(error)
+        names_json = write_names(verdicts, args)
+        self._lists.remember(names_json, verdicts.fits)
+        return write_filter_result(verdicts, args, names_json, resolvable=self._rules.resolvable)
+
+    def prioritize(self, body: bytes) -> bytes:
+        """Answer /prioritize."""
+        try:
+            args = self._read(body)
+            return write_priorities(self._score(args))
+        except (ObjectError, NotReadyError) as error:
+            return self.prioritize_fault(error)
+
+    def filter_fault(self, error: Exception) -> bytes:
+        """Answer /filter when there is no verdict."""
+        self._metrics.count_attempt("error")
+        _log.warning("filter failed: %s", error)
+        return write_filter_error(str(error) or type(error).__name__)
+
+    def prioritize_fault(self, error: Exception) -> bytes:
+        """Answer /prioritize when there are no scores; the answer has no field to say why."""
+        self._metrics.count_prioritize_fault()
+        _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
+        return EMPTY_PRIORITIES
+
+    def _read(self, body: bytes) -> ExtenderArgs:
+        args = read_args(body, self._pods)
+        reason = self._unready()
+        if reason is not None:
+            raise NotReadyError(f"the extender is not ready: {reason}")
+        return args
+
+    def _asked(self, args: ExtenderArgs) -> AskedNodes:
+        if args.node_names is not None:
+            return self._lists.read(args.node_names)
+        return self._state.nodes.asked(list(args.nodes or ()))
+
+    def _judge(self, args: ExtenderArgs) -> Verdicts:
+        asked = self._asked(args)
+        if not self._rules.enforce:
+            verdicts = pass_all(asked)
+        else:
+            start = perf_counter()
+            with self._state.without(args.pod.key, args.pod.uid):
+                verdicts = filter_nodes(self._state.question(args.pod.pod_class), asked)
+            self._metrics.observe_plugin(
+                PLUGIN, "Filter", status_of(verdicts), perf_counter() - start
+            )
+        self._observe(args.pod, verdicts)
+        return verdicts
+
+    def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
+        feasible = bool(verdicts.fits.names)
+        self._metrics.count_attempt("feasible" if feasible else "unschedulable")
+        for reason, names in verdicts.refused:
+            self._metrics.count_filtered(reason.value, len(names))
+        if not feasible and _log.isEnabledFor(logging.DEBUG):
+            _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
+
+    def _score(self, args: ExtenderArgs) -> list[tuple[str, int]]:
+        rules = self._rules
+        start = perf_counter()
+        with self._state.without(args.pod.key, args.pod.uid):
+            question = self._state.question(args.pod.pod_class)
+            scores = prioritize_nodes(
+                question, lambda: self._asked(args), rules.scoring, rules.max_score
+            )
+        self._metrics.observe_plugin(PLUGIN, "Score", "Success", perf_counter() - start)
+        return scores
+
+
+def status_of(verdicts: Verdicts) -> str:
+    """Return the scheduler's status for a whole answer: that of the mildest verdict."""
+    if verdicts.fits.names:
+        return "Success"
+    if any(reason.resolvable for reason, _ in verdicts.refused):
+        return "Unschedulable"
+    return "UnschedulableAndUnresolvable"
+
+
+def _summary(verdicts: Verdicts) -> str:
+    return ", ".join(f"{len(names)} {reason.value}" for reason, names in verdicts.refused)

@@ -1,0 +1,62 @@
+"""The callbacks' HTTP side: routes, limits, latency, and an answer whatever happens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+from aiohttp import web
+
+from extender.errors import RequestError
+from extender.metrics import Metrics
+from extender.web.answers import Answers
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+Verb = Callable[[bytes], bytes]
+Fault = Callable[[Exception], bytes]
+
+_log = logging.getLogger(__name__)
+
+
+def callbacks_app(answers: Answers, metrics: Metrics, max_body_bytes: int) -> web.Application:
+    """Serve POST /filter and /prioritize.
+
+    Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
+    gives up the connection when more follows.
+    """
+    app = web.Application(client_max_size=max_body_bytes)
+    app.router.add_post(
+        "/filter", _handler("filter", answers.filter, answers.filter_fault, metrics)
+    )
+    app.router.add_post(
+        "/prioritize",
+        _handler("prioritize", answers.prioritize, answers.prioritize_fault, metrics),
+    )
+    return app
+
+
+def _handler(name: str, answer: Verb, fault: Fault, metrics: Metrics) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        start = perf_counter()
+        code = 200
+        try:
+            body = await request.read()
+            return _json(answer(body))
+        except web.HTTPException as error:
+            code = error.status
+            raise
+        except RequestError as error:
+            code = 400
+            return web.Response(status=code, text=f"{error}\n")
+        except Exception as error:  # noqa: BLE001 - an answer is owed whatever broke
+            _log.exception("%s failed unexpectedly", name)
+            return _json(fault(error))
+        finally:
+            metrics.observe_request(name, code, perf_counter() - start)
+
+    return handle
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json")
