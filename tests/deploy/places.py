@@ -1,0 +1,31 @@
+"""Where the files under test are, and how to read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SCHEDULER_CONFIG = ROOT / "scheduler-config"
+MANIFESTS = ROOT / "manifests"
+SIDECAR = MANIFESTS / "overlays" / "sidecar"
+KUBEADM = MANIFESTS / "overlays" / "kubeadm"
+SAMPLES = ROOT / "extender" / "samples"
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a file with one YAML document."""
+    return yaml.safe_load(path.read_text())
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """Read a YAML stream of objects."""
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def named(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    """Pick the one object of a kind and name."""
+    (found,) = (one for one in objects if one["kind"] == kind and one["metadata"]["name"] == name)
+    return found

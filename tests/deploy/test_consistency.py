@@ -1,0 +1,68 @@
+"""Names, versions, files and settings that occur in two places are the same in both."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from extender import __version__
+from extender.config import OPTIONS, Mode
+from extender.config.document import decode, parse
+from tests.deploy.kustomize import render
+from tests.deploy.places import SIDECAR
+from tests.deploy.pods import (
+    containers,
+    extender,
+    in_every_pod,
+    second_scheduler,
+    shipped_config,
+)
+
+if TYPE_CHECKING:
+    from tests.deploy.pods import GetPod
+
+
+@in_every_pod
+def test_the_image_is_this_version(get_pod: GetPod) -> None:
+    assert extender(get_pod())["image"] == f"affinity-extender:{__version__}"
+
+
+@in_every_pod
+def test_flags_and_variables_exist(get_pod: GetPod) -> None:
+    container = extender(get_pod())
+    command, *flags = container["args"]
+    assert command == "serve"
+    assert {flag.removeprefix("--").split("=")[0] for flag in flags} <= {
+        option.flag for option in OPTIONS
+    }
+    assert {one["name"] for one in container.get("env", [])} <= {
+        option.variable for option in OPTIONS
+    }
+
+
+def test_the_configuration_loads_and_is_for_the_mode_of_the_scheduler() -> None:
+    config = shipped_config()
+    assert config.mode is Mode.ASSIST
+    rendered = next(
+        one
+        for one in render(SIDECAR)
+        if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("affinity-extender")
+    )
+    assert decode(parse(rendered["data"]["config.yaml"], "config.yaml")) == config
+
+
+@in_every_pod
+def test_named_files_are_mounted(get_pod: GetPod) -> None:
+    for container in containers(get_pod()):
+        folders = [mount["mountPath"] for mount in container["volumeMounts"]]
+        arguments = [*container.get("command", []), *container.get("args", [])]
+        files = [found for one in arguments for found in re.findall(r"=(/.*)$", one)]
+        assert files
+        assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
+
+
+def test_volumes_are_the_generated_ones() -> None:
+    generated = {one["metadata"]["name"] for one in render(SIDECAR) if one["kind"] == "ConfigMap"}
+    mounted = {volume["configMap"]["name"] for volume in second_scheduler()["spec"]["volumes"]}
+    assert mounted == generated
+    assert all(re.search(r"-[a-z0-9]{10}$", name) for name in mounted)

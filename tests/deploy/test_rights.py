@@ -1,0 +1,80 @@
+"""What the extender and the second scheduler may do in the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.deploy.kustomize import render
+from tests.deploy.places import KUBEADM, SIDECAR, named, read_yaml
+from tests.deploy.pods import second_scheduler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "overlay", [pytest.param(path, id=path.name) for path in (SIDECAR, KUBEADM)]
+)
+def test_the_extender_lists_and_watches_and_no_more(overlay: Path) -> None:
+    role = named(render(overlay), "ClusterRole", "affinity-extender")
+    assert role["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["pods", "nodes", "namespaces"],
+            "verbs": ["list", "watch"],
+        }
+    ]
+
+
+def test_we_define_no_other_rights_than_a_lease_of_its_own() -> None:
+    objects = render(SIDECAR)
+    roles = [one for one in objects if one["kind"] in {"Role", "ClusterRole"}]
+    assert {one["metadata"]["name"] for one in roles} == {
+        "affinity-extender",
+        "affinity-scheduler-lease",
+    }
+    lease = read_yaml(SIDECAR / "scheduler-config.yaml")["leaderElection"]
+    role = named(objects, "Role", "affinity-scheduler-lease")
+    assert role["metadata"]["namespace"] == lease["resourceNamespace"]
+    assert role["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [lease["resourceName"]],
+            "verbs": ["get", "update"],
+        }
+    ]
+
+
+def test_the_second_scheduler_has_what_the_first_one_has() -> None:
+    bound = {
+        one["roleRef"]["name"]
+        for one in render(SIDECAR)
+        if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}
+    }
+    assert bound == {
+        "affinity-extender",
+        "affinity-scheduler-lease",
+        "extension-apiserver-authentication-reader",
+        "system:kube-scheduler",
+        "system:volume-scheduler",
+    }
+
+
+def test_all_of_it_goes_to_the_account_of_the_pod() -> None:
+    account = second_scheduler()["spec"]["serviceAccountName"]
+    subjects = [subject for one in render(SIDECAR) for subject in one.get("subjects", [])]
+    expected = {"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}
+    assert [one for one in subjects if one != expected] == []
+    assert named(render(SIDECAR), "ServiceAccount", account)
+
+
+def test_on_kubeadm_it_goes_to_the_holder_of_a_certificate() -> None:
+    objects = render(KUBEADM)
+    assert {one["kind"] for one in objects} == {"ClusterRole", "ClusterRoleBinding"}
+    binding = named(objects, "ClusterRoleBinding", "affinity-extender")
+    assert [(one["kind"], one["name"]) for one in binding["subjects"]] == [
+        ("User", "affinity-extender")
+    ]

@@ -1,0 +1,57 @@
+"""Every YAML file that is shipped is tidy, and every Kubernetes object in it is valid."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kubernetes_validate
+import pytest
+
+from tests.deploy.kustomize import render
+from tests.deploy.places import (
+    KUBEADM,
+    MANIFESTS,
+    SAMPLES,
+    SCHEDULER_CONFIG,
+    SIDECAR,
+    read_objects,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KUBERNETES = "1.36"
+
+STYLE = Path(__file__).with_name("yamllint.yaml")
+
+
+def test_yamllint_has_no_remark() -> None:
+    command = [sys.executable, "-m", "yamllint", "--strict", "-f", "parsable", "-c", str(STYLE)]
+    folders = [str(folder) for folder in (SCHEDULER_CONFIG, MANIFESTS, SAMPLES)]
+    report = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
+    assert (report.returncode, report.stdout, report.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param(lambda: render(SIDECAR), id="second scheduler"),
+        pytest.param(lambda: render(KUBEADM), id="kubeadm, applied"),
+        pytest.param(lambda: read_objects(KUBEADM / "static-pod.yaml"), id="kubeadm, on the host"),
+        pytest.param(lambda: read_objects(SAMPLES / "cluster.yaml"), id="sample cluster"),
+    ],
+)
+def test_kubernetes_takes_every_object(objects: Callable[[], list[dict[str, Any]]]) -> None:
+    found = objects()
+    assert found
+    for one in found:
+        kubernetes_validate.validate(one, KUBERNETES, strict=True)
+
+
+def test_the_validation_sees_a_field_that_does_not_exist() -> None:
+    typo = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"nodeNam": "b"}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(typo, KUBERNETES, strict=True)
