@@ -7,8 +7,18 @@ changed copy and leaves the original as it was.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from extender.cluster.state import ClusterState
+from extender.wire.objects import PodReader, read_namespace, read_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from extender.model.objects import Namespace, Node
+    from extender.model.objects import Pod as ModelPod
 
 Json = Mapping[str, Any]
 
@@ -137,3 +147,32 @@ def term(topology_key: str, label_selector: Json | None = None, **fields: Any) -
 
 def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
     return tuple({"weight": weight, "podAffinityTerm": dict(each)} for each in terms)
+
+
+def model_pod(raw: Json) -> ModelPod:
+    """Read a pod as the extender does."""
+    return PodReader().read(json.dumps(raw).encode())
+
+
+def model_node(raw: Json) -> Node:
+    """Read a node as the extender does."""
+    return read_node(json.dumps(raw).encode())
+
+
+def model_namespace(raw: Json) -> Namespace:
+    """Read a namespace as the extender does."""
+    return read_namespace(json.dumps(raw).encode())
+
+
+def state_of(
+    nodes: Iterable[Json], namespaces: Iterable[Json], pods: Iterable[Json]
+) -> ClusterState:
+    """Build the live picture of a cluster, in the order that the objects come in."""
+    state = ClusterState()
+    for raw in nodes:
+        state.upsert_node(model_node(raw))
+    for raw in namespaces:
+        state.upsert_namespace(model_namespace(raw))
+    for raw in pods:
+        state.upsert_pod(model_pod(raw))
+    return state

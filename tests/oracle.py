@@ -6,6 +6,7 @@ It shares no code with the extender, so that agreement between the two means som
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,18 +144,24 @@ def field(raw: Json, name: str, default: Any) -> Any:
 
 def identity(pod: Json) -> str:
     """Return what tells this pod from one that had its name before."""
-    uid: str = field(pod["metadata"], "uid", f"{namespace_of(pod)}/{name_of(pod)}")
+    uid: str = field(pod["metadata"], "uid", key_of(pod))
     return uid
+
+
+def key_of(pod: Json) -> str:
+    """Return namespace/name."""
+    return f"{namespace_of(pod)}/{name_of(pod)}"
 
 
 def is_counted(cluster: Cluster, pod: Json) -> bool:
     """Tell whether a pod takes part: bound to a node that exists, and not finished."""
     node = pod["spec"].get("nodeName")
-    phase = field(pod, "status", {}).get("phase")
-    return bool(node) and cluster.node_labels(node) is not None and phase not in _FINISHED
+    return bool(node) and cluster.node_labels(node) is not None and not is_finished(pod)
 
 
-_FINISHED = ("Succeeded", "Failed")
+def is_finished(pod: Json) -> bool:
+    """Tell whether a pod has ended, for good."""
+    return field(pod, "status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def selector_matches(selector: Json | None, found: Mapping[str, str]) -> bool:
@@ -217,11 +224,18 @@ class Term:
         )
 
     def _selector(self) -> Json | None:
+        if not self.merge_label_keys:
+            return self.raw.get("labelSelector")
+        return self.merged_selector()
+
+    def merged_selector(self) -> Json | None:
+        """Return the selector with the owner's values for the label keys that are listed."""
         selector = self.raw.get("labelSelector")
-        if selector is None or not self.merge_label_keys:
-            return selector
+        if selector is None:
+            return None
         written: Sequence[Json] = field(selector, "matchExpressions", ())
         there = {(requirement["key"], requirement["operator"]) for requirement in written}
+        there |= {(key, "In") for key in field(selector, "matchLabels", {})}
         added = [
             {"key": key, "operator": operator, "values": [labels(self.owner)[key]]}
             for listed, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
@@ -351,3 +365,20 @@ def _pulls(own: _Rules, other: _Existing, args: Args) -> Iterable[_Pull]:
     for weight, term in other.rules.preferred:
         if term.matches(own.pod):
             yield _Pull(other.domain(term.key), weight)
+
+
+def merged(pod: Json) -> dict[str, Any]:
+    """Return the pod as the API server stores it on create: label keys within the selectors."""
+    stored: dict[str, Any] = copy.deepcopy(dict(pod))
+    affinity = field(stored["spec"], "affinity", {})
+    for side in ("podAffinity", "podAntiAffinity"):
+        rules = field(affinity, side, {})
+        required = field(rules, REQUIRED, ())
+        preferred = [item["podAffinityTerm"] for item in field(rules, PREFERRED, ())]
+        for raw in (*required, *preferred):
+            selector = Term(Cluster((), (), ()), pod, raw, merge_label_keys=True).merged_selector()
+            if selector is not None:
+                raw["labelSelector"] = selector
+            raw.pop("matchLabelKeys", None)
+            raw.pop("mismatchLabelKeys", None)
+    return stored

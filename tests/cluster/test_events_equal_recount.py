@@ -1,0 +1,191 @@
+"""Counters moved by events against counters made from scratch, whatever the events were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from extender.cluster.recount import mismatches
+from extender.cluster.state import ClusterState
+from tests import strategies
+from tests.builders import Json, Pod, model_namespace, model_node, model_pod
+from tests.oracle import Args, Cluster, is_finished, key_of, merged
+from tests.verbs.judging import (
+    actual_refusals,
+    actual_scores,
+    expected_refusals,
+    expected_scores,
+)
+
+POD_NAMES = ("p0", "p1", "p2", "p3")
+
+
+class EventStream(RuleBasedStateMachine):
+    """Pods, nodes and namespaces come, change and go, in orders that no API server sends.
+
+    Beside the extender's state stand three plain mappings: what the objects are now. Pods stand
+    there with their label keys merged at creation, since a later change of their labels must not
+    merge them again. Few counted sets and questions are kept, so that they are given up and made
+    anew within a short stream.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = ClusterState(most_questions=3, most_counted_sets=4)
+        self.nodes: dict[str, Json] = {}
+        self.namespaces: dict[str, Json] = {}
+        self.pods: dict[str, Pod] = {}
+        self.written: dict[str, Pod] = {}
+        self.generation = 0
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the cluster is now, for the oracle."""
+        return Cluster(
+            list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
+        )
+
+    # Nodes and namespaces
+
+    @rule(node=st.sampled_from(strategies.NODE_NAMES).flatmap(strategies.nodes))
+    def put_node(self, node: Json) -> None:
+        """Add a node, or change its labels; pods may have been bound to it before it appeared."""
+        self.nodes[node["metadata"]["name"]] = node
+        self.state.upsert_node(model_node(node))
+
+    @rule(name=st.sampled_from(strategies.NODE_NAMES))
+    def remove_node(self, name: str) -> None:
+        """Remove a node, known or not; its pods stay behind."""
+        self.nodes.pop(name, None)
+        self.state.remove_node(name)
+
+    @rule(namespace=st.sampled_from(strategies.NAMESPACE_NAMES).flatmap(strategies.namespaces))
+    def put_namespace(self, namespace: Json) -> None:
+        """Add a namespace, or change its labels."""
+        self.namespaces[namespace["metadata"]["name"]] = namespace
+        self.state.upsert_namespace(model_namespace(namespace))
+
+    @rule(name=st.sampled_from(strategies.NAMESPACE_NAMES))
+    def remove_namespace(self, name: str) -> None:
+        """Remove a namespace, known or not; its pods stay behind."""
+        self.namespaces.pop(name, None)
+        self.state.remove_namespace(name)
+
+    # Pods
+
+    @rule(
+        data=st.data(),
+        name=st.sampled_from(POD_NAMES),
+        namespace=strategies.namespace_names(),
+        template=strategies.templates(),
+    )
+    def create_pod(self, data: st.DataObject, name: str, namespace: str, template: Pod) -> None:
+        """Add a pod; under a name that is taken, the new one has a new uid."""
+        self.generation += 1
+        made = strategies.named(template, name, namespace, f"uid-{self.generation}")
+        self._put(data.draw(strategies.fates(made)))
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data(), name=st.sampled_from(POD_NAMES), namespace=strategies.namespace_names())
+    def create_replica(self, data: st.DataObject, name: str, namespace: str) -> None:
+        """Add one more pod of a workload that is there already."""
+        template = data.draw(st.sampled_from(sorted(self.written.values(), key=key_of)))
+        self.create_pod(data, name, namespace, template)
+
+    @precondition(lambda self: any(not is_finished(pod) for pod in self.written.values()))
+    @rule(data=st.data())
+    def update_pod(self, data: st.DataObject) -> None:
+        """Bind a pod, move it, end it, mark it as being deleted, or all at once.
+
+        A pod that has ended stays so.
+        """
+        alive = [pod for pod in self.written.values() if not is_finished(pod)]
+        pod = data.draw(st.sampled_from(sorted(alive, key=key_of)))
+        bare = strategies.named(pod, _name(pod), _namespace(pod), pod["metadata"]["uid"])
+        self._put(data.draw(strategies.fates(bare)))
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data(), labels=strategies.labels(strategies.POD_LABELS))
+    def relabel_pod(self, data: st.DataObject, labels: dict[str, str]) -> None:
+        """Change a pod's labels and nothing else."""
+        pod = data.draw(st.sampled_from(sorted(self.written.values(), key=key_of)))
+        metadata: dict[str, Any] = {**pod["metadata"], "labels": labels}
+        self._put(Pod({**pod, "metadata": metadata}))
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data())
+    def repeat_pod(self, data: st.DataObject) -> None:
+        """Say again what is known already, as a new list does."""
+        self._put(data.draw(st.sampled_from(sorted(self.written.values(), key=key_of))))
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data(), stale=strategies.rarely(4))
+    def remove_pod(self, data: st.DataObject, *, stale: bool) -> None:
+        """Remove a pod; news of the end of an older pod of that name changes nothing."""
+        pod = data.draw(st.sampled_from(sorted(self.written.values(), key=key_of)))
+        uid = "uid-0" if stale else pod["metadata"]["uid"]
+        if not stale:
+            del self.written[key_of(pod)], self.pods[key_of(pod)]
+        self.state.remove_pod(key_of(pod), uid)
+
+    def _put(self, pod: Pod) -> None:
+        key = key_of(pod)
+        before = self.pods.get(key)
+        self.written[key] = pod
+        if before is not None and before["metadata"]["uid"] == pod["metadata"]["uid"]:
+            # Rules are fixed at creation; everything else is as the update says.
+            spec = {**pod["spec"], "affinity": before["spec"].get("affinity")}
+            self.pods[key] = Pod({**pod, "spec": spec})
+        else:
+            self.pods[key] = Pod(merged(pod))
+        self.state.upsert_pod(model_pod(pod))
+
+    # Questions
+
+    @rule(data=st.data(), args=strategies.plugin_args())
+    def ask(self, data: st.DataObject, args: Args) -> None:
+        """Ask about a pod; that alone makes the state keep counts for its terms."""
+        cluster = self.cluster
+        pod = data.draw(strategies.incoming_pods(cluster))
+        names = data.draw(strategies.asked_names(cluster))
+        assert actual_refusals(self.state, pod, names) == expected_refusals(
+            cluster, pod, names, args
+        )
+        assert actual_scores(self.state, pod, names, args) == expected_scores(
+            cluster, pod, names, args
+        )
+
+    @invariant()
+    def counters_equal_a_recount(self) -> None:
+        """No counter has drifted."""
+        assert mismatches(self.state) == []
+
+    @invariant()
+    def objects_are_the_ones_put(self) -> None:
+        """Nothing was lost and nothing stayed behind."""
+        assert set(self.state.nodes) == set(self.nodes)
+        assert set(self.state.namespaces) == set(self.namespaces)
+
+    def teardown(self) -> None:
+        """Take everything away: then nothing may be left that somebody carries."""
+        for key, pod in self.pods.items():
+            self.state.remove_pod(key, pod["metadata"]["uid"])
+        assert dict(self.state.pods) == {}
+        assert len(self.state.carried) == 0
+        assert list(self.state.placed_classes) == []
+        assert mismatches(self.state) == []
+
+
+def _name(pod: Json) -> str:
+    name: str = pod["metadata"]["name"]
+    return name
+
+
+def _namespace(pod: Json) -> str:
+    namespace: str = pod["metadata"]["namespace"]
+    return namespace
+
+
+TestEventStream = EventStream.TestCase

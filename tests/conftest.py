@@ -1,0 +1,29 @@
+"""Settings for the whole suite."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Whole clusters are large values to draw; that they are is no sign of a bad strategy.
+_SUPPRESSED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+# The same examples on every run: a red build is about the change, never about luck.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    max_examples=150,
+    stateful_step_count=25,
+    suppress_health_check=_SUPPRESSED,
+)
+# Other examples on every run, and many: HYPOTHESIS_PROFILE=deep, for a search overnight.
+settings.register_profile(
+    "deep",
+    deadline=None,
+    max_examples=5000,
+    stateful_step_count=60,
+    suppress_health_check=_SUPPRESSED,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -1,0 +1,212 @@
+"""Hypothesis strategies: clusters, pods and streams of events, as Kubernetes JSON.
+
+Names, labels and topologies come from pools so small that things collide all the time: that is
+where the rules have something to say. Everything shrinks towards fewer and plainer objects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+from tests import builders
+from tests.oracle import Args, Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.builders import Json, Pod
+
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+RACK = "rack"
+TOPOLOGY_KEYS = (HOST, ZONE, RACK)
+
+NODE_NAMES = ("node-0", "node-1", "node-2", "node-3", "node-4")
+UNKNOWN_NODE = "node-unknown"
+NAMESPACE_NAMES = ("alpha", "beta", "gamma")
+UNKNOWN_NAMESPACE = "unknown"
+
+POD_LABELS: Mapping[str, tuple[str, ...]] = {"app": ("web", "db", "web"), "tier": ("a", "b")}
+NAMESPACE_LABELS: Mapping[str, tuple[str, ...]] = {"team": ("red", "blue"), "env": ("prod",)}
+# Rack and zone share a value, hostnames may be shared or belong to another node: domains are pairs.
+NODE_LABELS: Mapping[str, tuple[str, ...]] = {
+    ZONE: ("x", "y", "x", "y"),
+    RACK: ("x", "r"),
+    HOST: NODE_NAMES,
+}
+
+
+def labels(pool: Mapping[str, tuple[str, ...]]) -> st.SearchStrategy[dict[str, str]]:
+    """Draw most of the keys of a pool, each with one of its values."""
+    drawn = st.tuples(*(st.sampled_from([*values, None]) for values in pool.values()))
+    return drawn.map(lambda values: {k: v for k, v in zip(pool, values, strict=True) if v})
+
+
+def requirements(pool: Mapping[str, tuple[str, ...]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Draw an expression of a selector, with any operator, over the keys of a pool."""
+    return st.sampled_from(sorted(pool)).flatmap(lambda key: _requirement(key, pool[key]))
+
+
+def _requirement(key: str, values: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
+    some = st.lists(st.sampled_from([*values, "other"]), min_size=1, max_size=2, unique=True)
+    with_values = st.builds(
+        lambda operator, chosen: builders.requirement(key, operator, *chosen),
+        st.sampled_from(["In", "NotIn"]),
+        some,
+    )
+    plain = st.builds(
+        lambda operator: builders.requirement(key, operator),
+        st.sampled_from(["Exists", "DoesNotExist"]),
+    )
+    return with_values | plain
+
+
+@st.composite
+def selectors(draw: st.DrawFn, pool: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Draw a LabelSelector; an empty one now and then."""
+    key = draw(st.sampled_from([None, *sorted(pool)]))
+    pairs = {} if key is None else {key: draw(st.sampled_from(pool[key]))}
+    expressions = draw(st.lists(requirements(pool), max_size=2)) if draw(rarely(2)) else []
+    return builders.selector(*expressions, **pairs)
+
+
+def rarely(one_in: int) -> st.SearchStrategy[bool]:
+    """Draw True about once in so many times; shrinks towards False."""
+    return st.sampled_from(range(one_in)).map(lambda drawn: drawn == one_in - 1)
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a PodAffinityTerm."""
+    built = builders.term(draw(st.sampled_from(TOPOLOGY_KEYS)))
+    if not draw(rarely(10)):
+        built["labelSelector"] = draw(selectors(POD_LABELS))
+    if draw(rarely(3)):
+        built |= draw(_namespace_choices())
+    if draw(rarely(4)):
+        built |= draw(_label_keys())
+    return built
+
+
+def _namespace_choices() -> st.SearchStrategy[dict[str, Any]]:
+    listed = st.lists(
+        st.sampled_from([*NAMESPACE_NAMES, UNKNOWN_NAMESPACE]), max_size=2, unique=True
+    )
+    return st.fixed_dictionaries(
+        {}, optional={"namespaces": listed, "namespaceSelector": selectors(NAMESPACE_LABELS)}
+    )
+
+
+def _label_keys() -> st.SearchStrategy[dict[str, Any]]:
+    keys = st.lists(st.sampled_from([*POD_LABELS, "absent"]), max_size=2, unique=True)
+    return st.fixed_dictionaries({}, optional={"matchLabelKeys": keys, "mismatchLabelKeys": keys})
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> Pod:
+    """Draw what the replicas of a workload share; its name and namespace are to be replaced."""
+    some, few = st.sampled_from([0, 0, 1, 2]), st.sampled_from([0, 0, 0, 0, 1, 2])
+    template = builders.pod("template").labels(draw(labels(POD_LABELS)))
+    template = template.affinity(*(draw(terms()) for _ in range(draw(few))))
+    template = template.anti_affinity(*(draw(terms()) for _ in range(draw(some))))
+    weights = st.sampled_from([1, 2, 50, 100])
+    for _ in range(draw(some)):
+        template = template.prefers(draw(weights), draw(terms()))
+    for _ in range(draw(some)):
+        template = template.avoids(draw(weights), draw(terms()))
+    return template
+
+
+def named(template: Pod, name: str, namespace: str, uid: str | None = None) -> Pod:
+    """Make a template into a pod of its own."""
+    made = builders.pod(name, namespace).uid(uid or f"{namespace}-{name}")
+    found = template["metadata"].get("labels", {})
+    affinity = template["spec"].get("affinity")
+    made = made.labels(found)
+    if affinity is not None:
+        made["spec"]["affinity"] = affinity
+    return made
+
+
+def namespace_names() -> st.SearchStrategy[str]:
+    """Draw a namespace's name; it need not exist."""
+    return st.sampled_from(["alpha", "alpha", "alpha", "beta", "gamma", UNKNOWN_NAMESPACE])
+
+
+@st.composite
+def fates(draw: st.DrawFn, made: Pod) -> Pod:
+    """Put a pod on a node, mostly; some wait, are finished, vanish or are on no known node."""
+    place = draw(st.sampled_from([*NODE_NAMES, *NODE_NAMES, UNKNOWN_NODE, None]))
+    if place is not None:
+        made = made.on(place)
+        made = made.phase(
+            draw(st.sampled_from(["Running"] * 5 + ["Pending", "Succeeded", "Failed"]))
+        )
+    return made.being_deleted() if draw(st.integers(0, 7)) == 7 else made
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """Draw a node: mostly with its own hostname, sometimes without any label."""
+    if draw(rarely(12)):
+        return builders.node(name)
+    found = draw(labels(NODE_LABELS))
+    return builders.node(name, found if draw(rarely(4)) else found | {HOST: name})
+
+
+@st.composite
+def namespaces(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """Draw a namespace."""
+    return builders.namespace(name, draw(labels(NAMESPACE_LABELS)))
+
+
+@st.composite
+def clusters(draw: st.DrawFn, most_pods: int = 10) -> Cluster:
+    """Draw a cluster of a few nodes with pods of a few workloads."""
+    node_names = NODE_NAMES[: draw(st.sampled_from([3, 1, 2, 4, 5, 5]))]
+    known_namespaces = NAMESPACE_NAMES[: draw(st.sampled_from([3, 0, 1, 2, 3]))]
+    workloads = [draw(templates()) for _ in range(draw(st.sampled_from([1, 2, 3])))]
+    count = most_pods - draw(st.sampled_from(range(most_pods + 1)))
+    pods = [
+        draw(fates(named(draw(st.sampled_from(workloads)), f"pod-{i}", draw(namespace_names()))))
+        for i in range(count)
+    ]
+    return Cluster(
+        [draw(nodes(name)) for name in node_names],
+        [draw(namespaces(name)) for name in known_namespaces],
+        pods,
+    )
+
+
+@st.composite
+def incoming_pods(draw: st.DrawFn, cluster: Cluster) -> Json:
+    """Draw a pod to be placed: a new one, one more replica, or one that is placed already."""
+    kind = draw(st.sampled_from(["new", "replica", "placed"])) if cluster.pods else "new"
+    if kind == "new":
+        return named(draw(templates()), "incoming", draw(namespace_names()))
+    existing: Any = draw(st.sampled_from(cluster.pods))
+    if kind == "placed":
+        placed: Json = existing
+        return placed
+    return named(existing, "incoming", existing["metadata"]["namespace"])
+
+
+@st.composite
+def asked_names(draw: st.DrawFn, cluster: Cluster) -> list[str]:
+    """Draw the node names of a question: a sample in any order, perhaps with a stranger."""
+    known = [node["metadata"]["name"] for node in cluster.nodes]
+    asked = draw(st.permutations(known))
+    if draw(rarely(4)):
+        asked = asked[: draw(st.integers(0, len(asked)))]
+    return [*asked, UNKNOWN_NODE] if draw(rarely(8)) else list(asked)
+
+
+def plugin_args() -> st.SearchStrategy[Args]:
+    """Draw the plugin's arguments."""
+    return st.builds(
+        Args,
+        hard_pod_affinity_weight=st.sampled_from([1, 0, 5, 100]),
+        ignore_preferred_terms_of_existing_pods=st.booleans(),
+    )

@@ -1,0 +1,62 @@
+"""One question to the verbs and to the oracle, in terms that can be compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from extender.verbs.filtering import filter_nodes
+from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from tests import oracle
+from tests.builders import model_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from extender.cluster.state import ClusterState
+    from tests.builders import Json
+
+MAX_SCORE = 100
+
+
+def actual_refusals(state: ClusterState, pod: Json, names: Sequence[str]) -> dict[str, str]:
+    """Ask the extender which nodes are refused and why."""
+    asked, incoming = state.nodes.asked(names), model_pod(pod)
+    with state.without(incoming.key, incoming.uid):
+        verdicts = filter_nodes(state.question(incoming.pod_class), asked)
+    refused = {name: reason.value for reason, some in verdicts.refused for name in some}
+    assert list(verdicts.fits.names) == [name for name in names if name not in refused]
+    assert sum(len(some) for _, some in verdicts.refused) == len(refused)
+    return refused
+
+
+def expected_refusals(
+    cluster: oracle.Cluster, pod: Json, names: Sequence[str], args: oracle.Args
+) -> dict[str, str]:
+    """Ask the oracle the same."""
+    refused = oracle.refusals(cluster, pod, names, args)
+    return {name: refusal.reason for name, refusal in refused.items()}
+
+
+def actual_scores(
+    state: ClusterState, pod: Json, names: Sequence[str], args: oracle.Args
+) -> dict[str, int]:
+    """Ask the extender for the scores that are not 0."""
+    incoming = model_pod(pod)
+    scoring = Scoring(
+        hard_pod_affinity_weight=args.hard_pod_affinity_weight,
+        ignore_preferred_terms_of_existing_pods=args.ignore_preferred_terms_of_existing_pods,
+    )
+    with state.without(incoming.key, incoming.uid):
+        question = state.question(incoming.pod_class)
+        scores = prioritize_nodes(question, lambda: state.nodes.asked(names), scoring, MAX_SCORE)
+    assert [name for name, _ in scores] == [name for name in names if name in dict(scores)]
+    return dict(scores)
+
+
+def expected_scores(
+    cluster: oracle.Cluster, pod: Json, names: Sequence[str], args: oracle.Args
+) -> dict[str, int]:
+    """Ask the oracle the same; a node that nobody knows takes no part in the scale."""
+    known = [name for name in names if cluster.node_labels(name) is not None]
+    scores = oracle.normalised(oracle.raw_scores(cluster, pod, known, args))
+    return {name: score for name, score in scores.items() if score}

@@ -1,0 +1,40 @@
+"""Filter and prioritize against the naive evaluator, on clusters nobody would think of."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import strategies
+from tests.builders import state_of
+from tests.verbs.judging import (
+    actual_refusals,
+    actual_scores,
+    expected_refusals,
+    expected_scores,
+)
+
+
+@given(data=st.data())
+def test_answers_equal_the_oracles(data: st.DataObject) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    pod = data.draw(strategies.incoming_pods(cluster), label="pod")
+    names = data.draw(strategies.asked_names(cluster), label="names")
+    args = data.draw(strategies.plugin_args(), label="args")
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+
+    assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
+    assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
+
+
+@given(data=st.data())
+def test_an_answer_does_not_depend_on_what_was_asked_before(data: st.DataObject) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    pods = [data.draw(strategies.incoming_pods(cluster)) for _ in range(3)]
+    names = data.draw(strategies.asked_names(cluster), label="names")
+    args = data.draw(strategies.plugin_args(), label="args")
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+
+    for pod in [*pods, *reversed(pods)]:
+        assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
+        assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
