@@ -1,0 +1,112 @@
+"""What can go wrong between us and the API server, in our own words.
+
+No exception of aiohttp, msgspec or kubernetes_asyncio leaves this package.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from extender.errors import ApiError, ExtenderError
+
+GONE = 410
+TOO_MANY_REQUESTS = 429
+UNAUTHORIZED = 401
+
+MESSAGE_LIMIT = 400
+"""Characters kept of a server's message: enough to act on, too little to carry a secret."""
+
+
+BROKEN_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding bytes from elsewhere can raise."""
+
+
+class NoAnswerError(ExtenderError):
+    """No HTTP answer came: not connected, reset, or nothing said in time."""
+
+
+class BrokenAnswerError(ExtenderError):
+    """An answer that broke off, or is not what the API server sends."""
+
+
+class IdleStreamError(BrokenAnswerError):
+    """An open watch on which nothing came for longer than bookmarks are apart."""
+
+
+class StatusError(ApiError):
+    """A failure the API server put into words; `retry_after` is in seconds."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        causes: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(status, reason, message)
+        self.retry_after = retry_after
+        self.causes = causes
+
+    @property
+    def expired(self) -> bool:
+        """Whether the resource version or the continue token is too old to go on from."""
+        return self.status == GONE or self.reason in {"Expired", "Gone"}
+
+    @property
+    def version_too_large(self) -> bool:
+        """Whether this server has not reached the resource version we named yet."""
+        return "ResourceVersionTooLarge" in self.causes
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the server asks for patience."""
+        return self.status == TOO_MANY_REQUESTS
+
+
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    causes: list[_Cause] | None = None
+    retry_after_seconds: float | None = None
+
+
+class _Status(msgspec.Struct):
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _Details | None = None
+
+
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
+def failure_from_body(
+    body: bytes | msgspec.Raw, *, status: int, phrase: str = "", retry_after: str | None = None
+) -> StatusError:
+    """Read a `Status` object; a body that is none is left out, as it may hold anything."""
+    try:
+        read = _decode_status(body)
+    except BROKEN_JSON:
+        read = _Status(message=f"the body ({len(memoryview(body))} bytes) is no Status object")
+    details = read.details or _Details()
+    return StatusError(
+        status or read.code or 0,
+        _one_line(read.reason or phrase or "Unknown"),
+        _one_line(read.message or "no message"),
+        retry_after=_seconds(retry_after) or details.retry_after_seconds,
+        causes=frozenset(cause.reason for cause in details.causes or () if cause.reason),
+    )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MESSAGE_LIMIT else f"{line[:MESSAGE_LIMIT]}..."
+
+
+def _seconds(header: str | None) -> float | None:
+    # The API server only sends whole seconds; the HTTP date form is left to the backoff.
+    return float(header) if header is not None and header.strip().isdecimal() else None

@@ -1,0 +1,112 @@
+"""The mirrored resources, and how their objects get into the cluster state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from extender.kube.frames import Resource
+from extender.kube.reflector import Reflector
+from extender.wire.objects import PodReader, read_namespace, read_node
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from extender.cluster.state import ClusterState
+    from extender.kube.client import ApiClient
+    from extender.kube.observers import ReflectorObserver
+    from extender.kube.timing import Timing
+    from extender.model.objects import Namespace, Node, Pod
+
+NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""kube-scheduler's selector: a pod that ends is DELETED from our view of the world."""
+
+
+class PodSink:
+    """Pods into the cluster state; one that has ended goes, however we learn of it."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def keys(self) -> AbstractSet[str]:
+        """Return namespace/name of all pods."""
+        return self._state.pods.keys()
+
+    def uid(self, key: str) -> str:
+        """Return the uid of a pod."""
+        return self._state.pods[key].uid
+
+    def upsert(self, obj: Pod) -> None:
+        """Add or change a pod, or take its successor of the same name."""
+        self._state.upsert_pod(obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget a pod."""
+        self._state.remove_pod(key, uid)
+
+
+class NodeSink:
+    """Nodes into the cluster state, which knows them by name alone."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the names of all nodes."""
+        return frozenset(self._state.nodes)
+
+    def uid(self, key: str) -> str:
+        """Return "": a node of the same name takes the old one's place."""
+        del key
+        return ""
+
+    def upsert(self, obj: Node) -> None:
+        """Add a node or change its labels."""
+        self._state.upsert_node(obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget a node; its pods wait for it."""
+        del uid
+        self._state.remove_node(key)
+
+
+class NamespaceSink:
+    """Namespaces into the cluster state, which knows them by name alone."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the names of all namespaces."""
+        return self._state.namespaces.keys()
+
+    def uid(self, key: str) -> str:
+        """Return "": a namespace of the same name takes the old one's place."""
+        del key
+        return ""
+
+    def upsert(self, obj: Namespace) -> None:
+        """Add a namespace or change its labels."""
+        self._state.upsert_namespace(obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget a namespace; pods left in it are in one without labels."""
+        del uid
+        self._state.remove_namespace(key)
+
+
+def cluster_reflectors(
+    client: ApiClient,
+    state: ClusterState,
+    *,
+    observer: ReflectorObserver | None = None,
+    timing: Timing | None = None,
+) -> tuple[Reflector[Namespace], Reflector[Node], Reflector[Pod]]:
+    """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
+    namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
+    nodes = Resource("nodes", "/api/v1/nodes", read_node, {})
+    pods = Resource("pods", "/api/v1/pods", PodReader().read, {"fieldSelector": NOT_TERMINAL})
+    return (
+        Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),
+        Reflector(client, nodes, NodeSink(state), observer=observer, timing=timing),
+        Reflector(client, pods, PodSink(state), observer=observer, timing=timing),
+    )

@@ -1,0 +1,165 @@
+"""What lists and watch streams are made of; objects stay raw JSON until somebody reads them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.kube.failures import BROKEN_JSON, BrokenAnswerError, failure_from_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """What to mirror: where the API server has it, and how one object is read."""
+
+    name: str
+    """As metrics and logs call it, for example pods."""
+    path: str
+    read: Callable[[msgspec.Raw], T]
+    """Raises `errors.ObjectError` for an object it cannot make sense of."""
+    params: Mapping[str, str]
+    """Of every list and watch, for example a fieldSelector."""
+
+
+class Kind(StrEnum):
+    """What a watch event says about its object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class Skip(StrEnum):
+    """Why something that the server sent was left out."""
+
+    NOT_JSON = "not_json"
+    TRUNCATED = "truncated"
+    UNKNOWN_TYPE = "unknown_type"
+    NO_METADATA = "no_metadata"
+    UNREADABLE = "unreadable"
+
+
+class SkippedError(Exception):
+    """Internal: a frame that is left out; never leaves this package."""
+
+    def __init__(self, reason: Skip) -> None:
+        super().__init__(str(reason))
+        self.reason: Final = reason
+
+
+class Metadata(msgspec.Struct, rename="camel", frozen=True):
+    """The part of an object's metadata that mirroring needs."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+    @property
+    def key(self) -> str:
+        """Return namespace/name, or the name of what has no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One watch event whose metadata could be read."""
+
+    kind: Kind
+    metadata: Metadata
+    raw: msgspec.Raw
+
+
+class ListMetadata(msgspec.Struct, rename="camel"):
+    """Where a list stands, and how to get its next page."""
+
+    resource_version: str
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class Page(msgspec.Struct):
+    """One page of a list; Go may send null for no items."""
+
+    metadata: ListMetadata
+    items: list[msgspec.Raw] | None
+
+
+class _Headed(msgspec.Struct):
+    metadata: Metadata
+
+
+class _Frame(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_page = msgspec.json.Decoder(Page).decode
+_decode_frame = msgspec.json.Decoder(_Frame).decode
+_decode_headed = msgspec.json.Decoder(_Headed).decode
+
+
+def read_page(body: bytes) -> Page:
+    """Read a list; what is none must not pass for an empty cluster, so nothing is optional."""
+    try:
+        page = _decode_page(body)
+    except BROKEN_JSON as failure:
+        raise BrokenAnswerError(f"the answer is no list: {failure}") from failure
+    if not page.metadata.resource_version:
+        raise BrokenAnswerError("the list has no resourceVersion")
+    return page
+
+
+def read_metadata(raw: msgspec.Raw) -> Metadata:
+    """Read whose object this is; raises `SkippedError` when that cannot be told."""
+    try:
+        return _decode_headed(raw).metadata
+    except BROKEN_JSON:
+        raise SkippedError(Skip.NO_METADATA) from None
+
+
+def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
+    """Read one object; a defect of ours in reading it must not blind us to all others."""
+    try:
+        return resource.read(raw)
+    except ObjectError:
+        raise
+    except Exception as defect:
+        logger.exception("%s: reading an object failed unexpectedly", resource.name)
+        raise ObjectError("", f"{type(defect).__name__}: {defect}") from defect
+
+
+def read_event(line: bytes) -> Event:
+    """Read one line of a watch.
+
+    Raises `StatusError` for an ERROR event, `SkippedError` for a line to leave out.
+    """
+    try:
+        frame = _decode_frame(line)
+    except BROKEN_JSON:
+        # Every line ends in a newline, except one that broke off.
+        complete = line.endswith(b"\n")
+        raise SkippedError(Skip.NOT_JSON if complete else Skip.TRUNCATED) from None
+    if frame.type == "ERROR":
+        raise failure_from_body(frame.object, status=0)
+    try:
+        kind = Kind(frame.type)
+    except ValueError:
+        raise SkippedError(Skip.UNKNOWN_TYPE) from None
+    metadata = read_metadata(frame.object)
+    if not metadata.resource_version or not (metadata.name or kind is Kind.BOOKMARK):
+        raise SkippedError(Skip.NO_METADATA)
+    return Event(kind, metadata, frame.object)

@@ -1,0 +1,119 @@
+"""One list of everything, in pages, with all the ways in which a list can be too old."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from extender.errors import ObjectError
+from extender.kube.failures import BrokenAnswerError, StatusError
+from extender.kube.frames import Skip, SkippedError, read_metadata, read_object, read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import msgspec
+
+    from extender.kube.client import ApiClient
+    from extender.kube.frames import Page, Resource
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PAGE_LIMIT: Final = 500
+"""Objects in a page, as client-go asks for."""
+
+SLICE: Final = 100
+"""Objects read or stored before others get a turn: about a millisecond of work."""
+
+ANY_VERSION: Final = "0"
+"""Whatever the server has at hand; it may lie a little behind."""
+
+
+@dataclass(slots=True)
+class Snapshot(Generic[T]):
+    """What a list said, already read."""
+
+    version: str = ""
+    objects: dict[str, T] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Key to uid of the objects that exist but make no sense to us."""
+
+    def has_unreadable(self, key: str, uid: str) -> bool:
+        """Whether the object we hold is one of those; a uid of "" is not compared."""
+        found = self.unreadable.get(key)
+        return found is not None and uid in {"", found}
+
+
+@dataclass(frozen=True, slots=True)
+class Lister(Generic[T]):
+    """Lists one resource."""
+
+    client: ApiClient
+    resource: Resource[T]
+    skipped: Callable[[Skip], None]
+
+    async def snapshot(self, version: str) -> Snapshot[T]:
+        """List everything, not older than `version` unless the server cannot tell."""
+        try:
+            return await self._pages(
+                {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
+            )
+        except StatusError as failure:
+            if not (failure.expired or failure.version_too_large):
+                raise
+            logger.info("%s: listing the latest state instead: %s", self.resource.name, failure)
+        return await self._pages({})
+
+    async def _pages(self, start: Mapping[str, str]) -> Snapshot[T]:
+        snapshot: Snapshot[T] = Snapshot()
+        limit = {"limit": str(PAGE_LIMIT)}
+        page = await self._page({**limit, **start})
+        # All pages show the same version; should one not, the first is the safe one to watch from.
+        snapshot.version = page.metadata.resource_version
+        await self._take(page, snapshot)
+        while token := page.metadata.continue_:
+            try:
+                page = await self._page({**limit, "continue": token})
+            except StatusError as failure:
+                if not failure.expired:
+                    raise
+                logger.info("%s: listing without pages: %s", self.resource.name, failure)
+                return await self._whole()
+            if page.metadata.continue_ == token:
+                raise BrokenAnswerError("the list goes round in a circle")
+            await self._take(page, snapshot)
+        return snapshot
+
+    async def _whole(self) -> Snapshot[T]:
+        page = await self._page({})
+        snapshot: Snapshot[T] = Snapshot(page.metadata.resource_version)
+        await self._take(page, snapshot)
+        return snapshot
+
+    async def _page(self, params: Mapping[str, str]) -> Page:
+        body = await self.client.get(self.resource.path, {**self.resource.params, **params})
+        return read_page(body)
+
+    async def _take(self, page: Page, snapshot: Snapshot[T]) -> None:
+        for count, raw in enumerate(page.items or (), 1):
+            self._take_one(raw, snapshot)
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
+        try:
+            metadata = read_metadata(raw)
+        except SkippedError as skipped:
+            self.skipped(skipped.reason)
+            return
+        try:
+            snapshot.objects[metadata.key] = read_object(self.resource, raw)
+        except ObjectError as failure:
+            logger.warning("%s %s: left out: %s", self.resource.name, metadata.key, failure)
+            snapshot.unreadable[metadata.key] = metadata.uid
+            self.skipped(Skip.UNREADABLE)

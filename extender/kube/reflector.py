@@ -1,0 +1,270 @@
+"""Mirror one resource of the API server into a sink, for ever.
+
+Three loops inside each other, each for one class of failure::
+
+    run       lists everything when the version we stand at is of no use any more
+    _follow   opens the watch again from that version when one ends
+    _watch    takes one watch's events, leaving out what makes no sense
+
+The rules are those of client-go's reflector (tools/cache/reflector.go), except that a server from
+which no answer came at all never costs a list: the version is as good as before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, TypeVar
+
+from extender.errors import ExtenderError, ObjectError
+from extender.kube.failures import (
+    BrokenAnswerError,
+    IdleStreamError,
+    NoAnswerError,
+    StatusError,
+)
+from extender.kube.frames import Event, Kind, Resource, Skip, read_object
+from extender.kube.listing import ANY_VERSION, SLICE, Lister, Snapshot
+from extender.kube.observers import ReflectorObserver, Unobserved
+from extender.kube.repeats import RepeatingLog
+from extender.kube.timing import Backoff, Timing
+from extender.kube.watching import events
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from extender.kube.client import ApiClient
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+SHORTEST_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner and brought nothing is a failure; without this rule a server that closes
+each watch at once would be asked thousands of times a second."""
+
+LEAST_WATCH_SECONDS: Final = 300
+"""The server is asked to end a watch after this many seconds up to twice as many, at random, so
+that watches spread over the servers again after one of them restarted."""
+
+
+class Restart(StrEnum):
+    """Why a watch was opened again from where the last one stood."""
+
+    ENDED = "ended"
+    EMPTY = "empty"
+    """Ended at once and brought nothing."""
+    IDLE = "idle"
+    BROKEN = "broken"
+    UNREACHABLE = "unreachable"
+    THROTTLED = "throttled"
+    CRASHED = "crashed"
+    """A defect of ours; the supervisor started the reflector again."""
+
+
+class Relist(StrEnum):
+    """Why everything is listed again."""
+
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    """The server answered a list or a watch with a failure."""
+    UNREACHABLE = "unreachable"
+    BROKEN = "broken"
+    """The list itself broke off, or was none."""
+
+
+class Sink(Protocol[T_contra]):
+    """Where the mirrored objects go.
+
+    Each call is one whole step: it must not leave anything half done, and takes repeated,
+    unchanged and unknown objects calmly.
+    """
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the keys of all objects it holds."""
+
+    def uid(self, key: str) -> str:
+        """Return the uid of the object it holds under `key`, or "" when it keeps none."""
+
+    def upsert(self, obj: T_contra) -> None:
+        """Add an object, or replace the one of the same key."""
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget an object, unless another one has taken its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a watch ended, and whether to wait before the next."""
+
+    reason: Restart
+    said: str
+    wait: bool = False
+    retry_after: float | None = None
+
+
+class Reflector(Generic[T]):
+    """Keeps `sink` equal to what the API server has."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        resource: Resource[T],
+        sink: Sink[T],
+        *,
+        observer: ReflectorObserver | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self.resource = resource
+        self.synced = asyncio.Event()
+        """Set when the first list has been taken over; a later break does not clear it."""
+        self._client = client
+        self._sink = sink
+        self._observer = observer or Unobserved()
+        self._timing = timing or Timing()
+        self._backoff = Backoff(self._timing)
+        self._log = RepeatingLog(logger, resource.name, self._timing.clock)
+        self._lister = Lister(client, resource, self._skipped)
+        self._version = ANY_VERSION
+        self._observer.synced(resource.name, False)  # noqa: FBT003 - a metric's value
+
+    @property
+    def name(self) -> str:
+        """The resource's name."""
+        return self.resource.name
+
+    async def run(self) -> NoReturn:
+        """Mirror until cancelled; only defects, of the sink for example, end it otherwise."""
+        while True:
+            try:
+                await self._replace(await self._lister.snapshot(self._version))
+                await self._follow()
+            except ExtenderError as failure:
+                reason, retry_after = _why_relist(failure)
+                self._log.warning(f"listing again: {failure}")
+                await self._backoff.wait(retry_after)
+                self._observer.relisted(self.name, reason)
+
+    async def _follow(self) -> NoReturn:
+        """Watch on and on; raises when the server refuses to go on from our version."""
+        while True:
+            before, opened = self._version, self._timing.clock()
+            try:
+                await self._watch()
+                end = _End(Restart.ENDED, "ended")
+            except ExtenderError as failure:
+                end = _end_of_watch(failure)
+            moved = self._version != before
+            short = self._timing.clock() - opened < SHORTEST_WATCH_SECONDS and not moved
+            if short and end.reason is Restart.ENDED:
+                end = _End(Restart.EMPTY, "ended at once and brought nothing")
+            if short or end.wait:
+                self._log.warning(f"watching again: {end.said}")
+                await self._backoff.wait(end.retry_after)
+            self._observer.restarted(self.name, end.reason)
+
+    async def _watch(self) -> None:
+        chance = self._timing.chance()
+        seconds = LEAST_WATCH_SECONDS + int(LEAST_WATCH_SECONDS * chance)
+        stream = events(
+            self._client, self.resource, self._version, seconds=seconds, skipped=self._skipped
+        )
+        async with contextlib.aclosing(stream):
+            count = 0
+            async for event in stream:
+                self._take(event)
+                count += 1
+                if count % SLICE == 0:
+                    # Lines that have arrived already are read without a pause otherwise.
+                    await asyncio.sleep(0)
+
+    def _take(self, event: Event) -> None:
+        """Apply one event and note how far we are; nothing may be awaited in here."""
+        match event.kind:
+            case Kind.ADDED | Kind.MODIFIED:
+                try:
+                    self._sink.upsert(read_object(self.resource, event.raw))
+                except ObjectError as failure:
+                    # What we know of it, if anything, is better than nothing.
+                    key = event.metadata.key
+                    logger.warning("%s %s: left as it was: %s", self.name, key, failure)
+                    self._skipped(Skip.UNREADABLE)
+            case Kind.DELETED:
+                self._sink.delete(event.metadata.key, event.metadata.uid)
+            case Kind.BOOKMARK:
+                pass
+        self._advance(event)
+        self._observer.event(self.name, event.kind)
+        self._heard()
+        self._log.recovered("watching")
+
+    def _advance(self, event: Event) -> None:
+        # A watch from no version begins with one ADDED for each object, in no order.
+        synthetic = event.kind is Kind.ADDED and self._version == ANY_VERSION
+        if not synthetic and not _is_older(event.metadata.resource_version, self._version):
+            self._version = event.metadata.resource_version
+
+    async def _replace(self, snapshot: Snapshot[T]) -> None:
+        """Make the sink equal to `snapshot`, in slices that each leave it whole.
+
+        No event is taken meanwhile, so nothing newer is overwritten. New objects go in before old
+        ones go out: for a moment too much is known to be placed rather than too little.
+        """
+        for count, obj in enumerate(snapshot.objects.values(), 1):
+            self._sink.upsert(obj)
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        for count, key in enumerate(self._sink.keys() - snapshot.objects.keys(), 1):
+            uid = self._sink.uid(key)
+            if not snapshot.has_unreadable(key, uid):
+                self._sink.delete(key, uid)
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        # Even when it is lower than before: etcd may have been restored from a backup.
+        self._version = snapshot.version
+        self._heard()
+        if not self.synced.is_set():
+            self.synced.set()
+            self._observer.synced(self.name, True)  # noqa: FBT003 - a metric's value
+            logger.info("%s: synced, %d objects", self.name, len(snapshot.objects))
+
+    def _heard(self) -> None:
+        self._observer.last_event(self.name, self._timing.wall())
+
+    def _skipped(self, reason: Skip) -> None:
+        self._observer.skipped(self.name, reason)
+
+
+def _end_of_watch(failure: ExtenderError) -> _End:
+    """Say how to go on after a watch that failed; raises again what needs a new list."""
+    match failure:
+        case IdleStreamError():
+            return _End(Restart.IDLE, str(failure))
+        case BrokenAnswerError():
+            return _End(Restart.BROKEN, str(failure))
+        case NoAnswerError():
+            return _End(Restart.UNREACHABLE, str(failure), wait=True)
+        case StatusError(throttled=True):
+            return _End(Restart.THROTTLED, str(failure), wait=True, retry_after=failure.retry_after)
+        case _:
+            raise failure
+
+
+def _why_relist(failure: ExtenderError) -> tuple[Relist, float | None]:
+    match failure:
+        case StatusError():
+            reason = Relist.EXPIRED if failure.expired else Relist.REFUSED
+            return reason, failure.retry_after
+        case NoAnswerError():
+            return Relist.UNREACHABLE, None
+        case _:
+            return Relist.BROKEN, None
+
+
+def _is_older(version: str, than: str) -> bool:
+    # Versions are opaque unless both are numbers, as all that Kubernetes serves are.
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)

@@ -1,0 +1,74 @@
+"""Runs the reflectors side by side and keeps them running."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from extender.kube.observers import ReflectorObserver, Unobserved
+from extender.kube.reflector import Reflector, Restart
+from extender.kube.timing import Backoff, Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+logger = logging.getLogger(__name__)
+
+
+class Watchers:
+    """Entering starts one supervised task for each reflector, leaving ends them."""
+
+    def __init__(
+        self,
+        reflectors: Sequence[Reflector[Any]],
+        *,
+        observer: ReflectorObserver | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._reflectors = tuple(reflectors)
+        self._observer = observer or Unobserved()
+        self._timing = timing or Timing()
+        self._tasks: list[asyncio.Task[NoReturn]] = []
+
+    @property
+    def synced(self) -> Mapping[str, bool]:
+        """Return whether each resource has been taken over once, by name."""
+        return {each.name: each.synced.is_set() for each in self._reflectors}
+
+    async def wait_synced(self) -> None:
+        """Wait until every resource has been taken over once."""
+        for reflector in self._reflectors:
+            await reflector.synced.wait()
+
+    async def __aenter__(self) -> Self:
+        """Start mirroring."""
+        self._tasks = [
+            asyncio.create_task(self._keep_running(each), name=f"reflector/{each.name}")
+            for each in self._reflectors
+        ]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop mirroring and wait until every task is gone."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def _keep_running(self, reflector: Reflector[Any]) -> NoReturn:
+        backoff = Backoff(self._timing)
+        while True:
+            try:
+                await reflector.run()
+            except Exception:
+                # It lists everything when it starts, which also mends what the defect left behind.
+                logger.exception("%s: the reflector failed, starting it again", reflector.name)
+            self._observer.restarted(reflector.name, Restart.CRASHED)
+            await backoff.wait()
