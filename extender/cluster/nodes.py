@@ -14,8 +14,11 @@ class AskedNodes:
     """The nodes of one question, each name looked up once."""
 
     names: Sequence[str]
-    numbers: Sequence[int | None]
-    """By position in names; None for a name that is unknown."""
+    """The known ones, in the order of the question."""
+    numbers: Sequence[int]
+    """Their numbers."""
+    unknown: Sequence[str]
+    """Names that no known node has."""
     version: int
     """Nodes.version when the names were looked up: later numbers may mean other nodes."""
 
@@ -58,7 +61,13 @@ class Nodes:
 
     def asked(self, names: Sequence[str]) -> AskedNodes:
         """Look up the names of a question."""
-        return AskedNodes(names, list(map(self._known.get, names)), self.version)
+        known = self._known
+        try:
+            return AskedNodes(names, [known[name] for name in names], (), self.version)
+        except KeyError:
+            found = [name for name in names if name in known]
+            unknown = [name for name in names if name not in known]
+            return AskedNodes(found, [known[name] for name in found], unknown, self.version)
 
     def learn(self, name: str, labels: Labels) -> int:
         """Make a node known, or change its labels, and return its number."""

@@ -9,7 +9,7 @@ from operator import not_
 
 from extender.cluster.nodes import AskedNodes
 from extender.cluster.question import DomainUnion, Question
-from extender.cluster.topology import NO_DOMAIN
+from extender.cluster.topology import NO_DOMAIN, Topology, picker
 from extender.model.verdict import Reason
 
 
@@ -26,17 +26,15 @@ class Constraint:
     """One reason to refuse the nodes in, or outside, some domains of a topology."""
 
     reason: Reason
-    domain_of: Sequence[int]
+    topology: Topology
     domains: Container[int]
     forbidden: bool
     """True: the domains are refused. False: everything outside them is."""
 
-    def refuses(self, numbers: Sequence[int | None]) -> list[bool]:
+    def refuses(self, numbers: Sequence[int]) -> list[bool]:
         """Tell for each node whether it is refused."""
-        domain_of, domains = self.domain_of, self.domains
-        if self.forbidden:
-            return [domain_of[n] in domains for n in numbers]  # type: ignore[index] # known nodes
-        return [domain_of[n] not in domains for n in numbers]  # type: ignore[index] # known nodes
+        inside = map(self.domains.__contains__, picker(numbers)(self.topology.domain_of))
+        return list(inside if self.forbidden else map(not_, inside))
 
 
 def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
@@ -47,24 +45,17 @@ def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
     """
     names, numbers = asked.names, asked.numbers
     refused: list[tuple[Reason, Sequence[str]]] = []
-    if None in numbers:
-        known = [number is not None for number in numbers]
-        refused.append((Reason.UNKNOWN_NODE, list(compress(names, map(not_, known)))))
-        names, numbers = list(compress(names, known)), list(compress(numbers, known))
+    if asked.unknown:
+        refused.append((Reason.UNKNOWN_NODE, asked.unknown))
     for constraint in _constraints(question):
         if not names:
             break
         hits = constraint.refuses(numbers)
         if True in hits:
             refused.append((constraint.reason, list(compress(names, hits))))
-            fits = [not hit for hit in hits]
+            fits = list(map(not_, hits))
             names, numbers = list(compress(names, fits)), list(compress(numbers, fits))
-    return Verdicts(AskedNodes(names, numbers, asked.version), refused)
-
-
-def pass_all(asked: AskedNodes) -> Verdicts:
-    """Refuse nothing, for modes in which the scheduler itself enforces the rules."""
-    return Verdicts(asked, ())
+    return Verdicts(AskedNodes(names, numbers, (), asked.version), refused)
 
 
 def _constraints(question: Question) -> Iterator[Constraint]:
@@ -84,15 +75,14 @@ def _affinity(question: Question) -> Iterator[Constraint]:
     """
     first = question.starts_group and not any(table.counts for table in question.affinity)
     for table in question.affinity:
-        domain_of = table.topology.domain_of
         if first:
-            yield Constraint(Reason.AFFINITY, domain_of, (NO_DOMAIN,), forbidden=True)
+            yield Constraint(Reason.AFFINITY, table.topology, (NO_DOMAIN,), forbidden=True)
         else:
-            yield Constraint(Reason.AFFINITY, domain_of, table.counts, forbidden=False)
+            yield Constraint(Reason.AFFINITY, table.topology, table.counts, forbidden=False)
 
 
 def _forbidden(reason: Reason, unions: Sequence[DomainUnion]) -> Iterator[Constraint]:
     for union in unions:
         domains = union.domains()
         if domains is not None:
-            yield Constraint(reason, union.topology.domain_of, domains, forbidden=True)
+            yield Constraint(reason, union.topology, domains, forbidden=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 from extender.cluster.nodes import AskedNodes
 from extender.cluster.question import Question
-from extender.cluster.topology import DomainTable, Topology
+from extender.cluster.topology import DomainTable, Topology, picker
 
 MAX_NODE_SCORE = 100
 """The upper end of a plugin's normalised score (framework.MaxNodeScore)."""
@@ -41,30 +43,30 @@ class Scores:
         """Tell whether no node can have a score other than 0."""
         return not self._by_topology
 
-    def raw(self, numbers: Sequence[int]) -> list[int]:
+    def raw(self, numbers: Sequence[int]) -> Sequence[int]:
         """Return the summed score of each node; O(nodes x tables), or less with few entries."""
-        total: list[int] = []
-        for topology, weights in self._by_topology.items():
-            domain_of = topology.domain_of
-            domains = [domain_of[number] for number in numbers]
-            for counts, weight in _merged(weights, len(numbers)):
-                get = counts.get
-                part = [weight * get(domain, 0) for domain in domains]
-                total = [a + b for a, b in zip(total, part, strict=True)] if total else part
-        return total
+        pick = picker(numbers)
+        parts = [
+            part
+            for topology, weights in self._by_topology.items()
+            for part in _parts(topology, weights, pick(topology.domain_of))
+        ]
+        return reduce(_sum, parts)
 
 
-def normalised(raw: Sequence[int]) -> list[int]:
-    """Scale scores to 0..100 over the nodes of the request; all 0 when they are equal.
+def scale(raw: Iterable[int], max_score: int) -> dict[int, int]:
+    """Return what each distinct raw score becomes: 0..100 over all of them, then 0..max_score.
 
-    In floating point and in the plugin's order of operations: 29 of 100 becomes 28 there, too.
+    All 0 when they are equal. In floating point and in the plugin's order of operations: 29 of
+    100 becomes 28 there, too.
     """
-    low, high = min(raw), max(raw)
-    span = high - low
-    if not span:
-        return [0] * len(raw)
-    scaled = {score: int(MAX_NODE_SCORE * ((score - low) / span)) for score in set(raw)}
-    return [scaled[score] for score in raw]
+    distinct = set(raw)
+    low = min(distinct)
+    span = max(distinct) - low or 1
+    return {
+        score: int(MAX_NODE_SCORE * ((score - low) / span)) * max_score // MAX_NODE_SCORE
+        for score in distinct
+    }
 
 
 def prioritize_nodes(
@@ -72,22 +74,20 @@ def prioritize_nodes(
 ) -> list[tuple[str, int]]:
     """Score the nodes of a request from 0 to max_score; nodes with 0 are left out.
 
-    The nodes are looked up only when something can score: most pods have no such rules.
+    The nodes are looked up only when something can score: most pods have no such rules. A node
+    that is unknown has no score and does not stretch the others' scale.
     """
     scores = Scores(question, scoring)
     if scores.flat:
         return []
     asked = ask()
-    names = asked.names
-    numbers = [number for number in asked.numbers if number is not None]
-    if len(numbers) != len(names):
-        # A node that is unknown has no score and does not stretch the others' scale.
-        pairs = zip(names, asked.numbers, strict=True)
-        names = [name for name, number in pairs if number is not None]
-    if not numbers:
+    if not asked.numbers:
         return []
-    final = [score * max_score // MAX_NODE_SCORE for score in normalised(scores.raw(numbers))]
-    return [(name, score) for name, score in zip(names, final, strict=True) if score]
+    raw = scores.raw(asked.numbers)
+    final = scale(raw, max_score)
+    return [
+        (name, score) for name, score in zip(asked.names, map(final.get, raw), strict=True) if score
+    ]
 
 
 def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[DomainTable, int]]:
@@ -101,15 +101,25 @@ def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[Dom
             yield table, scoring.hard_pod_affinity_weight
 
 
-def _merged(weights: dict[DomainTable, int], nodes: int) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield tables to look nodes up in: summed into one where that is less work."""
-    entries = sum(len(table.counts) for table in weights)
-    if len(weights) == 1 or entries > nodes:
+def _parts(
+    topology: Topology, weights: dict[DomainTable, int], domains: Sequence[int]
+) -> Iterator[Sequence[int]]:
+    """Yield lists to be summed, a number for each node, the cheaper way round.
+
+    Few entries are spread over a list of all domains, where a node costs one indexing; many, more
+    than the nodes asked about, stay where they are, and each node costs a look-up in each table.
+    """
+    if sum(len(table.counts) for table in weights) <= len(domains) * len(weights):
+        spread = [0] * (len(topology.values) + 1)  # the last is what NO_DOMAIN, -1, points at
         for table, weight in weights.items():
-            yield table.counts, weight
+            for domain, count in table.counts.items():
+                spread[domain] += weight * count
+        yield picker(domains)(spread)
         return
-    merged: dict[int, int] = {}
     for table, weight in weights.items():
-        for domain, count in table.counts.items():
-            merged[domain] = merged.get(domain, 0) + weight * count
-    yield merged, 1
+        get = table.counts.get
+        yield [weight * get(domain, 0) for domain in domains]
+
+
+def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
+    return list(map(add, one, other))

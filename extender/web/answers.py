@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.verbs.filtering import Verdicts, filter_nodes, pass_all
+from extender.verbs.filtering import Verdicts, filter_nodes
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
@@ -71,32 +71,35 @@ class Answers:
 
     def filter(self, body: bytes) -> bytes:
         """Answer /filter."""
+        start = perf_counter()
         try:
             args = self._read(body)
             verdicts = self._judge(args)
         except (ObjectError, NotReadyError) as error:
-            return self.filter_fault(error)
+            return self.filter_fault(error, perf_counter() - start)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
         return write_filter_result(verdicts, args, names_json, resolvable=self._rules.resolvable)
 
     def prioritize(self, body: bytes) -> bytes:
         """Answer /prioritize."""
+        start = perf_counter()
         try:
             args = self._read(body)
             return write_priorities(self._score(args))
         except (ObjectError, NotReadyError) as error:
-            return self.prioritize_fault(error)
+            return self.prioritize_fault(error, perf_counter() - start)
 
-    def filter_fault(self, error: Exception) -> bytes:
+    def filter_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /filter when there is no verdict."""
         self._metrics.count_attempt("error")
+        self._metrics.observe_plugin(PLUGIN, "Filter", "Error", seconds)
         _log.warning("filter failed: %s", error)
         return write_filter_error(str(error) or type(error).__name__)
 
-    def prioritize_fault(self, error: Exception) -> bytes:
+    def prioritize_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
-        self._metrics.count_prioritize_fault()
+        self._metrics.observe_plugin(PLUGIN, "Score", "Error", seconds)
         _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
         return EMPTY_PRIORITIES
 
@@ -113,16 +116,15 @@ class Answers:
         return self._state.nodes.asked(list(args.nodes or ()))
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
-        asked = self._asked(args)
         if not self._rules.enforce:
-            verdicts = pass_all(asked)
-        else:
-            start = perf_counter()
-            with self._state.without(args.pod.key, args.pod.uid):
-                verdicts = filter_nodes(self._state.question(args.pod.pod_class), asked)
-            self._metrics.observe_plugin(
-                PLUGIN, "Filter", status_of(verdicts), perf_counter() - start
-            )
+            # Nothing is looked up, so nothing is worth remembering either: no such version.
+            return Verdicts(AskedNodes(list(args.nodes or ()), (), (), -1), ())
+        asked = self._asked(args)
+        start = perf_counter()
+        with self._state.without(args.pod.key, args.pod.uid):
+            verdicts = filter_nodes(self._state.question(args.pod.pod_class), asked)
+        seconds = perf_counter() - start
+        self._metrics.observe_plugin(PLUGIN, "Filter", status_of(verdicts), seconds)
         self._observe(args.pod, verdicts)
         return verdicts
 

@@ -14,7 +14,7 @@ from extender.web.answers import Answers
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 Verb = Callable[[bytes], bytes]
-Fault = Callable[[Exception], bytes]
+Fault = Callable[[Exception, float], bytes]
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def _handler(name: str, answer: Verb, fault: Fault, metrics: Metrics) -> Handler
             return web.Response(status=code, text=f"{error}\n")
         except Exception as error:  # noqa: BLE001 - an answer is owed whatever broke
             _log.exception("%s failed unexpectedly", name)
-            return _json(fault(error))
+            return _json(fault(error, perf_counter() - start))
         finally:
             metrics.observe_request(name, code, perf_counter() - start)
 
