@@ -1,7 +1,4 @@
-"""The settings that also have a flag and an environment variable: one table for all three.
-
-It imports neither YAML nor the schema, so that `--help` is quick.
-"""
+"""The settings that also have a flag and an environment variable: one table for all three."""
 
 from __future__ import annotations
 

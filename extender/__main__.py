@@ -1,0 +1,10 @@
+"""`python -m extender` is `affinity-extender`."""
+
+from __future__ import annotations
+
+import sys
+
+from extender.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
