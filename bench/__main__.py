@@ -1,0 +1,77 @@
+"""Measure the extender against a server that answers at once: `python -m bench`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.measure import Plan, measure
+from bench.report import ECHO, Load, Results, as_json, as_markdown
+from bench.servers import Server, echo_server, extender_server
+from bench.workloads import write_cluster
+
+
+def main() -> None:
+    """Run the benchmark as the arguments say, and print the report."""
+    args = _arguments()
+    plan = Plan(args.nodes, tuple(args.names), args.rounds, args.calls, args.pause_ms / 1000)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        servers = [stack.enter_context(echo_server(ECHO))]
+        loads = []
+        for pods in sorted(args.pods):
+            server, load = _start(stack, directory, plan.nodes, pods)
+            servers.append(server)
+            loads.append(load)
+        results = Results(plan, loads, measure(servers, plan, _progress))
+    _progress("")
+    report = as_markdown(results)
+    print(report)
+    if args.markdown is not None:
+        args.markdown.write_text(report, encoding="utf-8")
+    if args.json is not None:
+        text = json.dumps(as_json(results), indent=2, ensure_ascii=False)
+        args.json.write_text(text + "\n", encoding="utf-8")
+
+
+def _start(stack: ExitStack, directory: Path, nodes: int, pods: int) -> tuple[Server, Load]:
+    name = f"{pods} pods"
+    file = directory / f"cluster-{pods}.json"
+    _progress(f"writing a cluster of {pods:,} pods")
+    write_cluster(file, nodes, pods)
+    size = file.stat().st_size / 1e6
+    _progress(f"loading {pods:,} pods, {size:.0f} MB")
+    server = stack.enter_context(extender_server(name, file))
+    file.unlink()
+    return server, Load(name, pods, size, server.ready_after, *server.memory())
+
+
+def _progress(line: str) -> None:
+    """Show what goes on, on one line, where somebody is there to see it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="half a minute, for a first look")
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, nargs="+", help="cluster sizes to compare")
+    parser.add_argument("--names", type=int, nargs="+", default=[500, 5000], help="nodes per call")
+    parser.add_argument("--rounds", type=int, default=3, help="the best one counts")
+    parser.add_argument("--calls", type=int, help="cycles per round, server and kind of question")
+    parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+    args = parser.parse_args()
+    args.pods = args.pods or ([1_000, 50_000] if args.quick else [1_000, 50_000, 150_000])
+    args.calls = args.calls or (24 if args.quick else 72)
+    return args
+
+
+if __name__ == "__main__":
+    main()

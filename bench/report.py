@@ -1,0 +1,158 @@
+"""Measurements as people and programs read them: ratios first, since they travel."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench.workloads import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bench.measure import Cell, Plan, Timing
+
+ECHO = "echo"
+FLATNESS_TARGET = 1.3
+"""The most pods may cost this much more than the fewest."""
+ECHO_TARGET = 2.0
+"""A cycle may cost this much more than one with a server that does nothing."""
+LOAD_TARGET = 6.0
+"""Seconds until a server is ready with the most pods."""
+MEMORY_TARGET = 150.0
+"""MiB resident at rest with the most pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a server took to start on its cluster."""
+
+    server: str
+    pods: int
+    file_megabytes: float
+    ready_seconds: float
+    resident_mebibytes: float
+    """After start-up, before the first call."""
+    highest_mebibytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A measured ratio, or quantity, with what it should stay under."""
+
+    what: str
+    value: float
+    target: float
+
+    @property
+    def met(self) -> bool:
+        """Tell whether the target is met."""
+        return self.value <= self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything of one run; servers of ours in the order of their pods."""
+
+    plan: Plan
+    loads: Sequence[Load]
+    timings: Mapping[Cell, Timing]
+
+    def timing(self, server: str, rules: Rules, names: int) -> Timing:
+        """Return one measurement."""
+        return next(
+            timing
+            for cell, timing in self.timings.items()
+            if (cell.server, cell.rules, cell.names) == (server, rules.value, names)
+        )
+
+    def ratios(self) -> Iterator[Ratio]:
+        """Yield what the targets are about."""
+        fewest, most = self.loads[0], self.loads[-1]
+        for names in self.plan.names:
+            for rules in Rules:
+                cycles = {
+                    server: self.timing(server, rules, names).cycle
+                    for server in (ECHO, fewest.server, most.server)
+                }
+                where = f"{names:,} names, {rules.value}"
+                if fewest is not most:
+                    flatness = cycles[most.server] / cycles[fewest.server]
+                    pods = f"{most.pods:,} ÷ {fewest.pods:,} pods"
+                    yield Ratio(f"{where}: {pods}", flatness, FLATNESS_TARGET)
+                against_echo = cycles[most.server] / cycles[ECHO]
+                yield Ratio(f"{where}: {most.pods:,} pods ÷ echo", against_echo, ECHO_TARGET)
+        yield Ratio(f"seconds to load {most.pods:,} pods", most.ready_seconds, LOAD_TARGET)
+        yield Ratio(f"MiB at rest, {most.pods:,} pods", most.resident_mebibytes, MEMORY_TARGET)
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Return the results as one JSON object."""
+    return {
+        "plan": asdict(results.plan),
+        "loads": [asdict(load) for load in results.loads],
+        "timings": [
+            {**asdict(cell), **asdict(timing), "cycle": timing.cycle}
+            for cell, timing in sorted(results.timings.items(), key=lambda item: item[0])
+        ],
+        "ratios": [asdict(ratio) | {"met": ratio.met} for ratio in results.ratios()],
+    }
+
+
+def as_markdown(results: Results) -> str:
+    """Return the results as Markdown: ratios, times, loading."""
+    plan = results.plan
+    parts = [
+        "## Ratios",
+        _table(("what", "measured", "target", "met"), list(_ratios(results))),
+        "## Filter + prioritize = cycle, µs",
+        _conditions(plan),
+        _table(
+            ("names", "rules", ECHO, *(f"{load.pods:,} pods" for load in results.loads)),
+            list(_times(results)),
+        ),
+        "## Loading",
+        _table(
+            ("pods", "file, MB", "ready after, s", "resident, MiB", "highest, MiB"),
+            list(_loads(results)),
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _conditions(plan: Plan) -> str:
+    return (
+        f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, "
+        f"medians of {plan.calls} cycles, best of {plan.rounds} rounds."
+    )
+
+
+def _ratios(results: Results) -> Iterator[tuple[str, ...]]:
+    for ratio in results.ratios():
+        met = "yes" if ratio.met else "**no**"
+        yield ratio.what, f"{ratio.value:.2f}", f"≤ {ratio.target:g}", met
+
+
+def _loads(results: Results) -> Iterator[tuple[str, ...]]:
+    for load in results.loads:
+        memory = (load.resident_mebibytes, load.highest_mebibytes)
+        yield (
+            f"{load.pods:,}",
+            f"{load.file_megabytes:.0f}",
+            f"{load.ready_seconds:.2f}",
+            *(f"{mebibytes:.0f}" for mebibytes in memory),
+        )
+
+
+def _times(results: Results) -> Iterator[tuple[str, ...]]:
+    servers = (ECHO, *(load.server for load in results.loads))
+    for names in results.plan.names:
+        for rules in Rules:
+            timings = [results.timing(server, rules, names) for server in servers]
+            cells = (f"{t.filter:.0f} + {t.prioritize:.0f} = {t.cycle:.0f}" for t in timings)
+            yield f"{names:,}", rules.value, *cells
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

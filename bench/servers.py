@@ -1,0 +1,105 @@
+"""The processes that are measured, with their start-up time and memory."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import URLError
+from urllib.request import urlopen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_START_LIMIT = 120.0
+"""Seconds until a server has to be ready; one that never is, is a failure, not a result."""
+_STOP_LIMIT = 20.0
+_POLL = 0.02
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server."""
+
+    name: str
+    port: int
+    pid: int
+    ready_after: float
+    """Seconds from the start of the process until /readyz said yes."""
+
+    def memory(self) -> tuple[float, float]:
+        """Return the resident memory now and at its highest, in MiB."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        return _mebibytes(status, "VmRSS"), _mebibytes(status, "VmHWM")
+
+
+@contextmanager
+def echo_server(name: str) -> Iterator[Server]:
+    """Run the server that answers at once."""
+    port = _free_port()
+    with _running(name, [sys.executable, "-m", "bench.echo", str(port)], port, port) as server:
+        yield server
+
+
+@contextmanager
+def extender_server(name: str, cluster: Path) -> Iterator[Server]:
+    """Run the extender as users do, on a cluster file, enforcing every rule itself."""
+    port, ops_port = _free_port(), _free_port()
+    command = [
+        sys.executable, "-m", "extender", "serve", "--cluster", str(cluster), "--mode", "replace",
+        "--port", str(port), "--ops-port", str(ops_port),
+    ]  # fmt: skip
+    with _running(name, command, port, ops_port) as server:
+        yield server
+
+
+@contextmanager
+def _running(name: str, command: Sequence[str], port: int, ops_port: int) -> Iterator[Server]:
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_until_ready(name, process, f"http://127.0.0.1:{ops_port}/readyz")
+        yield Server(name, port, process.pid, time.perf_counter() - start)
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_ready(name: str, process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + _START_LIMIT
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{name} ended with {process.returncode} before it was ready")
+        try:
+            with urlopen(url, timeout=1.0):  # noqa: S310 # a URL of ours, on loopback
+                return
+        except (URLError, OSError):
+            time.sleep(_POLL)
+    raise TimeoutError(f"{name} was not ready after {_START_LIMIT:.0f} s")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _mebibytes(status: str, field: str) -> float:
+    found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"no {field} in /proc")
+    return int(found[1]) / 1024
