@@ -41,11 +41,11 @@ def test_probes_ask_the_operations_port(get_pod: GetPod) -> None:
     }
 
 
-def test_in_a_pod_of_its_own_the_kubelet_reaches_the_operations_port_only() -> None:
+def test_in_a_pod_of_its_own_only_the_operations_port_leaves_loopback() -> None:
     container = extender(second_scheduler())
-    (variable,) = container["env"]
-    assert variable["name"] == "AFFINITY_EXTENDER_OPS_BIND_ADDRESS"
-    assert variable["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+    addresses = [flag for flag in container["args"] if "bind-address" in flag]
+    assert addresses == ["--ops-bind-address=0.0.0.0"]
+    assert "env" not in container
     assert [port["name"] for port in container["ports"]] == ["ops"]
     assert shipped_config().serving.bind_address == "127.0.0.1"
 
