@@ -14,7 +14,7 @@ from tests import builders
 from tests.oracle import Args, Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tests.builders import Json, Pod
 
@@ -107,15 +107,23 @@ def _label_keys() -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def templates(draw: st.DrawFn) -> Pod:
     """Draw what the replicas of a workload share; its name and namespace are to be replaced."""
-    some, few = st.sampled_from([0, 0, 1, 2]), st.sampled_from([0, 0, 0, 0, 1, 2])
     template = builders.pod("template").labels(draw(labels(POD_LABELS)))
-    template = template.affinity(*(draw(terms()) for _ in range(draw(few))))
-    template = template.anti_affinity(*(draw(terms()) for _ in range(draw(some))))
+    drawn: list[dict[str, Any]] = []
+
+    def some_terms(counts: list[int]) -> Iterator[dict[str, Any]]:
+        for _ in range(draw(st.sampled_from(counts))):
+            # The same term twice, perhaps in two roles or with two weights, counts twice.
+            again = bool(drawn) and draw(rarely(5))
+            drawn.append(draw(st.sampled_from(drawn)) if again else draw(terms()))
+            yield drawn[-1]
+
+    few, more = [0, 0, 0, 0, 1, 2], [0, 0, 1, 2]
     weights = st.sampled_from([1, 2, 50, 100])
-    for _ in range(draw(some)):
-        template = template.prefers(draw(weights), draw(terms()))
-    for _ in range(draw(some)):
-        template = template.avoids(draw(weights), draw(terms()))
+    template = template.affinity(*some_terms(few)).anti_affinity(*some_terms(more))
+    for term in some_terms(more):
+        template = template.prefers(draw(weights), term)
+    for term in some_terms(more):
+        template = template.avoids(draw(weights), term)
     return template
 
 
