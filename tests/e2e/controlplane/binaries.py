@@ -58,6 +58,7 @@ def ensure(report: Report) -> Binaries:
         cache.mkdir(parents=True, exist_ok=True)
         with _only_one_builder(cache / "build.lock", report):
             if not finished.exists():
+                _remove_leftovers(cache)
                 _build(cache, finished, report)
     return Binaries(finished)
 
@@ -71,6 +72,12 @@ def _only_one_builder(path: Path, report: Report) -> Iterator[None]:
             report("another run is building the control plane: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _remove_leftovers(cache: Path) -> None:
+    """Remove build folders of killed runs; only under the lock, so nobody is using them."""
+    for folder in cache.glob("building-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _build(cache: Path, finished: Path, report: Report) -> None:
@@ -118,7 +125,7 @@ def _build_kubernetes(go: Path, folder: Path, product: Path, report: Report) -> 
 
 def _go_mod_of_kubernetes(go: Path, folder: Path) -> str:
     folder.mkdir(exist_ok=True)
-    command = [go, "mod", "download", "-json", f"k8s.io/kubernetes@v{KUBERNETES}"]
+    command = [str(go), "mod", "download", "-json", f"k8s.io/kubernetes@v{KUBERNETES}"]
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise MissingToolError(f"Go cannot fetch k8s.io/kubernetes: {answer.stdout}{answer.stderr}")
@@ -134,38 +141,35 @@ def _write_module(folder: Path, *, requires: list[str], replaces: list[str]) -> 
 
 
 def _compile(go: Path, folder: Path, arguments: list[str], what: str, report: Report) -> None:
-    """Run go build, reporting how far it is; its last lines are the error when it fails."""
+    """Run go build, reporting how far it is; the end of its output is the error when it fails."""
     # -mod=mod lets it complete go.mod and go.sum; -v names each package once it is compiled.
     command = [str(go), "build", "-mod=mod", "-trimpath", "-v", *arguments]
     environment = os.environ | {"CGO_ENABLED": "0"}
-    started = reported = time.monotonic()
-    compiled, said = 0, list[str]()
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as build:
-        assert build.stdout is not None
+    log = folder / "build.log"
+    started = time.monotonic()
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        ) as build,
+    ):
         try:
-            for line in build.stdout:
-                said = [*said[-40:], line]
-                compiled += not line.startswith("go: ")
-                now = time.monotonic()
-                if now - reported >= _REPORT_EVERY_S:
-                    reported = now
-                    report(f"{what}: {compiled} packages compiled after {now - started:.0f} s")
+            while not _finished(build, within=_REPORT_EVERY_S):
+                lines = log.read_text().splitlines()
+                packages = sum(not line.startswith("go: ") for line in lines)
+                spent = time.monotonic() - started
+                report(f"{what}: {packages} packages compiled after {spent:.0f} s")
         except BaseException:
             build.kill()
             raise
     if build.returncode:
-        raise RuntimeError(f"go build failed for {what}:\n{''.join(said)}")
+        raise RuntimeError(f"go build failed for {what}:\n{log.read_text()[-4000:]}")
     report(f"{what}: done after {time.monotonic() - started:.0f} s")
 
 
-def clean_leftovers() -> None:
-    """Remove build folders of runs that were killed; safe while nobody builds."""
-    for folder in cache_folder().glob("building-*"):
-        shutil.rmtree(folder, ignore_errors=True)
+def _finished(build: subprocess.Popen[bytes], *, within: float) -> bool:
+    try:
+        build.wait(within)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

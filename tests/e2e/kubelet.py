@@ -1,0 +1,36 @@
+"""The part of a kubelet that controllers wait for: placed pods run, deleted pods go away."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tests.e2e.api import Api, ApiError, Mirror, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.e2e.objects import JSON
+
+_RUNNING = {
+    "phase": "Running",
+    "conditions": [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")],
+}
+
+
+async def run_pods(api: Api, pods: Mirror, seen: Callable[[JSON], Awaitable[None]]) -> None:
+    """Do a kubelet's work for all nodes, for ever.
+
+    A pod becomes ready only when ``seen`` has returned for it. Controllers pace themselves by
+    readiness, so the extender knows each pod before the next is created.
+    """
+    async for pod in pods.changes():
+        if not pod["spec"].get("nodeName"):
+            continue
+        path = "/api/v1/namespaces/{}/pods/{}".format(*key_of(pod).split("/"))
+        if pod["metadata"].get("deletionTimestamp"):
+            await api.delete(path)
+        elif pod["status"]["phase"] == "Pending":
+            await seen(pod)
+            with suppress(ApiError):  # it may have been deleted meanwhile
+                await api.patch(f"{path}/status", {"status": _RUNNING})

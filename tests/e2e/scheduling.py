@@ -1,0 +1,181 @@
+"""Run kube-scheduler: stock, or with a shipped configuration and the extender beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import yaml
+
+from tests.e2e.controlplane.cluster import ControlPlane, free_port
+from tests.e2e.controlplane.credentials import SCHEDULER, User
+from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.objects import HOSTNAME, JSON
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).resolve().parents[2]
+STOCK, ASSIST, REPLACE = "stock", "assist", "replace"
+
+EXTENDER = User(
+    "system:serviceaccount:kube-system:affinity-extender",
+    ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+)
+"""Called like the service account of the manifests, so that exactly their binding applies."""
+
+_START_TIMEOUT_S = 30.0
+_SHIPPED_URL = "http://127.0.0.1:10280"
+_NOT_SEEN = "node(s) didn't match pod affinity rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """The extender under test, reached as the scheduler reaches it."""
+
+    mode: str
+    url: str
+    ops_url: str
+    process: Process
+    session: aiohttp.ClientSession
+
+    async def ask(self, verb: str, pod: JSON, nodes: list[str]) -> Any:
+        """Make one extender call."""
+        body = {"Pod": pod, "Nodes": None, "NodeNames": nodes}
+        async with self.session.post(f"{self.url}/{verb}", json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json(content_type=None)
+
+    async def calls(self, verb: str) -> float:
+        """Return how many calls of this verb the extender says it has answered."""
+        async with self.session.get(f"{self.ops_url}/metrics") as answer:
+            page = await answer.text()
+        name = "affinity_extender_request_duration_seconds_count"
+        samples = re.findall(rf'^{name}\{{[^}}]*verb="{verb}"[^}}]*\}} (\S+)$', page, re.MULTILINE)
+        return sum(map(float, samples))
+
+    async def await_seen(self, pod: JSON, nodes: list[str], seconds: float = 10) -> None:
+        """Return once the extender's answers count this placed pod.
+
+        The extender tells us by its own callbacks: a pod that wants to be near this one, asked
+        for on our behalf, is let onto its node (replace) or scores it highest (assist).
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                while not await self._sees(pod, nodes):  # noqa: ASYNC110 (another process)
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            name = pod["metadata"]["name"]
+            raise AssertionError(f"the extender does not see {name} after {seconds} s") from None
+
+    async def _sees(self, pod: JSON, nodes: list[str]) -> bool:
+        where = pod["spec"]["nodeName"]
+        if self.mode == REPLACE:
+            answer = await self.ask("filter", _near(pod), [where])
+            refused = (answer["FailedNodes"] or {}) | (answer["FailedAndUnresolvableNodes"] or {})
+            # Somebody else's anti-affinity may refuse our probe too, but affinity is named first.
+            return not answer.get("Error") and refused.get(where) != _NOT_SEEN
+        scores = {e["Host"]: e["Score"] for e in await self.ask("prioritize", _near(pod), nodes)}
+        return bool(scores) and max(scores, key=lambda host: scores[host]) == where
+
+
+def _near(pod: JSON) -> JSON:
+    """Return a pod that nobody creates, which requires and prefers to be near this one."""
+    metadata = pod["metadata"]
+    wish = {
+        "topologyKey": HOSTNAME,
+        "namespaces": [metadata["namespace"]],
+        "labelSelector": {"matchLabels": metadata["labels"]},
+    }
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [wish],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "podAffinityTerm": wish}
+        ],
+    }
+    return {
+        "metadata": {"name": "probe", "namespace": "e2e-probe", "uid": "e2e-probe"},
+        "spec": {"containers": [{"name": "main"}], "affinity": {"podAffinity": affinity}},
+        "status": {},
+    }
+
+
+@asynccontextmanager
+async def scheduling(
+    control_plane: ControlPlane, mode: str, folder: Path
+) -> AsyncIterator[Extender | None]:
+    """Run the scheduler, and in assist and replace the extender beside it, for a while."""
+    with ExitStack() as running:
+        if mode == STOCK:
+            await asyncio.to_thread(_start_scheduler, running, control_plane, mode, "", folder)
+            yield None
+            return
+        port, ops_port = free_port(), free_port()
+        url, ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
+        command = _extender_command(control_plane, mode, port, ops_port, folder)
+        process = Process("extender", command, folder / "extender.log")
+        running.enter_context(process)
+        await asyncio.to_thread(process.wait_ready, Probe(f"{ops_url}/readyz"), _START_TIMEOUT_S)
+        await asyncio.to_thread(_start_scheduler, running, control_plane, mode, url, folder)
+        async with aiohttp.ClientSession() as session:
+            yield Extender(mode, url, ops_url, process, session)
+        process.check_alive()
+
+
+def _extender_command(
+    control_plane: ControlPlane, mode: str, port: int, ops_port: int, folder: Path
+) -> list[str]:
+    config = folder / "extender.yaml"
+    kind = "AffinityExtenderConfiguration"
+    config.write_text(f"apiVersion: affinity-extender.io/v1alpha1\nkind: {kind}\nmode: {mode}\n")
+    return [
+        *(sys.executable, "-m", "extender", "serve"),
+        *("--config", str(config)),
+        *("--kubeconfig", str(control_plane.kubeconfig(EXTENDER))),
+        *("--mode", mode),
+        *("--port", str(port)),
+        *("--ops-port", str(ops_port)),
+        *("--logging-format", "json"),
+    ]
+
+
+def _start_scheduler(
+    running: ExitStack, control_plane: ControlPlane, mode: str, url: str, folder: Path
+) -> None:
+    config = folder / "scheduler.yaml"
+    config.write_text(yaml.safe_dump(_scheduler_config(control_plane, mode, url)))
+    port = free_port()
+    command = [
+        control_plane.binaries["kube-scheduler"],
+        f"--config={config}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        "--authentication-skip-lookup",
+        "--authorization-always-allow-paths=/readyz",
+        "-v=2",
+    ]
+    process = Process("kube-scheduler", command, folder / "kube-scheduler.log")
+    running.enter_context(process)
+    process.wait_ready(Probe(f"https://127.0.0.1:{port}/readyz"), _START_TIMEOUT_S)
+
+
+def _scheduler_config(control_plane: ControlPlane, mode: str, url: str) -> JSON:
+    """Return the shipped file of this mode; only addresses differ, and there is no rival here."""
+    config: JSON = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    if mode != STOCK:
+        config = yaml.safe_load((ROOT / "scheduler-config" / f"{mode}.yaml").read_text())
+        assert [each["urlPrefix"] for each in config["extenders"]] == [_SHIPPED_URL]
+        config["extenders"][0]["urlPrefix"] = url
+    client = config.setdefault("clientConnection", {})
+    client["kubeconfig"] = str(control_plane.kubeconfig(SCHEDULER))
+    config["leaderElection"] = {"leaderElect": False}
+    return config

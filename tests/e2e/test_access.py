@@ -1,0 +1,32 @@
+"""The shipped role lets the extender read what it needs, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.access import is_allowed
+from tests.e2e.scheduling import EXTENDER
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "allowed"),
+    [
+        *(
+            pytest.param(verb, resource, True, id=f"may {verb} {resource}")
+            for verb in ("list", "watch")
+            for resource in ("pods", "nodes", "namespaces")
+        ),
+        pytest.param("create", "pods", False, id="may not create pods"),
+        pytest.param("delete", "pods", False, id="may not delete pods"),
+        pytest.param("patch", "nodes", False, id="may not change nodes"),
+        pytest.param("list", "secrets", False, id="may not read secrets"),
+        pytest.param("list", "configmaps", False, id="may not read config maps"),
+    ],
+)
+async def test_the_role_grants(bench: Bench, verb: str, resource: str, *, allowed: bool) -> None:
+    assert await is_allowed(bench.api, EXTENDER, verb, resource) is allowed

@@ -1,0 +1,78 @@
+"""A pod that fits nowhere says why, in the scheduler's own words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.bench import refusal
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.scheduling import REPLACE, STOCK
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+WEB = {"app": "web"}
+NODES = [node("a1", "a"), node("a2", "a"), node("b1", "b")]
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+@pytest.mark.parametrize("mode", [STOCK, REPLACE])
+@pytest.mark.parametrize(
+    ("there", "coming", "reasons"),
+    [
+        pytest.param(
+            [],
+            pod("lonely", near=[term(ZONE, {"app": "nobody"})]),
+            ["3 node(s) didn't match pod affinity rules"],
+            id="nobody to be near",
+        ),
+        pytest.param(
+            [pod(f"w-{n}", labels=WEB, on=n) for n in ("a1", "b1")],
+            pod("hermit", apart=[term(ZONE, WEB)]),
+            ["3 node(s) didn't match pod anti-affinity rules"],
+            id="somebody to avoid in every zone",
+        ),
+        pytest.param(
+            [pod(f"guard-{n}", apart=[term(ZONE, WEB)], on=n) for n in ("a1", "b1")],
+            pod("repelled", labels=WEB),
+            ["3 node(s) didn't satisfy existing pods anti-affinity rules"],
+            id="guards in every zone",
+        ),
+        pytest.param(
+            [
+                pod("db", labels={"app": "db"}, on="a1"),
+                pod("w", labels=WEB, on="a1"),
+                pod("guard", apart=[term(HOSTNAME, WEB)], on="a2"),
+            ],
+            pod("torn", labels=WEB, near=[term(ZONE, {"app": "db"})], apart=[term(HOSTNAME, WEB)]),
+            [
+                "1 node(s) didn't match pod affinity rules",
+                "1 node(s) didn't match pod anti-affinity rules",
+                "1 node(s) didn't satisfy existing pods anti-affinity rules",
+            ],
+            id="another reason on each node",
+        ),
+    ],
+)
+async def test_the_refusal_is_told_on_the_pod_and_in_an_event(
+    bench: Bench, mode: str, there: list[JSON], coming: JSON, reasons: list[str]
+) -> None:
+    await bench.add(*NODES, *there)
+    async with bench.scheduled_by(mode), bench.api.mirror(EVENTS) as events:
+        assert set((await bench.settle(coming)).values()) == {None}
+        about = coming["metadata"]["name"]
+
+        def notes() -> list[str]:
+            return [
+                event["note"]
+                for event in events.objects.values()
+                if event["reason"] == "FailedScheduling" and event["regarding"]["name"] == about
+            ]
+
+        await events.until(lambda: bool(notes()), 10, f"a FailedScheduling event about {about}")
+
+    for told in (str(refusal(bench.pods.objects[f"default/{about}"])), notes()[-1]):
+        assert told.startswith("0/3 nodes are available: ")
+        assert [reason for reason in reasons if reason not in told] == []
