@@ -17,6 +17,7 @@ from extender import __version__
 from extender.kube.failures import (
     UNAUTHORIZED,
     BrokenAnswerError,
+    EndlessLineError,
     IdleStreamError,
     NoAnswerError,
     StatusError,
@@ -195,7 +196,9 @@ class Lines:
             line = await self._content.readline(max_line_length=LINE_LIMIT)
         except TimeoutError as failure:
             raise IdleStreamError("nothing came, not even a bookmark") from failure
-        except (aiohttp.ClientError, aiohttp.http_exceptions.LineTooLong, OSError) as failure:
+        except aiohttp.http_exceptions.LineTooLong as failure:
+            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
+        except (aiohttp.ClientError, OSError) as failure:
             raise BrokenAnswerError(_words(failure)) from failure
         if not line:
             raise StopAsyncIteration

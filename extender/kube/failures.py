@@ -33,6 +33,10 @@ class IdleStreamError(BrokenAnswerError):
     """An open watch on which nothing came for longer than bookmarks are apart."""
 
 
+class EndlessLineError(BrokenAnswerError):
+    """A watch event longer than anything etcd takes; reading on would only meet it again."""
+
+
 class StatusError(ApiError):
     """A failure the API server put into words; `retry_after` is in seconds."""
 

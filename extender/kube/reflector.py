@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, TypeVar
 from extender.errors import ExtenderError, ObjectError
 from extender.kube.failures import (
     BrokenAnswerError,
+    EndlessLineError,
     IdleStreamError,
     NoAnswerError,
     StatusError,
@@ -242,6 +243,8 @@ class Reflector(Generic[T]):
 def _end_of_watch(failure: ExtenderError) -> _End:
     """Say how to go on after a watch that failed; raises again what needs a new list."""
     match failure:
+        case EndlessLineError():
+            raise failure
         case IdleStreamError():
             return _End(Restart.IDLE, str(failure))
         case BrokenAnswerError():

@@ -1,0 +1,359 @@
+"""An API server on loopback that lists and watches as the real one does, and misbehaves on request.
+
+It keeps a history by resource version, so that a watch resumes, falls behind a compaction or asks
+for a version that does not exist yet, with the answers of Kubernetes 1.36. `Collection.lists` and
+`Collection.watches` take answers to give instead, one a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from aiohttp import web
+
+from tests.kube.pulse import Pulse
+
+if TYPE_CHECKING:
+    import ssl
+    from types import TracebackType
+
+Json = dict[str, Any]
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+CLOSE: Final = b""
+"""Ends a watch as the server's timeout does."""
+
+
+class _Cut:
+    """Ends a watch by closing its connection in the middle of the answer."""
+
+
+CUT: Final = _Cut()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request as it came in."""
+
+    verb: str
+    path: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Collection:
+    """All objects of one resource, and what happened to them."""
+
+    api: FakeApi
+    path: str
+    objects: dict[str, Json] = field(default_factory=dict)
+    history: list[tuple[int, Json]] = field(default_factory=list)
+    compacted: int = 0
+    lists: deque[Answer] = field(default_factory=deque)
+    watches: deque[Answer] = field(default_factory=deque)
+    open: list[asyncio.Queue[bytes | _Cut]] = field(default_factory=list)
+    paginates_cached: bool = False
+    """Whether a list at version 0 honours its limit; the real watch cache does not."""
+    expires_in_stream: bool = False
+    """Whether a watch from before the compaction gets 200 and an ERROR event, or a plain 410."""
+    muted: bool = False
+    """Whether changes are kept from the open watches."""
+    continues: dict[str, tuple[int, list[Json]]] = field(default_factory=dict)
+
+    def put(self, obj: Json) -> int:
+        """Create or replace an object, stamped with the next version."""
+        key = _key(obj)
+        kind = "MODIFIED" if key in self.objects else "ADDED"
+        self.objects[key] = obj
+        return self._record(kind, obj)
+
+    def delete(self, key: str) -> int:
+        """Remove an object."""
+        return self._record("DELETED", self.objects.pop(key))
+
+    def bookmark(self) -> int:
+        """Tell the open watches how far they are."""
+        version = self.api.next_version()
+        obj = {"kind": "Any", "metadata": {"resourceVersion": str(version)}}
+        self.send(line("BOOKMARK", obj))
+        return version
+
+    def compact(self) -> None:
+        """Forget everything but the present."""
+        self.compacted = self.api.next_version()
+        self.history.clear()
+        self.continues.clear()
+
+    def send(self, *pieces: bytes | _Cut) -> None:
+        """Put bytes into all open watches as they are; CLOSE and CUT end them."""
+        for watch in self.open:
+            for piece in pieces:
+                watch.put_nowait(piece)
+
+    @property
+    def listed(self) -> list[Seen]:
+        """The lists asked for."""
+        return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "list")]
+
+    @property
+    def watched(self) -> list[Seen]:
+        """The watches asked for."""
+        return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "watch")]
+
+    def _record(self, kind: str, obj: Json) -> int:
+        version = self.api.next_version()
+        obj["metadata"]["resourceVersion"] = str(version)
+        event = {"type": kind, "object": json.loads(json.dumps(obj))}
+        self.history.append((version, event))
+        if not self.muted:
+            self.send(_encode(event) + b"\n")
+        return version
+
+    # Answers
+
+    async def list(self, request: web.Request) -> web.StreamResponse:
+        """Answer a list by the rules of the real server's validation and watch cache."""
+        query = request.query
+        version, token = query.get("resourceVersion", ""), query.get("continue")
+        if token is not None and version not in {"", "0"}:
+            return failure(400, "BadRequest", "resourceVersion must be unset with continue")
+        if "resourceVersionMatch" in query and (not version or token is not None):
+            return failure(400, "Invalid", "resourceVersionMatch is forbidden here")
+        if version and int(version) > self.api.version:
+            return too_large()
+        limit = int(query.get("limit", "0"))
+        if token is not None:
+            if token not in self.continues:
+                return failure(410, "Expired", "The provided continue parameter is too old")
+            shown, rest = self.continues.pop(token)
+        else:
+            shown, rest = self.api.version, [self.objects[key] for key in sorted(self.objects)]
+        if not limit or (version == "0" and not self.paginates_cached):
+            limit = len(rest)
+        page, rest = rest[:limit], rest[limit:]
+        metadata = {"resourceVersion": str(shown)}
+        if rest:
+            metadata["continue"] = secrets.token_hex(8)
+            self.continues[metadata["continue"]] = shown, rest
+        return web.json_response({"kind": "AnyList", "metadata": metadata, "items": page})
+
+    async def watch(self, request: web.Request) -> web.StreamResponse:
+        """Replay what came after the version named, then follow."""
+        version = int(request.query["resourceVersion"])
+        expired = version < self.compacted
+        if expired and not self.expires_in_stream:
+            return failure(410, "Expired", "too old resource version")
+        response = await _start(request)
+        if expired:
+            await response.write(line("ERROR", status(410, "Expired", "too old resource version")))
+            return response
+        pieces: asyncio.Queue[bytes | _Cut] = asyncio.Queue()
+        for at, event in self.history:
+            if at > version:
+                pieces.put_nowait(_encode(event) + b"\n")
+        self.open.append(pieces)
+        self.api.pulse.beat()
+        try:
+            await _pour(request, response, pieces)
+        finally:
+            self.open.remove(pieces)
+        return response
+
+
+class FakeApi:
+    """The server; enter it to have it listen on a free port."""
+
+    def __init__(self, pulse: Pulse, *, tls: ssl.SSLContext | None = None) -> None:
+        self.pulse = pulse
+        self.version = 100
+        self.seen: list[Seen] = []
+        self.tokens: set[str] | None = None
+        """Bearer tokens that are accepted; None accepts every request."""
+        self._collections: dict[str, Collection] = {}
+        self._tls = tls
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """The base address."""
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+
+    def collection(self, path: str) -> Collection:
+        """Return the collection at a path, empty at first."""
+        return self._collections.setdefault(path, Collection(self, path))
+
+    def next_version(self) -> int:
+        """Count one write anywhere."""
+        self.version += 1
+        return self.version
+
+    async def start(self, port: int = 0) -> None:
+        """Listen, also again after a stop."""
+        app = web.Application()
+        app.router.add_get("/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.01)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=self._tls).start()
+        self.port = int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Close everything; connections are refused from now on."""
+        for collection in self._collections.values():
+            collection.send(CLOSE)
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        verb = "watch" if request.query.get("watch") == "true" else "list"
+        self.seen.append(Seen(verb, request.path, dict(request.query), dict(request.headers)))
+        self.pulse.beat()
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.tokens is not None and token not in self.tokens:
+            return failure(401, "Unauthorized", "Unauthorized")
+        collection = self._collections.get(request.path)
+        if collection is None:
+            return failure(404, "NotFound", "the server could not find the requested resource")
+        scripted = collection.watches if verb == "watch" else collection.lists
+        if scripted:
+            return await scripted.popleft()(request)
+        return await (collection.watch if verb == "watch" else collection.list)(request)
+
+
+# Objects and lines
+
+
+def line(kind: str, obj: Json) -> bytes:
+    """Encode a watch event."""
+    return _encode({"type": kind, "object": obj}) + b"\n"
+
+
+def status(code: int, reason: str | None, message: str, **details: object) -> Json:
+    """Build a Status."""
+    body: Json = {"kind": "Status", "status": "Failure", "message": message, "code": code}
+    if reason is not None:
+        body["reason"] = reason
+    if details:
+        body["details"] = details
+    return body
+
+
+def _key(obj: Json) -> str:
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def _encode(value: Json) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+# Answers to script
+
+
+def failure(
+    code: int, reason: str, message: str, *, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """Answer with a Status."""
+    return web.json_response(status(code, reason, message), status=code, headers=headers)
+
+
+def too_large() -> web.Response:
+    """Answer as a server that has not seen the version named."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    body = status(504, "Timeout", "Too large resource version", causes=[cause], retryAfterSeconds=1)
+    return web.json_response(body, status=504)
+
+
+def listing(items: list[Any] | None, *, version: str) -> Answer:
+    """Answer with a list of these items, well formed or not."""
+    body = {"kind": "AnyList", "metadata": {"resourceVersion": version}, "items": items}
+    return answering(lambda: web.json_response(body))
+
+
+def answering(make: Callable[[], web.Response]) -> Answer:
+    """Give a fixed answer."""
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return make()
+
+    return answer
+
+
+def saying(*pieces: bytes | _Cut) -> Answer:
+    """Answer 200 with these bytes and end, or be cut off, after them."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = await _start(request)
+        queue: asyncio.Queue[bytes | _Cut] = asyncio.Queue()
+        for piece in (*pieces, CLOSE):
+            queue.put_nowait(piece)
+        await _pour(request, response, queue)
+        return response
+
+    return answer
+
+
+def hanging(*pieces: bytes, headers: bool = True) -> Answer:
+    """Say some bytes and then nothing, for ever; without headers, nothing at all."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if headers:
+            response = await _start(request)
+            for piece in pieces:
+                await response.write(piece)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return answer
+
+
+async def dropping(request: web.Request) -> web.StreamResponse:
+    """Close the connection instead of answering."""
+    _disconnect(request)
+    return web.Response()
+
+
+async def _start(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    return response
+
+
+async def _pour(
+    request: web.Request, response: web.StreamResponse, pieces: asyncio.Queue[bytes | _Cut]
+) -> None:
+    while True:
+        match await pieces.get():
+            case b"":
+                return
+            case bytes(piece):
+                await response.write(piece)
+            case _Cut():
+                _disconnect(request)
+                return
+
+
+def _disconnect(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.close()

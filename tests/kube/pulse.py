@@ -1,0 +1,30 @@
+"""Waiting for a condition without polling the clock."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE_SECONDS = 10.0
+"""Only a broken test waits this long."""
+
+
+class Pulse:
+    """Whoever changes something beats it; whoever waits looks again at each beat."""
+
+    def __init__(self) -> None:
+        self._beat = asyncio.Event()
+
+    def beat(self) -> None:
+        """Make all who wait look again."""
+        self._beat.set()
+        self._beat = asyncio.Event()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not condition():
+                await self._beat.wait()

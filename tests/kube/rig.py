@@ -1,0 +1,224 @@
+"""One reflector between a fake API server and a sink that remembers, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+from kubernetes_asyncio.client import Configuration
+
+from extender.errors import ObjectError
+from extender.kube.client import ApiClient, Timeouts
+from extender.kube.credentials import Credentials
+from extender.kube.frames import Resource
+from extender.kube.reflector import Reflector
+from extender.kube.timing import Timing
+from tests.kube.fake_api import FakeApi
+from tests.kube.pulse import Pulse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from collections.abc import Set as AbstractSet
+
+    from tests.kube.fake_api import Collection, Json
+
+PATH = "/api/v1/things"
+
+
+@dataclass
+class VirtualTime:
+    """A clock that only sleeping moves, and moves at once."""
+
+    now: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+
+    @property
+    def timing(self) -> Timing:
+        """What the product takes; chance always says 0, so delays are their base."""
+        return Timing(
+            clock=lambda: self.now, wall=lambda: self.now, sleep=self.sleep, chance=lambda: 0.0
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        """Move the clock and let others run."""
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object as the mirror sees it."""
+
+    key: str
+    uid: str
+    value: int
+
+
+def thing(name: str, value: int = 0, *, uid: str | None = None) -> Json:
+    """Build the manifest of a Thing."""
+    metadata = {"name": name, "namespace": "ns", "uid": uid or f"uid-of-{name}"}
+    return {"metadata": metadata, "value": value}
+
+
+def read_thing(raw: msgspec.Raw) -> Thing:
+    """Read one; a value that is no number cannot be read."""
+    obj: Json = msgspec.json.decode(raw)
+    if not isinstance(obj.get("value"), int):
+        raise ObjectError("value", "expected a number")
+    metadata = obj["metadata"]
+    return Thing(f"{metadata['namespace']}/{metadata['name']}", metadata["uid"], obj["value"])
+
+
+class RecordingSink:
+    """Holds things, and remembers each change."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self.things: dict[str, Thing] = {}
+        self.deleted: list[tuple[str, str]] = []
+        self._pulse = pulse
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The value of each thing by its name."""
+        return {each.key.partition("/")[2]: each.value for each in self.things.values()}
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the keys held."""
+        return self.things.keys()
+
+    def uid(self, key: str) -> str:
+        """Return the uid held under a key."""
+        return self.things[key].uid
+
+    def upsert(self, obj: Thing) -> None:
+        """Hold a thing."""
+        self.things[obj.key] = obj
+        self._pulse.beat()
+
+    def delete(self, key: str, uid: str) -> None:
+        """Drop a thing if it is this one."""
+        self.deleted.append((key, uid))
+        if key in self.things and self.things[key].uid == uid:
+            del self.things[key]
+        self._pulse.beat()
+
+
+class RecordingObserver:
+    """Counts what it is told."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        self.syncs: list[tuple[str, bool]] = []
+        self.events: Counter[str] = Counter()
+        self.restarts: Counter[str] = Counter()
+        self.relists: Counter[str] = Counter()
+        self.skips: Counter[str] = Counter()
+        self.heard_at: float | None = None
+        self.requests: list[tuple[str, str, str]] = []
+        self._pulse = pulse
+
+    def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
+        """Remember it."""
+        assert seconds >= 0
+        self.requests.append((method, host, code))
+        self._pulse.beat()
+
+    def synced(self, resource: str, synced: bool) -> None:  # noqa: FBT001 - as the protocol has it
+        """Remember it."""
+        self.syncs.append((resource, synced))
+        self._pulse.beat()
+
+    def event(self, resource: str, kind: str) -> None:
+        """Count it."""
+        assert resource
+        self.events[kind] += 1
+        self._pulse.beat()
+
+    def last_event(self, resource: str, at: float) -> None:
+        """Remember it."""
+        assert resource
+        self.heard_at = at
+
+    def restarted(self, resource: str, reason: str) -> None:
+        """Count it."""
+        assert resource
+        self.restarts[reason] += 1
+        self._pulse.beat()
+
+    def relisted(self, resource: str, reason: str) -> None:
+        """Count it."""
+        assert resource
+        self.relists[reason] += 1
+        self._pulse.beat()
+
+    def skipped(self, resource: str, reason: str) -> None:
+        """Count it."""
+        assert resource
+        self.skips[reason] += 1
+        self._pulse.beat()
+
+
+def credentials_for(url: str, token: str | None = None) -> Credentials:
+    """Build credentials that never change."""
+
+    async def load(*, forced: bool) -> None:
+        del forced
+
+    api_key = {"BearerToken": f"Bearer {token}"} if token else {}
+    return Credentials(Configuration(host=url, api_key=api_key), load)
+
+
+class Rig:
+    """Server, client, reflector and sink, wired but not running."""
+
+    def __init__(self) -> None:
+        self.pulse = Pulse()
+        self.api = FakeApi(self.pulse)
+        self.things: Collection = self.api.collection(PATH)
+        self.time = VirtualTime()
+        self.sink = RecordingSink(self.pulse)
+        self.observer = RecordingObserver(self.pulse)
+        self.timeouts = Timeouts()
+        self.reflector: Reflector[Thing] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.api.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.api.stop()
+
+    def client(self, **options: Any) -> ApiClient:
+        """Build a client of the server."""
+        options.setdefault("timeouts", self.timeouts)
+        return ApiClient(credentials_for(self.api.url), observer=self.observer, **options)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Reflector[Thing]]:
+        """Run the reflector; the test fails when it ends by itself."""
+        async with self.client() as client:
+            resource = Resource("things", PATH, read_thing, {"fieldSelector": "shape!=round"})
+            reflector = Reflector(
+                client, resource, self.sink, observer=self.observer, timing=self.time.timing
+            )
+            task = asyncio.create_task(reflector.run())
+            task.add_done_callback(lambda _: self.pulse.beat())
+            try:
+                yield reflector
+                assert not task.done(), "the reflector ended"
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    async def until_values(self, **values: int) -> None:
+        """Wait until the sink holds exactly these things."""
+        await self.pulse.until(lambda: self.sink.values == values)
+
+    async def until_watching(self, count: int = 1) -> None:
+        """Wait until this many watches have been asked for and one is open."""
+        await self.pulse.until(lambda: len(self.things.watched) >= count and self.things.open != [])
