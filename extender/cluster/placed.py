@@ -54,10 +54,14 @@ class PlacedClass:
 
     def leave(self, counted: CountedPods) -> None:
         """Stop being part of a set of counted pods."""
-        self.counted.remove(counted)
-        self._tables.remove((counted.table, 1))
+        self.abandon(counted)
         for node, pods in self.on_nodes.items():
             counted.table.add(node, -pods)
+
+    def abandon(self, counted: CountedPods) -> None:
+        """Stop keeping a set that is given up; its table stays as it is at this moment."""
+        self.counted.remove(counted)
+        self._tables.remove((counted.table, 1))
 
     def tables(self) -> Iterator[tuple[DomainTable, int]]:
         """Yield the tables of the class with what one pod adds to each."""

@@ -242,7 +242,7 @@ class ClusterState:
         while (excess := self.counted.pop_excess()) is not None:
             for placed in self._classes_of(excess.filed_under):
                 if excess in placed.counted:
-                    placed.leave(excess)
+                    placed.abandon(excess)
             self._rematches += 1
         return question
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cluster.recount import mismatches
 from extender.cluster.state import ClusterState
@@ -33,11 +33,12 @@ class EventStream(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState(most_questions=3, most_counted_sets=4)
+        self.state = ClusterState(most_questions=3, most_counted_sets=6)
         self.nodes: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}
         self.pods: dict[str, Pod] = {}
         self.written: dict[str, Pod] = {}
+        self.asked: list[Json] = []
         self.generation = 0
 
     @property
@@ -46,6 +47,16 @@ class EventStream(RuleBasedStateMachine):
         return Cluster(
             list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
         )
+
+    @initialize(cluster=strategies.clusters(most_pods=6))
+    def start(self, cluster: Cluster) -> None:
+        """Begin with a cluster, as a list brings it."""
+        for node in cluster.nodes:
+            self.put_node(node)
+        for namespace in cluster.namespaces:
+            self.put_namespace(namespace)
+        for pod in cluster.pods:
+            self._put(Pod(pod))
 
     # Nodes and namespaces
 
@@ -136,7 +147,7 @@ class EventStream(RuleBasedStateMachine):
         self.written[key] = pod
         if before is not None and before["metadata"]["uid"] == pod["metadata"]["uid"]:
             # Rules are fixed at creation; everything else is as the update says.
-            spec = {**pod["spec"], "affinity": before["spec"].get("affinity")}
+            spec: dict[str, Any] = {**pod["spec"], "affinity": before["spec"].get("affinity")}
             self.pods[key] = Pod({**pod, "spec": spec})
         else:
             self.pods[key] = Pod(merged(pod))
@@ -145,17 +156,23 @@ class EventStream(RuleBasedStateMachine):
     # Questions
 
     @rule(data=st.data(), args=strategies.plugin_args())
-    def ask(self, data: st.DataObject, args: Args) -> None:
+    def ask_anew(self, data: st.DataObject, args: Args) -> None:
         """Ask about a pod; that alone makes the state keep counts for its terms."""
-        cluster = self.cluster
-        pod = data.draw(strategies.incoming_pods(cluster))
+        self.asked.append(data.draw(strategies.incoming_pods(self.cluster)))
+        self._ask(data, self.asked[-1], args)
+
+    @precondition(lambda self: self.asked)
+    @rule(data=st.data(), args=strategies.plugin_args())
+    def ask_again(self, data: st.DataObject, args: Args) -> None:
+        """Ask about everything asked before: what is remembered of it may be out of date."""
+        for pod in self.asked:
+            self._ask(data, pod, args)
+
+    def _ask(self, data: st.DataObject, pod: Json, args: Args) -> None:
+        state, cluster = self.state, self.cluster
         names = data.draw(strategies.asked_names(cluster))
-        assert actual_refusals(self.state, pod, names) == expected_refusals(
-            cluster, pod, names, args
-        )
-        assert actual_scores(self.state, pod, names, args) == expected_scores(
-            cluster, pod, names, args
-        )
+        assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
+        assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
 
     @invariant()
     def counters_equal_a_recount(self) -> None:

@@ -1,0 +1,83 @@
+"""The index finds exactly the selectors that match."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.selector_index import SelectorIndex
+from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.pod_affinity import PodSelector
+
+KEYS, VALUES, NAMESPACES = ("app", "tier"), ("a", "b", "c"), ("red", "blue")
+
+
+def in_values(values: frozenset[str]) -> Requirement:
+    """Build app In values."""
+    return Requirement("app", Operator.IN, values)
+
+
+class Item:
+    """What is filed: told apart by identity alone."""
+
+
+some_values = st.frozensets(st.sampled_from(VALUES), min_size=1)
+requirements = st.one_of(
+    st.builds(
+        Requirement,
+        st.sampled_from(KEYS),
+        st.sampled_from((Operator.IN, Operator.NOT_IN)),
+        some_values,
+    ),
+    st.builds(
+        Requirement,
+        st.sampled_from(KEYS),
+        st.sampled_from((Operator.EXISTS, Operator.DOES_NOT_EXIST)),
+    ),
+)
+selectors = st.one_of(st.just(NOTHING), st.lists(requirements, max_size=3).map(Selector.of))
+pod_selectors = st.builds(
+    PodSelector,
+    selectors,
+    st.frozensets(st.sampled_from(NAMESPACES)),
+    st.one_of(st.none(), selectors),
+)
+labels = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+
+
+@given(
+    filed=st.lists(pod_selectors, max_size=8),
+    gone=st.sets(st.integers(0, 7)),
+    namespace=st.sampled_from(NAMESPACES),
+    namespace_labels=labels,
+    pod_labels=labels,
+)
+def test_it_finds_each_matching_item_once(
+    filed: list[PodSelector],
+    gone: set[int],
+    namespace: str,
+    namespace_labels: dict[str, str],
+    pod_labels: dict[str, str],
+) -> None:
+    index: SelectorIndex[Item] = SelectorIndex()
+    items = [(pods, Item()) for pods in filed]
+    for pods, item in items:
+        index.add(pods, item)
+    for position, (pods, item) in enumerate(items):
+        if position in gone:
+            index.remove(pods, item)
+    expected = [
+        item
+        for position, (pods, item) in enumerate(items)
+        if position not in gone and pods.matches(namespace, namespace_labels, pod_labels)
+    ]
+    found = list(index.matching(namespace, namespace_labels, pod_labels))
+    assert sorted(map(id, found)) == sorted(map(id, expected))
+
+
+def test_a_selector_over_very_many_namespaces_and_values_is_still_found() -> None:
+    index: SelectorIndex[str] = SelectorIndex()
+    everywhere = frozenset(f"ns-{number}" for number in range(500))
+    index.add(PodSelector(Selector((in_values(everywhere),)), everywhere), "wide")
+    assert list(index.matching("ns-499", {}, {"app": "ns-7"})) == ["wide"]
+    assert list(index.matching("elsewhere", {}, {"app": "ns-7"})) == []

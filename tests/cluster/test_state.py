@@ -1,0 +1,254 @@
+"""Each event leaves counters that equal a recount, and says what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from extender.cluster.recount import mismatches
+from extender.cluster.state import ClusterState
+from tests.builders import (
+    Json,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+A1 = node("a1", {HOST: "a1", ZONE: "a"})
+A2 = node("a2", {HOST: "a2", ZONE: "a"})
+B1 = node("b1", {HOST: "b1", ZONE: "b"})
+NODES = (A1, A2, B1)
+
+WEB = pod("web").labels(app="web")
+APART = term(ZONE, selector(app="web"))
+LONER = WEB.anti_affinity(APART)
+"""Wants a zone to itself among pods of its app."""
+RED_ONLY = term(ZONE, selector(), namespaceSelector=selector(team="red"))
+
+
+def cluster(*pods: Json) -> ClusterState:
+    """Build two zones with some pods."""
+    return state_of(NODES, [namespace("default")], pods)
+
+
+def matching(state: ClusterState, asking: Json = LONER) -> Mapping[str, int]:
+    """Return how many pods per domain match the own anti-affinity term of a pod."""
+    (union,) = state.question(model_pod(asking).pod_class).anti_affinity
+    (table,) = union.tables
+    return table.by_value()
+
+
+def owners(state: ClusterState, asking: Json = WEB) -> Mapping[str, int]:
+    """Return how many pods per domain carry anti-affinity against a pod."""
+    unions = state.question(model_pod(asking).pod_class).existing_anti_affinity
+    return {
+        value: count
+        for union in unions
+        for table in union.tables
+        for value, count in table.by_value().items()
+    }
+
+
+Step = Callable[[ClusterState], None]
+
+
+def upsert(raw: Json) -> Step:
+    """Add or change a pod."""
+    return lambda state: state.upsert_pod(model_pod(raw))
+
+
+def relabel_node(raw: Json) -> Step:
+    """Add or change a node."""
+    return lambda state: state.upsert_node(model_node(raw))
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([upsert(WEB)], {}, id="a waiting pod counts nowhere"),
+        pytest.param([upsert(WEB.on("a1"))], {"a": 1}, id="a placed pod counts in its domain"),
+        pytest.param([upsert(WEB), upsert(WEB.on("b1"))], {"b": 1}, id="a pod is bound"),
+        pytest.param(
+            [upsert(WEB.on("a1")), upsert(WEB.on("a1"))], {"a": 1}, id="an event comes twice"
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), upsert(WEB.on("a1").being_deleted())],
+            {"a": 1},
+            id="a pod that is being deleted counts until it is gone",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), upsert(WEB.on("a1").phase("Succeeded"))],
+            {},
+            id="a pod that succeeded no longer counts",
+        ),
+        pytest.param([upsert(WEB.on("a1").phase("Failed"))], {}, id="a failed pod never counts"),
+        pytest.param(
+            [upsert(WEB.on("a1")), upsert(WEB.on("a1").labels(app="db"))],
+            {},
+            id="an update takes the matching label away",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), upsert(WEB.uid("second").on("b1"))],
+            {"b": 1},
+            id="a new uid under the same name replaces the old pod",
+        ),
+        pytest.param(
+            [
+                upsert(WEB.uid("second").on("b1")),
+                lambda state: state.remove_pod("default/web", "default-web"),
+            ],
+            {"b": 1},
+            id="a late deletion of the old uid leaves the new pod alone",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), lambda state: state.remove_pod("default/web", "default-web")],
+            {},
+            id="a deleted pod no longer counts",
+        ),
+        pytest.param([upsert(WEB.on("new"))], {}, id="a pod on an unknown node counts nowhere yet"),
+        pytest.param(
+            [upsert(WEB.on("new")), relabel_node(node("new", {ZONE: "c"}))],
+            {"c": 1},
+            id="a pod counts from the moment its node appears",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), lambda state: state.remove_node("a1")],
+            {},
+            id="a pod whose node is gone counts nowhere",
+        ),
+        pytest.param(
+            [
+                upsert(WEB.on("a1")),
+                lambda state: state.remove_node("a1"),
+                relabel_node(node("a1", {ZONE: "b"})),
+            ],
+            {"b": 1},
+            id="a node is back with another label",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), relabel_node(node("a1", {ZONE: "b"}))],
+            {"b": 1},
+            id="a relabelled node takes its pods along",
+        ),
+        pytest.param(
+            [upsert(WEB.on("a1")), relabel_node(node("a1"))],
+            {},
+            id="a node that lost the key takes its pods out of the domains",
+        ),
+    ],
+)
+@pytest.mark.parametrize("asked_first", [True, False], ids=["kept up to date", "counted anew"])
+def test_matching_pods_are_counted(
+    steps: list[Step], expected: dict[str, int], asked_first: bool
+) -> None:
+    state = cluster()
+    if asked_first:
+        assert matching(state) == {}
+    for step in steps:
+        step(state)
+    assert matching(state) == expected
+    assert mismatches(state) == []
+
+
+def test_carriers_of_a_term_are_counted_and_forgotten() -> None:
+    state = cluster(LONER.on("a1"))
+    assert owners(state) == {"a": 1}
+    state.remove_pod("default/web", "default-web")
+    assert owners(state) == {}
+    assert len(state.carried) == 0
+
+
+def test_a_pod_is_left_out_only_for_a_while() -> None:
+    state = cluster(LONER.on("a1"))
+    with state.without("default/web", "default-web"):
+        assert owners(state) == matching(state) == {}
+    assert owners(state) == matching(state) == {"a": 1}
+    assert mismatches(state) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "uid"),
+    [
+        pytest.param("default/other", "x", id="a pod that nobody knows"),
+        pytest.param("default/web", "x", id="another uid of the same name"),
+    ],
+)
+def test_leaving_out_a_stranger_changes_nothing(key: str, uid: str) -> None:
+    state = cluster(LONER.on("a1"))
+    with state.without(key, uid):
+        assert owners(state) == {"a": 1}
+
+
+def test_a_relabelled_namespace_moves_its_pods_in_and_out_of_terms() -> None:
+    asking = pod("asking").anti_affinity(RED_ONLY)
+    state = cluster(WEB.on("a1"))
+    assert matching(state, asking) == {}
+    state.upsert_namespace(model_namespace(namespace("default", {"team": "red"})))
+    assert matching(state, asking) == {"a": 1}
+    state.remove_namespace("default")
+    assert matching(state, asking) == {}
+    assert mismatches(state) == []
+
+
+def test_a_namespace_that_nobody_knows_has_no_labels() -> None:
+    not_red = selector(requirement("team", "NotIn", "red"))
+    asking = pod("asking").anti_affinity(term(ZONE, selector(), namespaceSelector=not_red))
+    stranger = pod("stranger", "unheard-of").on("b1")
+    assert matching(cluster(stranger), asking) == {"b": 1}
+
+
+def test_sets_beyond_the_bound_are_given_up_and_counted_again() -> None:
+    state = ClusterState(most_counted_sets=2, most_questions=2)
+    for raw in NODES:
+        state.upsert_node(model_node(raw))
+    state.upsert_pod(model_pod(WEB.on("a1")))
+    apps = [pod("x").anti_affinity(term(ZONE, selector(app=app))) for app in ("web", "b", "c")]
+    for _ in range(2):
+        assert [matching(state, asking) for asking in apps] == [{"a": 1}, {}, {}]
+        assert len(state.counted) == 2
+    state.upsert_pod(model_pod(WEB.on("b1")))
+    assert matching(state, apps[0]) == {"b": 1}
+    assert mismatches(state) == []
+
+
+def test_a_question_with_more_terms_than_may_be_kept_is_still_exact() -> None:
+    state = ClusterState(most_counted_sets=1)
+    state.upsert_node(model_node(A1))
+    state.upsert_pod(model_pod(WEB.on("a1")))
+    asking = WEB.anti_affinity(APART, term(HOST, selector(app="web")))
+    question = state.question(model_pod(asking).pod_class)
+    counts = [union.tables[0].by_value() for union in question.anti_affinity]
+    assert counts == [{"a": 1}, {"a1": 1}]
+    state.remove_pod("default/web", "default-web")
+    again = state.question(model_pod(asking).pod_class)
+    assert [union.tables[0].by_value() for union in again.anti_affinity] == [{}, {}]
+
+
+def test_the_same_question_is_resolved_once() -> None:
+    state = cluster(WEB.on("a1"))
+    asking = model_pod(LONER).pod_class
+    first = state.question(asking)
+    state.upsert_pod(model_pod(WEB.on("b1")))
+    assert state.question(asking) is first
+    state.upsert_pod(model_pod(LONER.uid("carrier").on("b1")))
+    assert state.question(asking) is not first, "a new term may match the class"
+
+
+def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:
+    state = cluster(WEB.on("a1"))
+    state.remove_node("a1")
+    state.remove_pod("default/web", "default-web")
+    state.upsert_node(model_node(node("c1", {ZONE: "c"})))
+    state.upsert_pod(model_pod(WEB.on("c1")))
+    assert matching(state) == {"c": 1}
+    assert mismatches(state) == []
