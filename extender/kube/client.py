@@ -86,7 +86,7 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         """Open the session; connections are made when they are needed."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(socket_factory=_kept_alive_socket, limit=0),
+            connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
             headers={
                 "User-Agent": USER_AGENT,
                 "Accept": "application/json",
@@ -235,8 +235,8 @@ def _proxy(base: URL) -> str | None:
     return urllib.request.getproxies().get(base.scheme)
 
 
-def _kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    # A peer that went away without a word is noticed in about a minute, also between requests.
+def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Make a socket that notices in about a minute when its peer went away without a word."""
     family, kind, protocol, *_ = address
     connection = socket.socket(family=family, type=kind, proto=protocol)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -127,7 +127,7 @@ class RecordingObserver:
         self.requests.append((method, host, code))
         self._pulse.beat()
 
-    def synced(self, resource: str, synced: bool) -> None:  # noqa: FBT001 - as the protocol has it
+    def synced(self, resource: str, synced: bool) -> None:
         """Remember it."""
         self.syncs.append((resource, synced))
         self._pulse.beat()

@@ -1,0 +1,343 @@
+"""Requests: what goes out, what each answer becomes, and what never gets out of the package."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+import trustme
+from aiohttp import web
+from kubernetes_asyncio.client import Configuration
+
+from extender import __version__
+from extender.errors import ExtenderError
+from extender.kube.client import ApiClient, Timeouts, kept_alive_socket
+from extender.kube.credentials import Credentials
+from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
+from tests.kube.fake_api import (
+    CUT,
+    FakeApi,
+    answering,
+    dropping,
+    failure,
+    hanging,
+    saying,
+    status,
+)
+from tests.kube.pulse import Pulse
+from tests.kube.rig import PATH, RecordingObserver, credentials_for, thing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kube.fake_api import Answer
+    from tests.kube.rig import Rig
+
+
+async def test_request_names_us_and_carries_parameters(rig: Rig) -> None:
+    async with rig.client() as client:
+        await client.get(PATH, {"fieldSelector": "status.phase!=Failed,a!=b"})
+    (seen,) = rig.api.seen
+    assert seen.params == {"fieldSelector": "status.phase!=Failed,a!=b"}
+    assert seen.headers["User-Agent"] == f"affinity-extender/{__version__}"
+    assert seen.headers["Accept"] == "application/json"
+    assert seen.headers["Accept-Encoding"] == "identity"
+    assert "Authorization" not in seen.headers
+
+
+async def test_each_answer_is_observed(rig: Rig) -> None:
+    rig.things.lists.append(answering(lambda: failure(503, "Unavailable", "no")))
+    async with rig.client() as client:
+        with pytest.raises(StatusError):
+            await client.get(PATH, {})
+        await client.get(PATH, {})
+        await rig.api.stop()
+        with pytest.raises(NoAnswerError):
+            await client.get(PATH, {})
+    host = f"127.0.0.1:{rig.api.port}"
+    assert rig.observer.requests == [
+        ("GET", host, "503"),
+        ("GET", host, "200"),
+        ("GET", host, "<error>"),
+    ]
+
+
+async def test_base_address_may_have_a_path(rig: Rig) -> None:
+    rig.api.collection(f"/k8s/clusters/c-1{PATH}")
+    async with ApiClient(credentials_for(f"{rig.api.url}/k8s/clusters/c-1")) as client:
+        await client.get(PATH, {})
+    assert rig.api.seen[0].path == f"/k8s/clusters/c-1{PATH}"
+
+
+STATUSES = [
+    pytest.param(
+        answering(lambda: failure(429, "TooManyRequests", "slow", headers={"Retry-After": "3"})),
+        (429, "TooManyRequests", 3.0),
+        id="429 with the time to wait",
+    ),
+    pytest.param(
+        answering(lambda: failure(410, "Expired", "too old")), (410, "Expired", None), id="410"
+    ),
+    pytest.param(
+        answering(lambda: failure(401, "Unauthorized", "no")),
+        (401, "Unauthorized", None),
+        id="401 that no new token cures",
+    ),
+    pytest.param(
+        answering(lambda: web.Response(status=502, text="<html>secret: hunter2</html>")),
+        (502, "Bad Gateway", None),
+        id="502 with a page for people",
+    ),
+    pytest.param(
+        answering(lambda: web.Response(status=500, body=b"\xff" * (1 << 20))),
+        (500, "Internal Server Error", None),
+        id="500 with a mebibyte of anything",
+    ),
+    pytest.param(
+        answering(lambda: web.Response(status=302, headers={"Location": "/elsewhere"})),
+        (302, "Found", None),
+        id="a redirect is not followed",
+    ),
+    pytest.param(
+        answering(
+            lambda: web.json_response(
+                status(504, "Timeout", "late", retryAfterSeconds=2), status=504
+            )
+        ),
+        (504, "Timeout", 2.0),
+        id="504 with the time to wait in its Status",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), STATUSES)
+async def test_status_other_than_success_is_an_error(
+    rig: Rig, answer: Answer, expected: tuple[int, str, float | None]
+) -> None:
+    rig.things.lists.append(answer)
+    async with rig.client() as client:
+        with pytest.raises(StatusError) as caught:
+            await client.get(PATH, {})
+    error = caught.value
+    assert (error.status, error.reason, error.retry_after) == expected
+    assert "hunter2" not in str(error)
+    assert len(str(error)) < 600
+    assert len(rig.api.seen) == 1
+
+
+@pytest.mark.parametrize(("answer", "expected"), STATUSES)
+async def test_status_other_than_success_never_opens_a_stream(
+    rig: Rig, answer: Answer, expected: tuple[int, str, float | None]
+) -> None:
+    rig.things.lists.append(answer)
+    async with rig.client() as client:
+        with pytest.raises(StatusError) as caught:
+            async with client.stream(PATH, {}):
+                pytest.fail("the stream opened")
+    assert caught.value.status == expected[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(dropping, NoAnswerError, id="the connection is closed before an answer"),
+        pytest.param(hanging(headers=False), NoAnswerError, id="no answer comes"),
+        pytest.param(hanging(b"{"), BrokenAnswerError, id="the answer stands still half way"),
+        pytest.param(saying(b'{"a":', CUT), BrokenAnswerError, id="the answer is cut off half way"),
+    ],
+)
+async def test_broken_connections_speak_our_own_language(
+    rig: Rig, answer: Answer, expected: type[ExtenderError]
+) -> None:
+    # aiohttp itself asks a second time when a connection drops before an answer.
+    rig.things.lists.extend([answer, answer])
+    async with rig.client(timeouts=Timeouts(read=0.05)) as client:
+        with pytest.raises(expected):
+            await client.get(PATH, {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("http://127.0.0.1:1", id="nobody listens"),
+        pytest.param("https://127.0.0.1:{port}", id="no TLS spoken there"),
+        pytest.param("http://no-such-host.invalid", id="a name that nobody has"),
+        pytest.param("nonsense", id="no address at all"),
+    ],
+)
+async def test_unreachable_server_is_no_answer(rig: Rig, url: str) -> None:
+    async with ApiClient(credentials_for(url.format(port=rig.api.port))) as client:
+        with pytest.raises(NoAnswerError):
+            await client.get(PATH, {})
+
+
+async def test_server_that_accepts_and_never_speaks_is_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        async with ApiClient(credentials_for(url), timeouts=Timeouts(idle=0.05)) as client:
+            with pytest.raises(NoAnswerError):
+                async with client.stream(PATH, {}):
+                    pytest.fail("the stream opened")
+
+
+async def test_connections_are_kept_alive_by_the_kernel(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[socket.socket] = []
+
+    def remember(address: aiohttp.AddrInfoType) -> socket.socket:
+        made.append(kept_alive_socket(address))
+        return made[-1]
+
+    monkeypatch.setattr("extender.kube.client.kept_alive_socket", remember)
+    async with rig.client() as client:
+        await client.get(PATH, {})
+        (connection,) = made
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+
+
+async def test_client_that_was_not_entered_says_so(rig: Rig) -> None:
+    with pytest.raises(RuntimeError, match="entered"):
+        await rig.client().get(PATH, {})
+
+
+# Tokens
+
+
+class Tokens:
+    """Credentials whose loads take a scripted course."""
+
+    def __init__(self, url: str, *tokens: str) -> None:
+        self.loads = 0
+        self.now = 0.0
+        self.failing = False
+        self._tokens = list(tokens)
+        self._configuration = Configuration(host=url)
+        self._next()
+        self.credentials = Credentials(self._configuration, self._load, clock=lambda: self.now)
+
+    async def _load(self, *, forced: bool) -> None:
+        del forced
+        self.loads += 1
+        await asyncio.sleep(0)
+        if self.failing:
+            raise ValueError("the plugin failed")
+        self._next()
+
+    def _next(self) -> None:
+        token = self._tokens.pop(0) if len(self._tokens) > 1 else self._tokens[0]
+        self._configuration.api_key["BearerToken"] = f"Bearer {token}\n"
+
+
+async def test_refused_token_is_renewed_once_for_all_who_were_refused(rig: Rig) -> None:
+    rig.api.tokens = {"new"}
+    tokens = Tokens(rig.api.url, "old", "new", "newer")
+    async with ApiClient(tokens.credentials) as client:
+        await asyncio.gather(*(client.get(PATH, {}) for _ in range(5)))
+    assert tokens.loads == 1
+
+
+async def test_token_that_stays_refused_is_an_error_after_one_renewal(rig: Rig) -> None:
+    rig.api.tokens = {"other"}
+    tokens = Tokens(rig.api.url, "old", "new")
+    async with ApiClient(tokens.credentials) as client:
+        with pytest.raises(StatusError, match="401 Unauthorized"):
+            await client.get(PATH, {})
+    assert tokens.loads == 1
+    assert len(rig.api.seen) == 2
+
+
+async def test_stream_opens_with_the_renewed_token(rig: Rig) -> None:
+    rig.api.tokens = {"new"}
+    rig.things.put(thing("a"))
+    tokens = Tokens(rig.api.url, "old", "new")
+    async with (
+        ApiClient(tokens.credentials) as client,
+        client.stream(PATH, {"watch": "true", "resourceVersion": "0"}) as lines,
+    ):
+        assert b'"ADDED"' in await anext(lines)
+
+
+async def test_token_is_read_again_when_it_is_a_minute_old(rig: Rig) -> None:
+    tokens = Tokens(rig.api.url, "first", "second")
+    async with ApiClient(tokens.credentials) as client:
+        for now in (0.0, 59.0, 60.0, 61.0):
+            tokens.now = now
+            await client.get(PATH, {})
+    assert [seen.headers["Authorization"] for seen in rig.api.seen] == [
+        "Bearer first",
+        "Bearer first",
+        "Bearer second",
+        "Bearer second",
+    ]
+
+
+async def test_failed_reading_keeps_the_old_token_and_is_tried_again(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = Tokens(rig.api.url, "first", "second")
+    async with ApiClient(tokens.credentials) as client:
+        tokens.now, tokens.failing = 60.0, True
+        await client.get(PATH, {})
+        await client.get(PATH, {})
+        assert tokens.loads == 1
+        tokens.now, tokens.failing = 120.0, False
+        await client.get(PATH, {})
+    assert [seen.headers["Authorization"] for seen in rig.api.seen] == [
+        "Bearer first",
+        "Bearer first",
+        "Bearer second",
+    ]
+    assert "the plugin failed; keeping what we have" in caplog.text
+
+
+# TLS
+
+
+def server_context(authority: trustme.CA, *names: str) -> ssl.SSLContext:
+    """Build the server's side."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(*names).configure_cert(context)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("options", "works"),
+    [
+        pytest.param({}, True, id="a server of the named authority"),
+        pytest.param({"ssl_ca_cert": "other"}, False, id="a server of another authority"),
+        pytest.param(
+            {"ssl_ca_cert": "other", "verify_ssl": False}, True, id="any server when told so"
+        ),
+        pytest.param({"tls_server_name": "kube.test"}, True, id="a server by its other name"),
+        pytest.param({"tls_server_name": "else.test"}, False, id="a server without the name"),
+    ],
+)
+async def test_server_is_verified(tmp_path: Path, options: dict[str, object], works: bool) -> None:
+    authority = trustme.CA()
+    files = {"own": tmp_path / "own.pem", "other": tmp_path / "other.pem"}
+    authority.cert_pem.write_to_path(str(files["own"]))
+    trustme.CA().cert_pem.write_to_path(str(files["other"]))
+    options = {"ssl_ca_cert": "own", **options}
+    async with FakeApi(Pulse(), tls=server_context(authority, "127.0.0.1", "kube.test")) as api:
+        api.collection(PATH)
+        configuration = Configuration(host=api.url)
+        for name, value in options.items():
+            setattr(configuration, name, files.get(str(value), value))
+
+        async def load(*, forced: bool) -> None:
+            del forced
+
+        observer = RecordingObserver(Pulse())
+        async with ApiClient(Credentials(configuration, load), observer=observer) as client:
+            if works:
+                await client.get(PATH, {})
+            else:
+                with pytest.raises(NoAnswerError, match="certificate verify failed"):
+                    await client.get(PATH, {})
