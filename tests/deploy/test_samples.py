@@ -88,6 +88,15 @@ def test_the_tenant_keeps_its_node(namespace: str, refused: dict[str, Any]) -> N
     assert refusals(cluster(), guest, NODES) == refused
 
 
-def test_there_is_something_to_score() -> None:
-    found = raw_scores(cluster(without="cache-0"), pod("cache-0"), NODES)
-    assert len(set(found.values())) > 1
+@pytest.mark.parametrize(
+    ("name", "zones"),
+    [
+        pytest.param("cache-0", {"a", "c"}, id="a cache likes zones without another cache"),
+        pytest.param("report-0", {"a", "b"}, id="a report likes zones with a cache"),
+    ],
+)
+def test_the_zones_that_a_pod_likes(name: str, zones: set[str]) -> None:
+    found = raw_scores(cluster(without=name), pod(name), NODES)
+    best = max(found.values())
+    assert {node[0] for node, score in found.items() if score == best} == zones
+    assert {node[0] for node, score in found.items() if score < best} == set("abc") - zones
