@@ -20,6 +20,7 @@ from tests.verbs.judging import (
 )
 
 POD_NAMES = ("p0", "p1", "p2", "p3")
+MOST_SETS = 6
 
 
 class EventStream(RuleBasedStateMachine):
@@ -33,7 +34,7 @@ class EventStream(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState(most_questions=3, most_counted_sets=6)
+        self.state = ClusterState(most_questions=3, most_counted_sets=MOST_SETS)
         self.nodes: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}
         self.pods: dict[str, Pod] = {}
@@ -178,6 +179,14 @@ class EventStream(RuleBasedStateMachine):
     def counters_equal_a_recount(self) -> None:
         """No counter has drifted."""
         assert mismatches(self.state) == []
+
+    @invariant()
+    def sets_are_kept_or_forgotten(self) -> None:
+        """No more sets are kept than allowed, and no pod moves one that was given up."""
+        kept = list(self.state.counted)
+        assert len(kept) <= MOST_SETS
+        for placed in self.state.placed_classes:
+            assert all(counted in kept for counted in placed.counted)
 
     @invariant()
     def objects_are_the_ones_put(self) -> None:
