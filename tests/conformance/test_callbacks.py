@@ -6,33 +6,24 @@ have to be equal to the last digit.
 
 from __future__ import annotations
 
+import argparse
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from aiohttp import ClientSession
 
-from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.offline import load_cluster
-from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.callbacks import callbacks_app
+from extender import config
+from extender.runtime import running
 from tests.conformance.cases import Case, load_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
-
-    from aiohttp.test_utils import TestClient
-    from aiohttp.web import Application, Request
-    from pytest_aiohttp.plugin import AiohttpClient
 
     from tests.conformance.cases import Question
 
-    Client = TestClient[Request, Application]
-
-LARGEST_BODY = 16 << 20
 LISTS = {
     "Unschedulable": "FailedNodes",
     "UnschedulableAndUnresolvable": "FailedAndUnresolvableNodes",
@@ -40,33 +31,36 @@ LISTS = {
 """Where the scheduler's two ways to refuse a node stand in a filter result."""
 
 
-def application(case: Case, directory: Path) -> Application:
-    """Build the application that serves the scheduler, over the cluster of a case."""
-    metrics = Metrics(CollectorRegistry(), "test")
-    rules = Rules(
-        enforce=True,
-        resolvable=True,
-        scoring=Scoring(
-            case.args.get("hardPodAffinityWeight", 1),
-            case.args.get("ignorePreferredTermsOfExistingPods", False),
-        ),
-        max_score=100,
-    )
-    file = directory / "cluster.json"
+@asynccontextmanager
+async def serving(case: Case, directory: Path) -> AsyncIterator[ClientSession]:
+    """Run the program over the cluster and the arguments of a case; yield a client of it."""
+    cluster = directory / "cluster.json"
     items = [item for objects in case.cluster.values() for item in objects]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    state = ClusterState()
-    load_cluster(file, state)
-    answers = Answers(state, rules, metrics, lambda: None)
-    return callbacks_app(answers, metrics, LARGEST_BODY)
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    # The other arguments are those of a plugin that is not enabled here.
+    own = ("hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods")
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "mode": "replace",
+        "plugins": ["InterPodAffinity"],
+        "interPodAffinity": {name: case.args[name] for name in own if name in case.args},
+        "filter": {"resolvable": True},
+        "prioritize": {"maxScore": 100},
+        "serving": {"port": 0, "opsPort": 0},
+    }
+    flags = argparse.Namespace(config="config.yaml", cluster=[str(cluster)])
+    loaded = config.load(flags, {}, lambda _: json.dumps(document))
+    async with running(loaded) as program, ClientSession(program.callbacks_url) as client:
+        yield client
 
 
-async def post(client: Client, path: str, body: Mapping[str, Any]) -> Any:
+async def post(client: ClientSession, path: str, body: Mapping[str, Any]) -> Any:
     # Compact, as Go writes: a list of names that comes back from filter is then recognised.
-    response = await client.post(path, data=json.dumps(body, separators=(",", ":")))
-    assert response.status == 200
-    assert "Content-Length" in response.headers
-    return json.loads(await response.read())
+    async with client.post(path, data=json.dumps(body, separators=(",", ":"))) as response:
+        assert response.status == 200
+        assert "Content-Length" in response.headers
+        return json.loads(await response.read())
 
 
 def by_name(question: Question, names: Sequence[str]) -> dict[str, Any]:
@@ -89,9 +83,9 @@ def expected_lists(question: Question) -> dict[str, dict[str, str]]:
     }
 
 
-def expected_fits(case: Case, question: Question) -> list[str]:
+def expected_fits(question: Question, names: Sequence[str]) -> list[str]:
     refused = question.expected["interPodAffinity"]["refused"]
-    return [name for name in case.node_names if name not in refused]
+    return [name for name in names if name not in refused]
 
 
 def host_priorities(scores: Mapping[str, int], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -103,44 +97,39 @@ CASES = [pytest.param(case, id=case.id) for case in load_cases()]
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_answers_as_kubernetes_does(
-    case: Case, aiohttp_client: AiohttpClient, tmp_path: Path
-) -> None:
-    client = await aiohttp_client(application(case, tmp_path))
+async def test_answers_as_kubernetes_does(case: Case, tmp_path: Path) -> None:
     # Backwards, since a scheduler's order is not the cluster's.
     names = case.node_names[::-1]
-    for question in case.questions:
-        expected = question.expected["interPodAffinity"]
+    async with serving(case, tmp_path) as client:
+        for question in case.questions:
+            expected = question.expected["interPodAffinity"]
+            feasible = question.feasible(names)
 
-        assert await post(client, "/filter", by_name(question, names)) == {
-            "Nodes": None,
-            "NodeNames": expected_fits(case, question)[::-1],
-            **expected_lists(question),
-            "Error": "",
-        }, question.id
-        everywhere = await post(client, "/prioritize", by_name(question, names))
-        assert everywhere == host_priorities(expected["score"], names), question.id
-        feasible = question.feasible(names)
-        there = await post(client, "/prioritize", by_name(question, feasible))
-        assert there == host_priorities(expected["scoreFeasible"], feasible), question.id
+            assert await post(client, "/filter", by_name(question, names)) == {
+                "Nodes": None,
+                "NodeNames": expected_fits(question, names),
+                **expected_lists(question),
+                "Error": "",
+            }, question.id
+            everywhere = await post(client, "/prioritize", by_name(question, names))
+            assert everywhere == host_priorities(expected["score"], names), question.id
+            there = await post(client, "/prioritize", by_name(question, feasible))
+            assert there == host_priorities(expected["scoreFeasible"], feasible), question.id
 
 
 @pytest.mark.parametrize("case", CASES[::6])
-async def test_answers_about_whole_nodes_as_kubernetes_does(
-    case: Case, aiohttp_client: AiohttpClient, tmp_path: Path
-) -> None:
-    client = await aiohttp_client(application(case, tmp_path))
+async def test_answers_about_whole_nodes_as_kubernetes_does(case: Case, tmp_path: Path) -> None:
     names = case.node_names
-    for question in case.questions:
-        answer = await post(client, "/filter", with_objects(case, question, names))
-
-        fits = expected_fits(case, question)
-        assert answer == {
-            "Nodes": with_objects(case, question, fits)["Nodes"],
-            "NodeNames": None,
-            **expected_lists(question),
-            "Error": "",
-        }, question.id
-        scores = await post(client, "/prioritize", with_objects(case, question, names))
-        expected = question.expected["interPodAffinity"]["score"]
-        assert scores == host_priorities(expected, names), question.id
+    async with serving(case, tmp_path) as client:
+        for question in case.questions:
+            answer = await post(client, "/filter", with_objects(case, question, names))
+            fits = expected_fits(question, names)
+            assert answer == {
+                "Nodes": with_objects(case, question, fits)["Nodes"],
+                "NodeNames": None,
+                **expected_lists(question),
+                "Error": "",
+            }, question.id
+            scores = await post(client, "/prioritize", with_objects(case, question, names))
+            expected = question.expected["interPodAffinity"]["score"]
+            assert scores == host_priorities(expected, names), question.id
