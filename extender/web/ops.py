@@ -1,0 +1,147 @@
+"""The operations port: probes, metrics, the configuration, and a page for people. It only reads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from extender.web import page
+from extender.web.health import Check, LoopLag, ping, report, run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from aiohttp.typedefs import Handler
+
+    from extender.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": page.CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def ops_app(
+    *,
+    status: Callable[[], page.Status],
+    configuration: Mapping[str, Any],
+    readiness: Mapping[str, Check],
+    metrics: Metrics,
+) -> web.Application:
+    """Build the application.
+
+    `configuration` is the effective one, spelled as in the file. `readiness` is asked at each
+    probe, in its order. The caller may add routes of its own before it starts the application.
+    """
+    lag = LoopLag(metrics.observe_lag)
+    alive = {"ping": ping, "event-loop": lag.check}
+    ready = {"ping": ping, **readiness}
+    handlers = _Handlers(status, configuration, alive, ready, metrics)
+    app = web.Application(middlewares=[_with_headers])
+    app.router.add_get("/", handlers.page)
+    app.router.add_get("/livez", handlers.livez)
+    app.router.add_get("/readyz", handlers.readyz)
+    # Names of checks have slashes of their own: informer-sync/pods.
+    app.router.add_get("/livez/{check:.+}", handlers.livez)
+    app.router.add_get("/readyz/{check:.+}", handlers.readyz)
+    app.router.add_get("/metrics", handlers.metrics)
+    app.router.add_get("/configz", handlers.configz)
+
+    async def measure_lag(_: web.Application) -> AsyncIterator[None]:
+        task = asyncio.create_task(lag.run(), name="event-loop-lag")
+        yield
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    app.cleanup_ctx.append(measure_lag)
+    return app
+
+
+class _Handlers:
+    """What the routes need, bound once."""
+
+    def __init__(
+        self,
+        status: Callable[[], page.Status],
+        configuration: Mapping[str, Any],
+        alive: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        metrics: Metrics,
+    ) -> None:
+        self._status = status
+        self._configuration = json.dumps(configuration, indent=2) + "\n"
+        self._alive = alive
+        self._ready = ready
+        self._metrics = metrics
+
+    async def livez(self, request: web.Request) -> web.Response:
+        return _health("livez", self._alive, request)
+
+    async def readyz(self, request: web.Request) -> web.Response:
+        return _health("readyz", self._ready, request)
+
+    async def configz(self, _: web.Request) -> web.Response:
+        return web.Response(text=self._configuration, content_type="application/json")
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        # In a thread: it takes milliseconds, in which a callback would have to wait.
+        accept = ",".join(request.headers.getall("Accept", []))
+        content_type, body = await asyncio.to_thread(self._metrics.exposition, accept)
+        response = web.Response(body=body, headers={"Content-Type": content_type})
+        response.enable_compression()
+        return response
+
+    async def page(self, _: web.Request) -> web.Response:
+        failures = {name: why for name, check in self._ready.items() if (why := run(check))}
+        try:
+            text = page.render(self._status(), failures, time.time())
+        except Exception:  # noqa: BLE001 - a page that failed says so; the log has the rest
+            _log.exception("The page cannot be shown")
+            return _html(page.render_fault(), HTTPStatus.INTERNAL_SERVER_ERROR)
+        return _html(text, HTTPStatus.OK)
+
+
+def _health(name: str, checks: Mapping[str, Check], request: web.Request) -> web.Response:
+    if single := request.match_info.get("check"):
+        if single not in checks:
+            return web.Response(status=HTTPStatus.NOT_FOUND, text=f"no check named {single}\n")
+        checks = {single: checks[single]}
+    passed, text = report(
+        f"{name}/{single}" if single else name,
+        checks,
+        verbose="verbose" in request.query,
+        excluded=request.query.getall("exclude", []),
+    )
+    status = HTTPStatus.OK if passed else HTTPStatus.SERVICE_UNAVAILABLE
+    return web.Response(status=status, text=text)
+
+
+def _html(text: str, status: HTTPStatus) -> web.Response:
+    return web.Response(status=status, text=text, content_type="text/html")
+
+
+@web.middleware
+async def _with_headers(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Have nothing cached, framed or loaded from elsewhere, errors included."""
+    try:
+        response = await handler(request)
+    except web.HTTPNotFound:
+        text = "no such page; / lists what there is\n"
+        response = web.Response(status=HTTPStatus.NOT_FOUND, text=text)
+    except web.HTTPException as error:
+        error.headers.update(_HEADERS)
+        raise
+    response.headers.update(_HEADERS)
+    return response

@@ -1,0 +1,128 @@
+"""TLS for callbacks: files that change are taken over without a restart, unusable ones are not."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import ssl
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 10.0
+"""By content and not by notification: a mounted Secret changes by a symbolic link being swapped,
+which a watch on the file itself does not see. Ten seconds are nothing to a certificate's life."""
+
+_CERT, _KEY, _CLIENT_CA = (
+    "serving.tlsCertFile",
+    "serving.tlsPrivateKeyFile",
+    "serving.clientCAFile",
+)
+
+
+class ServerTLS:
+    """A server context whose certificate, key and client CA follow their files.
+
+    `context` stays the same object, for the listening socket to keep; each handshake is handed on
+    to a context made of the files as last read. Open connections keep what they began with.
+    `on_reload` hears of each change, and whether the new files are in use.
+    """
+
+    def __init__(
+        self,
+        cert_file: Path,
+        key_file: Path,
+        client_ca_file: Path | None = None,
+        *,
+        on_reload: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self._files = {_CERT: cert_file, _KEY: key_file}
+        if client_ca_file is not None:
+            self._files[_CLIENT_CA] = client_ca_file
+        self._on_reload = on_reload
+        self._seen = self._fingerprint()
+        self._current = self._load()
+        self.context = self._load()
+        # Python calls it for clients that send no server name as well. It replaces what is shown
+        # and trusted; that a client certificate is needed at all comes from this first context.
+        self.context.sni_callback = self._hand_on
+
+    def refresh(self) -> None:
+        """Take the files over if they have changed; blocks for as long as reading them does."""
+        fingerprint = self._fingerprint()
+        if fingerprint == self._seen:
+            return
+        self._seen = fingerprint
+        try:
+            self._current = self._load()
+        except ConfigError as error:
+            # Perhaps only half of a pair is written so far; then the other half is a change, too.
+            _log.warning("Keeping the old TLS files: %s", error)
+            self._on_reload(False)  # noqa: FBT003 - the outcome is all there is to tell
+        else:
+            _log.info("TLS files have changed, new connections use them")
+            self._on_reload(True)  # noqa: FBT003 - the outcome is all there is to tell
+
+    async def follow(self, interval: float = POLL_SECONDS) -> None:
+        """Refresh every `interval` seconds until cancelled."""
+        while True:
+            await asyncio.sleep(interval)
+            await asyncio.to_thread(self.refresh)
+
+    def _hand_on(
+        self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _: ssl.SSLContext
+    ) -> None:
+        connection.context = self._current
+
+    def _fingerprint(self) -> bytes:
+        """Digest the content of all files; one that cannot be read counts as its error."""
+        digest = hashlib.sha256()
+        for file in self._files.values():
+            try:
+                content = file.read_bytes()
+            except OSError as error:
+                content = str(error).encode()
+            digest.update(hashlib.sha256(content).digest())
+        return digest.digest()
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # No resumption by ticket: it would let a client in that only an old CA vouches for.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+        for path, file in self._files.items():
+            try:
+                file.open("rb").close()
+            except OSError as error:
+                raise ConfigError(path, f"cannot read {file}: {error.strerror}") from error
+        cert, key = self._files[_CERT], self._files[_KEY]
+        try:
+            context.load_cert_chain(cert, key, password=_no_password)
+        except (OSError, ValueError) as error:
+            raise ConfigError(_CERT, f"{cert} with the key {key}: {_reason(error)}") from error
+        if client_ca := self._files.get(_CLIENT_CA):
+            context.verify_mode = ssl.CERT_REQUIRED
+            try:
+                context.load_verify_locations(client_ca)
+            except (OSError, ValueError) as error:
+                raise ConfigError(_CLIENT_CA, f"{client_ca}: {_reason(error)}") from error
+        return context
+
+
+def _no_password() -> NoReturn:
+    """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
+    raise ValueError("the private key is protected by a password, which nobody could enter")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.lower().replace("_", " ")
+    return str(error) or type(error).__name__
