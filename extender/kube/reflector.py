@@ -123,6 +123,8 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.synced = asyncio.Event()
         """Set when the first list has been taken over; a later break does not clear it."""
+        self.last_heard: float | None = None
+        """When the server last said something about the resource, in seconds since the epoch."""
         self._client = client
         self._sink = sink
         self._observer = observer or Unobserved()
@@ -234,7 +236,8 @@ class Reflector(Generic[T]):
             logger.info("%s: synced, %d objects", self.name, len(snapshot.objects))
 
     def _heard(self) -> None:
-        self._observer.last_event(self.name, self._timing.wall())
+        self.last_heard = self._timing.wall()
+        self._observer.last_event(self.name, self.last_heard)
 
     def _skipped(self, reason: Skip) -> None:
         self._observer.skipped(self.name, reason)

@@ -37,6 +37,11 @@ class Watchers:
         """Return whether each resource has been taken over once, by name."""
         return {each.name: each.synced.is_set() for each in self._reflectors}
 
+    @property
+    def last_heard(self) -> Mapping[str, float | None]:
+        """Return when the server last said something about each resource."""
+        return {each.name: each.last_heard for each in self._reflectors}
+
     async def wait_synced(self) -> None:
         """Wait until every resource has been taken over once."""
         for reflector in self._reflectors:

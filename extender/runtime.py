@@ -1,0 +1,163 @@
+"""The composition root: builds every part from the configuration, and runs and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import time
+
+from prometheus_client import CollectorRegistry
+
+from extender import __version__
+from extender.cluster.state import ClusterState
+from extender.config import Config, Mode, Plugin, effective
+from extender.listening import listen_callbacks, listen_ops
+from extender.metrics import Metrics
+from extender.source import RESOURCES, Source, object_counts, open_source
+from extender.verbs.prioritizing import Scoring
+from extender.web.answers import Answers, Rules
+from extender.web.callbacks import callbacks_app
+from extender.web.health import Check
+from extender.web.ops import ops_app
+from extender.web.page import Resource, Status
+
+_log = logging.getLogger(__name__)
+
+
+def serve(config: Config) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code."""
+    asyncio.run(_until_signalled(config))
+    return 0
+
+
+class Lifecycle:
+    """What probes and callbacks ask about the process as a whole."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.stopping = False
+
+    def unsynced(self) -> str | None:
+        """Say which resources are not known yet, None when all are."""
+        missing = [resource for resource, known in self._source.synced.items() if not known]
+        return f"{', '.join(missing)} not synced yet" if missing else None
+
+    def checks(self) -> Mapping[str, Check]:
+        """Return the readiness checks by name."""
+
+        def informer(resource: str) -> Check:
+            return lambda: None if self._source.synced[resource] else "not synced yet"
+
+        checks = {f"informer-sync/{resource}": informer(resource) for resource in RESOURCES}
+        checks["shutdown"] = lambda: "the process is stopping" if self.stopping else None
+        return checks
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A program that serves."""
+
+    state: ClusterState
+    lifecycle: Lifecycle
+    callbacks_url: str
+    ops_url: str
+
+
+@asynccontextmanager
+async def running(config: Config) -> AsyncIterator[Running]:
+    """Start everything; on leaving stop it in reverse, calls in flight first.
+
+    Ports are opened before the first list is through: until then callbacks are answered with an
+    error that says so, and probes tell what is missing.
+    """
+    metrics = Metrics(CollectorRegistry(), __version__)
+    state = ClusterState()
+    async with AsyncExitStack() as parts:
+        source = await open_source(config, state, metrics, parts)
+        for resource in RESOURCES:
+            metrics.track_objects(resource, partial(_count, state, resource))
+        lifecycle = Lifecycle(source)
+        answers = Answers(state, _rules(config), metrics, lifecycle.unsynced)
+        callbacks_url = await listen_callbacks(
+            callbacks_app(answers, metrics, config.serving.max_body_bytes),
+            config.serving,
+            metrics,
+            parts,
+        )
+        started = time()
+        ops = ops_app(
+            status=lambda: _status(config, source, state, callbacks_url, started),
+            configuration=effective(config),
+            readiness=lifecycle.checks(),
+            metrics=metrics,
+        )
+        yield Running(state, lifecycle, callbacks_url, await listen_ops(ops, config.serving, parts))
+
+
+async def _until_signalled(config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with running(config) as program:
+        _announce(config, program)
+        await stop.wait()
+        program.lifecycle.stopping = True
+        _log.info("stopping: not ready from now on, calls in flight are finished")
+        await asyncio.sleep(config.serving.shutdown_delay_seconds)
+
+
+def _rules(config: Config) -> Rules:
+    plugin = config.inter_pod_affinity
+    return Rules(
+        enforce=config.mode is Mode.REPLACE and Plugin.INTER_POD_AFFINITY in config.plugins,
+        resolvable=config.filter.resolvable,
+        scoring=Scoring(
+            plugin.hard_pod_affinity_weight, plugin.ignore_preferred_terms_of_existing_pods
+        ),
+        max_score=config.prioritize.max_score,
+    )
+
+
+def _count(state: ClusterState, resource: str) -> int:
+    return object_counts(state)[resource]
+
+
+def _status(
+    config: Config, source: Source, state: ClusterState, callbacks_url: str, started: float
+) -> Status:
+    synced, heard, counts = source.synced, source.last_heard, object_counts(state)
+    return Status(
+        mode=config.mode.value,
+        source=source.description,
+        callbacks=callbacks_url,
+        started=started,
+        resources=tuple(
+            Resource(name, synced[name], counts[name], heard[name]) for name in RESOURCES
+        ),
+    )
+
+
+def _announce(config: Config, program: Running) -> None:
+    """Tell whoever tries a cluster from a file where to look."""
+    _log.info("callbacks at %s, operations at %s", program.callbacks_url, program.ops_url)
+    if not config.cluster_files:
+        return
+    lines = [
+        f"callbacks  {program.callbacks_url}  (POST /filter, /prioritize)",
+        f"page       {program.ops_url}/",
+    ]
+    question = config.cluster_files[0].with_name("refused.json")
+    if question.is_file():
+        lines += [
+            "try        which nodes refuse the pod that waits, and why:",
+            f"  curl -s --data @{question} {program.callbacks_url}/filter",
+        ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,135 @@
+"""Where the cluster comes from: files, or the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from time import monotonic, time
+from typing import Protocol
+
+from extender.cluster.state import ClusterState
+from extender.config import ClientConnection, Config
+from extender.kube.client import ApiClient
+from extender.kube.credentials import load_credentials
+from extender.kube.feed import cluster_reflectors
+from extender.kube.watchers import Watchers
+from extender.metrics import Metrics
+from extender.offline import load_cluster
+
+RESOURCES = ("namespaces", "nodes", "pods")
+
+_log = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """Tells how far the state can be trusted."""
+
+    description: str
+    """For people: names of files, or the API server's address."""
+
+    @property
+    def synced(self) -> Mapping[str, bool]:
+        """Return whether each resource is known."""
+
+    @property
+    def last_heard(self) -> Mapping[str, float | None]:
+        """Return when the source last said something about each resource, in epoch seconds."""
+
+
+class Files:
+    """A cluster that was read from files, and never changes."""
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+        self.synced: Mapping[str, bool] = dict.fromkeys(RESOURCES, True)
+        self.last_heard: Mapping[str, float | None] = dict.fromkeys(RESOURCES, time())
+
+
+class Live:
+    """A cluster that is watched."""
+
+    def __init__(self, description: str, watchers: Watchers) -> None:
+        self.description = description
+        self._watchers = watchers
+
+    @property
+    def synced(self) -> Mapping[str, bool]:
+        """Return whether each resource was listed once."""
+        return self._watchers.synced
+
+    @property
+    def last_heard(self) -> Mapping[str, float | None]:
+        """Return when the API server last said something about each resource."""
+        return self._watchers.last_heard
+
+
+async def open_source(
+    config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
+) -> Source:
+    """Fill the state from the configured files, or keep it filled until the stack unwinds."""
+    if config.cluster_files:
+        return _load(config, state, metrics)
+    return await _watch(config.client_connection, state, metrics, parts)
+
+
+def object_counts(state: ClusterState) -> Mapping[str, int]:
+    """Return how many objects of each resource are known."""
+    return {
+        "namespaces": len(state.namespaces),
+        "nodes": len(state.nodes),
+        "pods": len(state.pods),
+    }
+
+
+def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
+    with _collector_resting():
+        for path in config.cluster_files:
+            start = monotonic()
+            kinds = load_cluster(path, state)
+            found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+            _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
+    source = Files(", ".join(map(str, config.cluster_files)))
+    for resource in RESOURCES:
+        metrics.synced(resource, synced=True)
+    return source
+
+
+async def _watch(
+    connection: ClientConnection, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
+) -> Live:
+    kubeconfig = connection.kubeconfig
+    credentials = await load_credentials(
+        None if kubeconfig is None else str(kubeconfig), connection.context
+    )
+    client = await parts.enter_async_context(ApiClient(credentials, observer=metrics))
+    reflectors = cluster_reflectors(client, state, observer=metrics)
+    watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
+    settling = asyncio.create_task(_settle(watchers, state), name="settle")
+    parts.callback(settling.cancel)
+    return Live(credentials.host, watchers)
+
+
+async def _settle(watchers: Watchers, state: ClusterState) -> None:
+    start = monotonic()
+    with _collector_resting():
+        await watchers.wait_synced()
+    counts = ", ".join(f"{count} {name}" for name, count in object_counts(state).items())
+    _log.info("synced in %.1f s: %s", monotonic() - start, counts)
+
+
+@contextmanager
+def _collector_resting() -> Iterator[None]:
+    """Build the first state without the garbage collector, then keep that state out of its way.
+
+    Nothing of it is garbage, yet every full collection would walk all of it.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
