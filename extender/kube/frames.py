@@ -67,7 +67,6 @@ class Metadata(msgspec.Struct, rename="camel", frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    annotations: dict[str, str] | None = None
 
     @property
     def key(self) -> str:
@@ -102,6 +101,14 @@ class _Headed(msgspec.Struct):
     metadata: Metadata
 
 
+class _Annotations(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
+class _Annotated(msgspec.Struct):
+    metadata: _Annotations
+
+
 class _Frame(msgspec.Struct):
     type: str
     object: msgspec.Raw
@@ -110,6 +117,7 @@ class _Frame(msgspec.Struct):
 _decode_page = msgspec.json.Decoder(Page).decode
 _decode_frame = msgspec.json.Decoder(_Frame).decode
 _decode_headed = msgspec.json.Decoder(_Headed).decode
+_decode_annotated = msgspec.json.Decoder(_Annotated).decode
 
 
 def read_page(body: bytes) -> Page:
@@ -163,3 +171,14 @@ def read_event(line: bytes) -> Event:
     if not metadata.resource_version or not (metadata.name or kind is Kind.BOOKMARK):
         raise SkippedError(Skip.NO_METADATA)
     return Event(kind, metadata, frame.object)
+
+
+def ends_initial_events(event: Event) -> bool:
+    """Whether this bookmark says that everything there was has been sent."""
+    if event.kind is not Kind.BOOKMARK:
+        return False
+    try:
+        annotations = _decode_annotated(event.raw).metadata.annotations
+    except BROKEN_JSON:
+        return False
+    return (annotations or {}).get("k8s.io/initial-events-end") == "true"

@@ -1,15 +1,15 @@
-"""One list of everything, in pages, with all the ways in which a list can be too old."""
+"""Everything by list requests, in pages, with all the ways in which a list can be too old."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from extender.errors import ObjectError
 from extender.kube.failures import BrokenAnswerError, StatusError
-from extender.kube.frames import Skip, SkippedError, read_metadata, read_object, read_page
+from extender.kube.frames import Skip, SkippedError, read_metadata, read_page
+from extender.kube.snapshot import SLICE, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,31 +26,10 @@ T = TypeVar("T")
 PAGE_LIMIT: Final = 500
 """Objects in a page, as client-go asks for."""
 
-SLICE: Final = 100
-"""Objects read or stored before others get a turn: about a millisecond of work."""
-
-ANY_VERSION: Final = "0"
-"""Whatever the server has at hand; it may lie a little behind."""
-
-
-@dataclass(slots=True)
-class Snapshot(Generic[T]):
-    """What a list said, already read."""
-
-    version: str = ""
-    objects: dict[str, T] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Key to uid of the objects that exist but make no sense to us."""
-
-    def has_unreadable(self, key: str, uid: str) -> bool:
-        """Whether the object we hold is one of those; a uid of "" is not compared."""
-        found = self.unreadable.get(key)
-        return found is not None and uid in {"", found}
-
 
 @dataclass(frozen=True, slots=True)
 class Lister(Generic[T]):
-    """Lists one resource."""
+    """Lists one resource page by page."""
 
     client: ApiClient
     resource: Resource[T]
@@ -111,9 +90,5 @@ class Lister(Generic[T]):
         except SkippedError as skipped:
             self.skipped(skipped.reason)
             return
-        try:
-            snapshot.objects[metadata.key] = read_object(self.resource, raw)
-        except ObjectError as failure:
-            logger.warning("%s %s: left out: %s", self.resource.name, metadata.key, failure)
-            snapshot.unreadable[metadata.key] = metadata.uid
+        if not snapshot.take(self.resource, metadata, raw):
             self.skipped(Skip.UNREADABLE)

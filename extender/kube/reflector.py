@@ -28,9 +28,11 @@ from extender.kube.failures import (
     StatusError,
 )
 from extender.kube.frames import Event, Kind, Resource, Skip, read_object
-from extender.kube.listing import ANY_VERSION, SLICE, Lister, Snapshot
+from extender.kube.listing import Lister
 from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.kube.repeats import RepeatingLog
+from extender.kube.snapshot import SLICE, Snapshot
+from extender.kube.streaming import is_not_understood, stream_snapshot
 from extender.kube.timing import Backoff, Timing
 from extender.kube.watching import events
 
@@ -43,6 +45,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+ANY_VERSION: Final = "0"
+"""Whatever the server has at hand; it may lie a little behind."""
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner and brought nothing is a failure; without this rule a server that closes
@@ -132,6 +137,7 @@ class Reflector(Generic[T]):
         self._backoff = Backoff(self._timing)
         self._log = RepeatingLog(logger, resource.name, self._timing.clock)
         self._lister = Lister(client, resource, self._skipped)
+        self._streams = True
         self._version = ANY_VERSION
         self._observer.synced(resource.name, False)  # noqa: FBT003 - a metric's value
 
@@ -144,13 +150,29 @@ class Reflector(Generic[T]):
         """Mirror until cancelled; only defects, of the sink for example, end it otherwise."""
         while True:
             try:
-                await self._replace(await self._lister.snapshot(self._version))
+                await self._replace(await self._snapshot())
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = _why_relist(failure)
                 self._log.warning(f"listing again: {failure}")
                 await self._backoff.wait(retry_after)
                 self._observer.relisted(self.name, reason)
+
+    async def _snapshot(self) -> Snapshot[T]:
+        """Take everything by stream, or page by page where that does not work."""
+        if self._streams:
+            try:
+                return await stream_snapshot(
+                    self._client, self.resource, self._version, self._skipped
+                )
+            except StatusError as failure:
+                self._streams = not is_not_understood(failure)
+                if self._streams and not (failure.expired or failure.version_too_large):
+                    raise
+                logger.info("%s: listing in pages: %s", self.name, failure)
+            except BrokenAnswerError as failure:
+                logger.info("%s: listing in pages: %s", self.name, failure)
+        return await self._lister.snapshot(self._version)
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when the server refuses to go on from our version."""

@@ -19,8 +19,11 @@ async def events(
     *,
     seconds: int,
     skipped: Callable[[Skip], None],
+    initial: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """Yield what happened after `version`, until the server ends it after about `seconds`.
+
+    With `initial`, everything that exists comes first, then a bookmark that says so.
 
     A line that makes no sense is reported as skipped and does not end the stream; an ERROR event
     and a failed connection do, as exceptions of `failures`.
@@ -32,6 +35,8 @@ async def events(
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(seconds),
     }
+    if initial:
+        params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     async with client.stream(resource.path, params) as lines:
         async for line in lines:
             try:

@@ -1,8 +1,8 @@
 """An API server on loopback that lists and watches as the real one does, and misbehaves on request.
 
 It keeps a history by resource version, so that a watch resumes, falls behind a compaction or asks
-for a version that does not exist yet, with the answers of Kubernetes 1.36. `Collection.lists` and
-`Collection.watches` take answers to give instead, one a request.
+for a version that does not exist yet, with the answers of Kubernetes 1.36. `Collection.lists`,
+`watches` and `streams` take answers to give instead, one a request.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Collection:
     compacted: int = 0
     lists: deque[Answer] = field(default_factory=deque)
     watches: deque[Answer] = field(default_factory=deque)
+    streams: deque[Answer] = field(default_factory=deque)
     open: list[asyncio.Queue[bytes | _Cut]] = field(default_factory=list)
+    streams_lists: bool = False
+    """Whether a watch may begin with all there is, as since Kubernetes 1.34."""
     paginates_cached: bool = False
     """Whether a list at version 0 honours its limit; the real watch cache does not."""
     expires_in_stream: bool = False
@@ -107,6 +110,11 @@ class Collection:
         """The watches asked for."""
         return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "watch")]
 
+    @property
+    def streamed(self) -> list[Seen]:
+        """The streamed lists asked for."""
+        return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "stream")]
+
     def _record(self, kind: str, obj: Json) -> int:
         version = self.api.next_version()
         obj["metadata"]["resourceVersion"] = str(version)
@@ -143,6 +151,19 @@ class Collection:
             metadata["continue"] = secrets.token_hex(8)
             self.continues[metadata["continue"]] = shown, rest
         return web.json_response({"kind": "AnyList", "metadata": metadata, "items": page})
+
+    async def stream(self, request: web.Request) -> web.StreamResponse:
+        """Send all there is, a bookmark that says so, and then follow."""
+        if not self.streams_lists:
+            return failure(422, "Invalid", "sendInitialEvents: Forbidden: is off")
+        if int(request.query["resourceVersion"] or "0") > self.api.version:
+            return too_large()
+        response = await _start(request)
+        for obj in self.objects.values():
+            await response.write(line("ADDED", obj))
+        await response.write(initial_events_end(self.api.version))
+        await asyncio.Event().wait()
+        return response
 
     async def watch(self, request: web.Request) -> web.StreamResponse:
         """Replay what came after the version named, then follow."""
@@ -225,6 +246,7 @@ class FakeApi:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         verb = "watch" if request.query.get("watch") == "true" else "list"
+        verb = "stream" if request.query.get("sendInitialEvents") == "true" else verb
         self.seen.append(Seen(verb, request.path, dict(request.query), dict(request.headers)))
         self.pulse.beat()
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -233,10 +255,12 @@ class FakeApi:
         collection = self._collections.get(request.path)
         if collection is None:
             return failure(404, "NotFound", "the server could not find the requested resource")
-        scripted = collection.watches if verb == "watch" else collection.lists
-        if scripted:
-            return await scripted.popleft()(request)
-        return await (collection.watch if verb == "watch" else collection.list)(request)
+        scripted, answer = {
+            "list": (collection.lists, collection.list),
+            "watch": (collection.watches, collection.watch),
+            "stream": (collection.streams, collection.stream),
+        }[verb]
+        return await (scripted.popleft() if scripted else answer)(request)
 
 
 # Objects and lines
@@ -245,6 +269,14 @@ class FakeApi:
 def line(kind: str, obj: Json) -> bytes:
     """Encode a watch event."""
     return _encode({"type": kind, "object": obj}) + b"\n"
+
+
+def initial_events_end(version: int) -> bytes:
+    """Encode the bookmark that ends the initial events of a streamed list."""
+    annotations = {"k8s.io/initial-events-end": "true"}
+    return line(
+        "BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}}
+    )
 
 
 def status(code: int, reason: str | None, message: str, **details: object) -> Json:

@@ -1,0 +1,69 @@
+"""Everything as a stream: a watch that begins with all there is, object by object.
+
+A plain list at version 0 comes as one body, however large, because the API server's cache ignores
+the limit. The stream needs no more memory than its longest line. Kubernetes 1.34 and later serve
+it; others refuse it, and so does a proxy that does not know the parameter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from extender.kube.failures import BrokenAnswerError, StatusError
+from extender.kube.frames import Kind, Skip, ends_initial_events
+from extender.kube.snapshot import SLICE, Snapshot
+from extender.kube.watching import events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from extender.kube.client import ApiClient
+    from extender.kube.frames import Event, Resource
+
+T = TypeVar("T")
+
+LONGEST_SECONDS: Final = 300
+"""What the server is given for all of it; 150,000 pods take some tens of seconds."""
+
+_NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
+
+
+def is_not_understood(failure: StatusError) -> bool:
+    """Whether the server does not know how to stream a list, and so will not learn it either."""
+    return failure.status in _NOT_UNDERSTOOD
+
+
+async def stream_snapshot(
+    client: ApiClient, resource: Resource[T], version: str, skipped: Callable[[Skip], None]
+) -> Snapshot[T]:
+    """Take everything, not older than `version`; the watch that follows is another request."""
+    snapshot: Snapshot[T] = Snapshot()
+    stream = events(
+        client, resource, version, seconds=LONGEST_SECONDS, skipped=skipped, initial=True
+    )
+    async with contextlib.aclosing(stream):
+        count = 0
+        async for event in stream:
+            if ends_initial_events(event):
+                snapshot.version = event.metadata.resource_version
+                return snapshot
+            _take(event, resource, snapshot, skipped)
+            count += 1
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+    raise BrokenAnswerError("the stream ended before everything was sent")
+
+
+def _take(
+    event: Event, resource: Resource[T], snapshot: Snapshot[T], skipped: Callable[[Skip], None]
+) -> None:
+    match event.kind:
+        case Kind.ADDED | Kind.MODIFIED:
+            if not snapshot.take(resource, event.metadata, event.raw):
+                skipped(Skip.UNREADABLE)
+        case Kind.DELETED:
+            snapshot.drop(event.metadata.key)
+        case Kind.BOOKMARK:
+            pass
