@@ -212,6 +212,9 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         ),
         pytest.param("prioritize.maxScore", 101, "101 is not in 1..100", id="max score too high"),
         pytest.param("prioritize.maxScore", 0, "0 is not in 1..100", id="max score too low"),
+        pytest.param(
+            "serving.port", {"a": 1}, "a mapping is not a whole number in 0..65535", id="a block"
+        ),
         pytest.param("serving.port", 65536, "65536 is not in 0..65535", id="a port"),
         pytest.param("serving.opsPort", -1, "-1 is not in 0..65535", id="an ops port"),
         pytest.param(
