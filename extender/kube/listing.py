@@ -45,6 +45,10 @@ class Lister(Generic[T]):
             if not (failure.expired or failure.version_too_large):
                 raise
             logger.info("%s: listing the latest state instead: %s", self.resource.name, failure)
+        return await self.latest()
+
+    async def latest(self) -> Snapshot[T]:
+        """List everything as it is now, at the price of a quorum read."""
         return await self._pages({})
 
     async def _pages(self, start: Mapping[str, str]) -> Snapshot[T]:

@@ -166,10 +166,12 @@ class Reflector(Generic[T]):
                     self._client, self.resource, self._version, self._skipped
                 )
             except StatusError as failure:
-                self._streams = not is_not_understood(failure)
-                if self._streams and not (failure.expired or failure.version_too_large):
-                    raise
                 logger.info("%s: listing in pages: %s", self.name, failure)
+                if failure.expired or failure.version_too_large:
+                    return await self._lister.latest()
+                if not is_not_understood(failure):
+                    raise
+                self._streams = False
             except BrokenAnswerError as failure:
                 logger.info("%s: listing in pages: %s", self.name, failure)
         return await self._lister.snapshot(self._version)

@@ -69,25 +69,33 @@ def scale(raw: Iterable[int], max_score: int) -> dict[int, int]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The known nodes of a request and their final scores, by position."""
+
+    names: Sequence[str] = ()
+    scores: Sequence[int] = ()
+
+
 def prioritize_nodes(
     question: Question, ask: Callable[[], AskedNodes], scoring: Scoring, max_score: int
-) -> list[tuple[str, int]]:
-    """Score the nodes of a request from 0 to max_score; nodes with 0 are left out.
+) -> Scored:
+    """Score the nodes of a request from 0 to max_score; none are named when all have 0.
 
     The nodes are looked up only when something can score: most pods have no such rules. A node
     that is unknown has no score and does not stretch the others' scale.
     """
     scores = Scores(question, scoring)
     if scores.flat:
-        return []
+        return Scored()
     asked = ask()
     if not asked.numbers:
-        return []
+        return Scored()
     raw = scores.raw(asked.numbers)
     final = scale(raw, max_score)
-    return [
-        (name, score) for name, score in zip(asked.names, map(final.get, raw), strict=True) if score
-    ]
+    if not any(final.values()):
+        return Scored()
+    return Scored(asked.names, [final[score] for score in raw])
 
 
 def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[DomainTable, int]]:

@@ -13,7 +13,7 @@ from extender.errors import ExtenderError, ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts, filter_nodes
-from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.protocol import (
@@ -68,6 +68,7 @@ class Answers:
         self._unready = unready
         self._pods = PodReader()
         self._lists = NameLists(state.nodes)
+        self._warned = False
 
     def filter(self, body: bytes) -> bytes:
         """Answer /filter."""
@@ -117,6 +118,7 @@ class Answers:
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
         if not self._rules.enforce:
+            self._warn_of_mismatch()
             # Nothing is looked up, so nothing is worth remembering either: no such version.
             return Verdicts(AskedNodes(list(args.nodes or ()), (), (), -1), ())
         asked = self._asked(args)
@@ -128,6 +130,14 @@ class Answers:
         self._observe(args.pod, verdicts)
         return verdicts
 
+    def _warn_of_mismatch(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "asked to filter, but this mode refuses nothing: unless the scheduler's "
+                "own InterPodAffinity is on, nobody enforces required rules; see docs/modes.md"
+            )
+
     def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
         feasible = bool(verdicts.fits.names)
         self._metrics.count_attempt("feasible" if feasible else "unschedulable")
@@ -136,16 +146,16 @@ class Answers:
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
 
-    def _score(self, args: ExtenderArgs) -> list[tuple[str, int]]:
+    def _score(self, args: ExtenderArgs) -> Scored:
         rules = self._rules
         start = perf_counter()
         with self._state.without(args.pod.key, args.pod.uid):
             question = self._state.question(args.pod.pod_class)
-            scores = prioritize_nodes(
+            scored = prioritize_nodes(
                 question, lambda: self._asked(args), rules.scoring, rules.max_score
             )
         self._metrics.observe_plugin(PLUGIN, "Score", "Success", perf_counter() - start)
-        return scores
+        return scored
 
 
 def status_of(verdicts: Verdicts) -> str:

@@ -6,7 +6,6 @@ them in any case, and so do we.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,6 +14,7 @@ import orjson
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts
+from extender.verbs.prioritizing import Scored
 from extender.wire.objects import PodReader, decode
 
 EMPTY_PRIORITIES = b"[]"
@@ -127,11 +127,12 @@ def write_filter_error(message: str) -> bytes:
     )
 
 
-def write_priorities(scores: Sequence[tuple[str, int]]) -> bytes:
+def write_priorities(scored: Scored) -> bytes:
     """Write a HostPriorityList; hosts that are left out score 0."""
-    if not scores:
+    if not scored.scores:
         return EMPTY_PRIORITIES
-    return orjson.dumps([{"Host": host, "Score": score} for host, score in scores])
+    pairs = zip(scored.names, scored.scores, strict=True)
+    return orjson.dumps([{"Host": host, "Score": score} for host, score in pairs if score])
 
 
 def error_text(message: str) -> str:

@@ -48,9 +48,9 @@ def actual_scores(
     )
     with state.without(incoming.key, incoming.uid):
         question = state.question(incoming.pod_class)
-        scores = prioritize_nodes(question, lambda: state.nodes.asked(names), scoring, MAX_SCORE)
-    assert [name for name, _ in scores] == [name for name in names if name in dict(scores)]
-    return dict(scores)
+        scored = prioritize_nodes(question, lambda: state.nodes.asked(names), scoring, MAX_SCORE)
+    assert not scored.names or list(scored.names) == [name for name in names if name in state.nodes]
+    return {name: score for name, score in zip(scored.names, scored.scores, strict=True) if score}
 
 
 def expected_scores(
