@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ EXTENDER = User(
 )
 """Called like the service account of the manifests, so that exactly their binding applies."""
 
-_START_TIMEOUT_S = 30.0
 _SHIPPED_URL = "http://127.0.0.1:10280"
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
 
@@ -42,7 +42,6 @@ class Extender:
     mode: str
     url: str
     ops_url: str
-    process: Process
     session: aiohttp.ClientSession
 
     async def ask(self, verb: str, pod: JSON, nodes: list[str]) -> Any:
@@ -111,21 +110,34 @@ async def scheduling(
     control_plane: ControlPlane, mode: str, folder: Path
 ) -> AsyncIterator[Extender | None]:
     """Run the scheduler, and in assist and replace the extender beside it, for a while."""
-    with ExitStack() as running:
-        if mode == STOCK:
-            await asyncio.to_thread(_start_scheduler, running, control_plane, mode, "", folder)
+    if mode == STOCK:
+        with _scheduler(control_plane, mode, "", folder) as scheduler:
+            await asyncio.to_thread(scheduler.wait_ready)
             yield None
-            return
-        port, ops_port = free_port(), free_port()
-        url, ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
-        command = _extender_command(control_plane, mode, port, ops_port, folder)
-        process = Process("extender", command, folder / "extender.log")
-        running.enter_context(process)
-        await asyncio.to_thread(process.wait_ready, Probe(f"{ops_url}/readyz"), _START_TIMEOUT_S)
-        await asyncio.to_thread(_start_scheduler, running, control_plane, mode, url, folder)
+        return
+    async with _extending(control_plane, mode, folder) as extender:
+        with _scheduler(control_plane, mode, extender.url, folder) as scheduler:
+            await asyncio.to_thread(scheduler.wait_ready)
+            yield extender
+
+
+@asynccontextmanager
+async def _extending(
+    control_plane: ControlPlane, mode: str, folder: Path
+) -> AsyncIterator[Extender]:
+    """Run the extender; without a failure elsewhere it must end well and have had no error."""
+    port, ops_port = free_port(), free_port()
+    url, ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
+    command = _extender_command(control_plane, mode, port, ops_port, folder)
+    probe = Probe(f"{ops_url}/readyz")
+    with Process("extender", command, folder / "extender.log", probe) as process:
+        await asyncio.to_thread(process.wait_ready)
         async with aiohttp.ClientSession() as session:
-            yield Extender(mode, url, ops_url, process, session)
+            yield Extender(mode, url, ops_url, session)
         process.check_alive()
+        assert await asyncio.to_thread(process.stop) == 0, "SIGTERM ends it with exit code 0"
+    logged = [json.loads(line) for line in process.log.read_text().splitlines()]
+    assert [line for line in logged if line["level"] == "error"] == []
 
 
 def _extender_command(
@@ -145,9 +157,7 @@ def _extender_command(
     ]
 
 
-def _start_scheduler(
-    running: ExitStack, control_plane: ControlPlane, mode: str, url: str, folder: Path
-) -> None:
+def _scheduler(control_plane: ControlPlane, mode: str, url: str, folder: Path) -> Process:
     config = folder / "scheduler.yaml"
     config.write_text(yaml.safe_dump(_scheduler_config(control_plane, mode, url)))
     port = free_port()
@@ -160,9 +170,8 @@ def _start_scheduler(
         "--authorization-always-allow-paths=/readyz",
         "-v=2",
     ]
-    process = Process("kube-scheduler", command, folder / "kube-scheduler.log")
-    running.enter_context(process)
-    process.wait_ready(Probe(f"https://127.0.0.1:{port}/readyz"), _START_TIMEOUT_S)
+    probe = Probe(f"https://127.0.0.1:{port}/readyz")
+    return Process("kube-scheduler", command, folder / "kube-scheduler.log", probe)
 
 
 def _scheduler_config(control_plane: ControlPlane, mode: str, url: str) -> JSON:

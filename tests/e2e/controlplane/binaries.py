@@ -89,8 +89,8 @@ def _build(cache: Path, finished: Path, report: Report) -> None:
     with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as scratch:
         product = Path(scratch) / "bin"
         product.mkdir()
-        _build_etcd(go, Path(scratch) / "etcd", product, report)
         _build_kubernetes(go, Path(scratch) / "kubernetes", product, report)
+        _build_etcd(go, Path(scratch) / "etcd", product, report)
         product.rename(finished)
     report(f"the control plane is built: {finished}")
 

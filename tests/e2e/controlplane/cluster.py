@@ -6,6 +6,7 @@ import socket
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tests.e2e.controlplane.credentials import ADMIN, CONTROLLER_MANAGER, Credentials, User
 from tests.e2e.controlplane.process import Probe, Process
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.controlplane.binaries import Binaries
-
-_START_TIMEOUT_S = 60.0
 
 _ADMISSION_OFF = (
     "ServiceAccount",  # no pod here mounts a token
@@ -64,27 +63,19 @@ def free_port() -> int:
 def control_plane(binaries: Binaries, folder: Path, users: list[User]) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
     credentials = Credentials(folder, [ADMIN, CONTROLLER_MANAGER, *users])
+    storage, server = f"http://127.0.0.1:{free_port()}", f"https://127.0.0.1:{free_port()}"
     with ExitStack() as running:
-        etcd, storage = _etcd(binaries, folder)
-        running.enter_context(etcd)
-        port = free_port()
-        server = f"https://127.0.0.1:{port}"
-        apiserver = Process(
-            "kube-apiserver",
-            _apiserver_command(binaries, credentials, port, storage),
-            folder / "kube-apiserver.log",
-        )
-        running.enter_context(apiserver)
-        # All of readyz, so that the RBAC bootstrap roles are there as well.
-        probe = Probe(f"{server}/readyz", ca=credentials.ca, token=ADMIN.token)
-        apiserver.wait_ready(probe, _START_TIMEOUT_S)
-        manager = _controller_manager(binaries, credentials, server)
-        running.enter_context(manager)
+        etcd = running.enter_context(_etcd(binaries, folder, storage))
+        etcd.wait_ready()
+        apiserver = running.enter_context(_apiserver(binaries, credentials, server, storage))
+        apiserver.wait_ready()
+        manager = running.enter_context(_controller_manager(binaries, credentials, server))
+        manager.wait_ready()
         yield ControlPlane(server, binaries, credentials, folder, (etcd, apiserver, manager))
 
 
-def _etcd(binaries: Binaries, folder: Path) -> tuple[Process, str]:
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:
+    peer = f"http://127.0.0.1:{free_port()}"
     command = [
         binaries["etcd"],
         f"--data-dir={folder / 'etcd'}",
@@ -96,23 +87,15 @@ def _etcd(binaries: Binaries, folder: Path) -> tuple[Process, str]:
         f"--initial-cluster=default={peer}",
         "--log-level=warn",
     ]
-    process = Process("etcd", command, folder / "etcd.log")
-    try:
-        process.wait_ready(Probe(f"{client}/health"), _START_TIMEOUT_S)
-    except BaseException:
-        process.stop()
-        raise
-    return process, client
+    return Process("etcd", command, folder / "etcd.log", Probe(f"{client}/health"))
 
 
-def _apiserver_command(
-    binaries: Binaries, credentials: Credentials, port: int, storage: str
-) -> list[str]:
-    return [
+def _apiserver(binaries: Binaries, credentials: Credentials, server: str, storage: str) -> Process:
+    command = [
         binaries["kube-apiserver"],
         f"--etcd-servers={storage}",
         "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
+        f"--secure-port={urlsplit(server).port}",
         f"--tls-cert-file={credentials.server_certificate}",
         f"--tls-private-key-file={credentials.server_key}",
         f"--token-auth-file={credentials.tokens}",
@@ -124,16 +107,22 @@ def _apiserver_command(
         f"--service-account-key-file={credentials.server_key}",
         f"--service-account-signing-key-file={credentials.server_key}",
     ]
+    # All of readyz, so that the RBAC bootstrap roles are there as well.
+    probe = Probe(f"{server}/readyz", ca=credentials.ca, token=ADMIN.token)
+    return Process("kube-apiserver", command, credentials.folder / "kube-apiserver.log", probe)
 
 
 def _controller_manager(binaries: Binaries, credentials: Credentials, server: str) -> Process:
+    port = free_port()
     command = [
         binaries["kube-controller-manager"],
         f"--kubeconfig={credentials.kubeconfig(CONTROLLER_MANAGER, server)}",
         "--leader-elect=false",
-        "--secure-port=0",  # nobody reads its metrics
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
         f"--controllers={','.join(_CONTROLLERS)}",
     ]
+    log = credentials.folder / "kube-controller-manager.log"
     return Process(
-        "kube-controller-manager", command, credentials.folder / "kube-controller-manager.log"
+        "kube-controller-manager", command, log, Probe(f"https://127.0.0.1:{port}/healthz")
     )

@@ -53,10 +53,12 @@ class Probe:
 class Process:
     """A running program; as a context manager it is ended on the way out."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], log: Path, probe: Probe) -> None:
         self.name = name
         self.log = log
-        # Should pytest itself be killed, the kernel ends the program too.
+        self._probe = probe
+        # Should pytest itself be killed, the kernel ends the program too; it goes by the thread,
+        # so start programs from the main one.
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with log.open("w") as output:
             self._popen = subprocess.Popen(
@@ -78,10 +80,10 @@ class Process:
     ) -> None:
         self.stop()
 
-    def wait_ready(self, probe: Probe, timeout: float) -> None:
+    def wait_ready(self, timeout: float = 60.0) -> None:
         """Return once the probe answers; raise with the end of the log otherwise."""
         deadline = time.monotonic() + timeout
-        while not probe.answers():
+        while not self._probe.answers():
             if self._popen.poll() is not None:
                 raise ProcessDiedError(f"{self.name} ended at its start\n{tail(self.log)}")
             if time.monotonic() > deadline:
