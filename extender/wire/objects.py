@@ -106,8 +106,8 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at `$")
-        field = where.rstrip("`").lstrip(".")
-        raise ObjectError(".".join(filter(None, (path, field))), message) from error
+        field = where.rstrip("`")
+        raise ObjectError(f"{path}{field}".lstrip("."), message) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ObjectError(path, f"not valid JSON: {error}") from error
 

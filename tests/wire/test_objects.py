@@ -1,0 +1,151 @@
+"""Objects are read as the API has them, and broken ones are named."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.errors import ObjectError
+from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
+from extender.wire.objects import PodReader, read_namespace, read_node
+from tests.builders import pod, requirement, selector, term
+
+ZONE = "topology.kubernetes.io/zone"
+WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
+OWN = frozenset(("default",))
+
+
+def read(raw: Any) -> Any:
+    """Read one pod."""
+    return PodReader().read(json.dumps(raw).encode())
+
+
+def test_a_manifest_without_uid_namespace_and_status_is_a_waiting_pod() -> None:
+    found = read({"metadata": {"name": "bare"}})
+    assert (found.key, found.uid, found.node, found.terminal) == (
+        "default/bare",
+        "default/bare",
+        None,
+        False,
+    )
+    assert found.pod_class.affinity == Affinity()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(term(ZONE), PodSelector(NOTHING, OWN), id="no selector matches nothing"),
+        pytest.param(
+            term(ZONE, selector()), PodSelector(Selector(), OWN), id="an empty one everything"
+        ),
+        pytest.param(
+            term(ZONE, selector(app="web")), PodSelector(WEB, OWN), id="the owner's namespace"
+        ),
+        pytest.param(
+            term(ZONE, selector(app="web"), namespaces=["b", "a"]),
+            PodSelector(WEB, frozenset(("a", "b"))),
+            id="named namespaces instead of the owner's",
+        ),
+        pytest.param(
+            term(ZONE, selector(app="web"), namespaceSelector={}),
+            PodSelector(WEB, frozenset(), Selector()),
+            id="an empty namespace selector without the owner's namespace",
+        ),
+        pytest.param(
+            term(ZONE, selector(app="web"), namespaces=["a"], namespaceSelector={}),
+            PodSelector(WEB, frozenset(("a",)), Selector()),
+            id="both together",
+        ),
+        pytest.param(
+            term(ZONE, selector(app="web"), namespaces=[], namespaceSelector=None),
+            PodSelector(WEB, OWN),
+            id="an empty list and a null selector are as if absent",
+        ),
+    ],
+)
+def test_which_pods_a_term_speaks_of(written: dict[str, Any], expected: PodSelector) -> None:
+    (found,) = read(pod("x").affinity(written)).pod_class.affinity.required
+    assert found == Term(expected, ZONE)
+
+
+def test_preferred_anti_affinity_has_a_negative_weight() -> None:
+    raw = pod("x").prefers(3, term(ZONE, selector(app="web"))).avoids(5, term("rack", selector()))
+    assert read(raw).pod_class.affinity.preferred == (
+        WeightedTerm(Term(PodSelector(WEB, OWN), ZONE), 3),
+        WeightedTerm(Term(PodSelector(Selector(), OWN), "rack"), -5),
+    )
+
+
+def test_pods_of_a_workload_share_their_class() -> None:
+    reader = PodReader()
+    template = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+    raw = [json.dumps(template.uid(uid)).encode() for uid in ("1", "2")]
+    assert reader.read(raw[0]).pod_class is reader.read(raw[1]).pod_class
+
+
+def test_a_reader_that_forgets_still_reads_the_same() -> None:
+    reader = PodReader(most_raw_classes=1)
+    raw = [json.dumps(pod("x").labels(app=app)).encode() for app in ("a", "b", "a")]
+    classes = [reader.read(each).pod_class for each in raw]
+    assert classes[0] == classes[2]
+    assert classes[0] != classes[1]
+
+
+ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        pytest.param({"metadata": {}}, "metadata", id="no name"),
+        pytest.param({"metadata": {"name": ""}}, "metadata.name", id="an empty name"),
+        pytest.param({"metadata": {"name": 7}}, "metadata.name", id="a name that is a number"),
+        pytest.param({}, "", id="no metadata"),
+        pytest.param([], "", id="no object at all"),
+        pytest.param(
+            {"metadata": {"name": "x", "labels": {"a": 1}}},
+            "metadata.labels[...]",
+            id="a label that is a number",
+        ),
+        pytest.param(
+            pod("x").anti_affinity({"labelSelector": {}}),
+            ANTI,
+            id="a term without a topology key",
+        ),
+        pytest.param(
+            pod("x").anti_affinity(term("", selector())),
+            f"{ANTI}.topologyKey",
+            id="an empty topology key",
+        ),
+        pytest.param(
+            pod("x").anti_affinity(term(ZONE, selector(requirement("a", "In")))),
+            f"{ANTI}.labelSelector.matchExpressions[0].values",
+            id="In without values",
+        ),
+        pytest.param(
+            pod("x").anti_affinity(term(ZONE, selector(requirement("a", "Exists", "b")))),
+            f"{ANTI}.labelSelector.matchExpressions[0].values",
+            id="Exists with values",
+        ),
+    ],
+)
+def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -> None:
+    with pytest.raises(ObjectError) as caught:
+        read(raw)
+    assert caught.value.path == path
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b'{"metadata":{"name":"\xc3\x28"}}'])
+def test_bytes_that_are_not_json_are_refused(raw: bytes) -> None:
+    with pytest.raises(ObjectError, match="not valid JSON"):
+        PodReader().read(raw)
+
+
+def test_nodes_and_namespaces_have_names_and_labels() -> None:
+    node = read_node(b'{"metadata":{"name":"n","labels":null,"uid":"u"},"spec":{}}')
+    assert (node.name, node.labels) == ("n", {})
+    namespace = read_namespace(b'{"metadata":{"name":"s","labels":{"team":"red"}}}')
+    assert (namespace.name, namespace.labels) == ("s", {"team": "red"})
