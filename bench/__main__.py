@@ -58,7 +58,7 @@ def _progress(line: str) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="half a minute, for a first look")
+    parser.add_argument("--quick", action="store_true", help="fewer calls, and no 150,000 pods")
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, nargs="+", help="cluster sizes to compare")
     parser.add_argument("--names", type=int, nargs="+", default=[500, 5000], help="nodes per call")
