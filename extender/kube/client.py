@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from extender.kube.credentials import Credentials
     from extender.kube.observers import RequestObserver
+    from extender.kube.timing import RateLimit
 
 USER_AGENT: Final = f"affinity-extender/{__version__}"
 
@@ -68,10 +69,12 @@ class ApiClient:
         *,
         observer: RequestObserver | None = None,
         timeouts: Timeouts | None = None,
+        limit: RateLimit | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._credentials = credentials
         self._observer = observer or Unobserved()
+        self._limit = limit
         self._clock = clock
         self._base = URL(credentials.host)
         timeouts = timeouts or Timeouts()
@@ -152,6 +155,8 @@ class ApiClient:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
+        if self._limit is not None:
+            await self._limit.admit()
         start = self._clock()
         code = "<error>"
         try:

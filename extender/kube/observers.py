@@ -25,10 +25,10 @@ class ReflectorObserver(Protocol):
         """Note when the server was last heard of, in seconds since the epoch."""
 
     def restarted(self, resource: str, reason: str) -> None:
-        """Note that a watch was opened anew, for one of `reflector.Restart`."""
+        """Note that a watch was opened anew, for one of `endings.Restart`."""
 
     def relisted(self, resource: str, reason: str) -> None:
-        """Note that everything is listed again, for one of `reflector.Relist`."""
+        """Note that everything is listed again, for one of `endings.Relist`."""
 
     def skipped(self, resource: str, reason: str) -> None:
         """Note something that could not be read, for one of `frames.Skip`."""

@@ -15,18 +15,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
 from extender.errors import ExtenderError, ObjectError
-from extender.kube.failures import (
-    BrokenAnswerError,
-    EndlessLineError,
-    IdleStreamError,
-    NoAnswerError,
-    StatusError,
-)
+from extender.kube.endings import End, Restart, end_of_watch, why_relist
+from extender.kube.failures import BrokenAnswerError, StatusError
 from extender.kube.frames import Event, Kind, Resource, Skip, read_object
 from extender.kube.listing import Lister
 from extender.kube.observers import ReflectorObserver, Unobserved
@@ -37,14 +30,12 @@ from extender.kube.timing import Backoff, Timing
 from extender.kube.watching import events
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from extender.kube.client import ApiClient
+    from extender.kube.sink import Sink
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 ANY_VERSION: Final = "0"
 """Whatever the server has at hand; it may lie a little behind."""
@@ -56,61 +47,6 @@ each watch at once would be asked thousands of times a second."""
 LEAST_WATCH_SECONDS: Final = 300
 """The server is asked to end a watch after this many seconds up to twice as many, at random, so
 that watches spread over the servers again after one of them restarted."""
-
-
-class Restart(StrEnum):
-    """Why a watch was opened again from where the last one stood."""
-
-    ENDED = "ended"
-    EMPTY = "empty"
-    """Ended at once and brought nothing."""
-    IDLE = "idle"
-    BROKEN = "broken"
-    UNREACHABLE = "unreachable"
-    THROTTLED = "throttled"
-    CRASHED = "crashed"
-    """A defect of ours; the supervisor started the reflector again."""
-
-
-class Relist(StrEnum):
-    """Why everything is listed again."""
-
-    EXPIRED = "expired"
-    REFUSED = "refused"
-    """The server answered a list or a watch with a failure."""
-    UNREACHABLE = "unreachable"
-    BROKEN = "broken"
-    """The list itself broke off, or was none."""
-
-
-class Sink(Protocol[T_contra]):
-    """Where the mirrored objects go.
-
-    Each call is one whole step: it must not leave anything half done, and takes repeated,
-    unchanged and unknown objects calmly.
-    """
-
-    def keys(self) -> AbstractSet[str]:
-        """Return the keys of all objects it holds."""
-
-    def uid(self, key: str) -> str:
-        """Return the uid of the object it holds under `key`, or "" when it keeps none."""
-
-    def upsert(self, obj: T_contra) -> None:
-        """Add an object, or replace the one of the same key."""
-
-    def delete(self, key: str, uid: str) -> None:
-        """Forget an object, unless another one has taken its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """How a watch ended, and whether to wait before the next."""
-
-    reason: Restart
-    said: str
-    wait: bool = False
-    retry_after: float | None = None
 
 
 class Reflector(Generic[T]):
@@ -153,7 +89,7 @@ class Reflector(Generic[T]):
                 await self._replace(await self._snapshot())
                 await self._follow()
             except ExtenderError as failure:
-                reason, retry_after = _why_relist(failure)
+                reason, retry_after = why_relist(failure)
                 self._log.warning(f"listing again: {failure}")
                 await self._backoff.wait(retry_after)
                 self._observer.relisted(self.name, reason)
@@ -166,11 +102,12 @@ class Reflector(Generic[T]):
                     self._client, self.resource, self._version, self._skipped
                 )
             except StatusError as failure:
-                logger.info("%s: listing in pages: %s", self.name, failure)
                 if failure.expired or failure.version_too_large:
+                    logger.info("%s: listing the latest state: %s", self.name, failure)
                     return await self._lister.latest()
                 if not is_not_understood(failure):
                     raise
+                logger.info("%s: listing in pages from now on: %s", self.name, failure)
                 self._streams = False
             except BrokenAnswerError as failure:
                 logger.info("%s: listing in pages: %s", self.name, failure)
@@ -182,13 +119,13 @@ class Reflector(Generic[T]):
             before, opened = self._version, self._timing.clock()
             try:
                 await self._watch()
-                end = _End(Restart.ENDED, "ended")
+                end = End(Restart.ENDED, "ended")
             except ExtenderError as failure:
-                end = _end_of_watch(failure)
+                end = end_of_watch(failure)
             moved = self._version != before
             short = self._timing.clock() - opened < SHORTEST_WATCH_SECONDS and not moved
             if short and end.reason is Restart.ENDED:
-                end = _End(Restart.EMPTY, "ended at once and brought nothing")
+                end = End(Restart.EMPTY, "ended at once and brought nothing")
             if short or end.wait:
                 self._log.warning(f"watching again: {end.said}")
                 await self._backoff.wait(end.retry_after)
@@ -265,34 +202,6 @@ class Reflector(Generic[T]):
 
     def _skipped(self, reason: Skip) -> None:
         self._observer.skipped(self.name, reason)
-
-
-def _end_of_watch(failure: ExtenderError) -> _End:
-    """Say how to go on after a watch that failed; raises again what needs a new list."""
-    match failure:
-        case EndlessLineError():
-            raise failure
-        case IdleStreamError():
-            return _End(Restart.IDLE, str(failure))
-        case BrokenAnswerError():
-            return _End(Restart.BROKEN, str(failure))
-        case NoAnswerError():
-            return _End(Restart.UNREACHABLE, str(failure), wait=True)
-        case StatusError(throttled=True):
-            return _End(Restart.THROTTLED, str(failure), wait=True, retry_after=failure.retry_after)
-        case _:
-            raise failure
-
-
-def _why_relist(failure: ExtenderError) -> tuple[Relist, float | None]:
-    match failure:
-        case StatusError():
-            reason = Relist.EXPIRED if failure.expired else Relist.REFUSED
-            return reason, failure.retry_after
-        case NoAnswerError():
-            return Relist.UNREACHABLE, None
-        case _:
-            return Relist.BROKEN, None
 
 
 def _is_older(version: str, than: str) -> bool:

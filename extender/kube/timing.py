@@ -66,3 +66,27 @@ class Backoff:
     async def wait(self, retry_after: float | None = None) -> None:
         """Note a failure and sleep it off."""
         await self.timing.sleep(self.delay(retry_after))
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Lets `burst` requests go at once, and `qps` a second after that, first come first served."""
+
+    qps: float
+    burst: int
+    timing: Timing = field(default_factory=Timing)
+    _free: float = field(init=False)
+    _counted_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free = float(self.burst)
+        self._counted_at = self.timing.clock()
+
+    async def admit(self) -> None:
+        """Wait for a turn."""
+        now = self.timing.clock()
+        self._free = min(self._free + (now - self._counted_at) * self.qps, float(self.burst))
+        self._counted_at = now
+        self._free -= 1.0
+        if self._free < 0.0:
+            await self.timing.sleep(-self._free / self.qps)

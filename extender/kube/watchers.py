@@ -6,8 +6,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from extender.kube.endings import Restart
 from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.kube.reflector import Reflector, Restart
+from extender.kube.reflector import Reflector
 from extender.kube.timing import Backoff, Timing
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from extender.errors import ExtenderError
 from extender.kube.client import ApiClient, Timeouts, kept_alive_socket
 from extender.kube.credentials import Credentials
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
+from extender.kube.timing import RateLimit
 from tests.kube.fake_api import (
     CUT,
     FakeApi,
@@ -200,6 +201,14 @@ async def test_connections_are_kept_alive_by_the_kernel(
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         if hasattr(socket, "TCP_KEEPIDLE"):
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+
+
+async def test_requests_keep_to_their_rate(rig: Rig) -> None:
+    limit = RateLimit(10.0, 1, rig.time.timing)
+    async with rig.client(limit=limit) as client:
+        for _ in range(3):
+            await client.get(PATH, {})
+    assert rig.time.slept == pytest.approx([0.1, 0.1])
 
 
 async def test_client_that_was_not_entered_says_so(rig: Rig) -> None:

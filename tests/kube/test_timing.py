@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
 
 from extender.kube.repeats import RepeatingLog
-from extender.kube.timing import Backoff, Timing
+from extender.kube.timing import Backoff, RateLimit, Timing
 from tests.kube.rig import VirtualTime
 
 
@@ -83,3 +84,26 @@ def test_repeated_lines_are_held_back_for_a_minute(caplog: pytest.LogCaptureFixt
         "pods: works",
         "pods: refused",
     ]
+
+
+async def test_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
+    time = VirtualTime()
+    limit = RateLimit(10.0, 3, time.timing)
+    for _ in range(5):
+        await limit.admit()
+    assert time.slept == pytest.approx([0.1, 0.1])
+    time.now += 60.0
+    for _ in range(4):
+        await limit.admit()
+    assert time.slept == pytest.approx([0.1, 0.1, 0.1])
+
+
+async def test_those_who_wait_at_the_same_time_are_spread_out() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    limit = RateLimit(10.0, 1, Timing(clock=lambda: 0.0, sleep=sleep))
+    await asyncio.gather(*(limit.admit() for _ in range(4)))
+    assert slept == pytest.approx([0.1, 0.2, 0.3])
