@@ -1,0 +1,120 @@
+"""The whole program: started as people start it, asked, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from extender.config import load
+from extender.errors import ExtenderError
+from extender.offline import ClusterFileError
+from extender.runtime import running
+
+SAMPLES = Path("extender/samples")
+WAIT = 20.0
+"""Seconds after which a test that waits has failed."""
+
+
+def configuration(**environ: str) -> Any:
+    """Load a configuration from environment variables, on free ports."""
+    variables = {"PORT": "0", "OPS_PORT": "0", "CLUSTER": str(SAMPLES / "cluster.yaml"), **environ}
+    prefixed = {f"AFFINITY_EXTENDER_{name}": value for name, value in variables.items()}
+    return load(Namespace(), prefixed, Path.read_text)
+
+
+async def post(url: str, body: bytes) -> Any:
+    """Send a callback."""
+    async with aiohttp.ClientSession() as session, session.post(url, data=body) as response:
+        return await response.json()
+
+
+async def get(url: str) -> tuple[int, str]:
+    """Ask the operations port."""
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
+    async with running(configuration(MODE="replace")) as program:
+        question = (SAMPLES / "refused.json").read_bytes()
+        answer = await post(f"{program.callbacks_url}/filter", question)
+        assert answer["NodeNames"] == []
+        assert set(answer["FailedAndUnresolvableNodes"]) == set(json.loads(question)["NodeNames"])
+
+
+async def test_readiness_fails_first_while_callbacks_go_on() -> None:
+    async with running(configuration(MODE="replace")) as program:
+        assert (await get(f"{program.ops_url}/readyz"))[0] == 200
+        program.lifecycle.stopping = True
+        status, text = await get(f"{program.ops_url}/readyz")
+        assert status == 503
+        assert "shutdown" in text
+        question = (SAMPLES / "refused.json").read_bytes()
+        assert (await post(f"{program.callbacks_url}/filter", question))["Error"] == ""
+
+
+async def test_metrics_and_page_show_the_cluster() -> None:
+    async with running(configuration()) as program:
+        _, metrics = await get(f"{program.ops_url}/metrics")
+        assert 'affinity_extender_cache_objects{resource="nodes"} 9.0' in metrics
+        assert 'affinity_extender_cache_synced{resource="pods"} 1.0' in metrics
+        status, page = await get(f"{program.ops_url}/")
+        assert status == 200
+        assert "cluster.yaml" in page
+
+
+async def test_an_occupied_port_is_said_in_one_line() -> None:
+    async with running(configuration()) as program:
+        port = program.callbacks_url.rpartition(":")[2]
+        with pytest.raises(ExtenderError, match=f"cannot listen on 127.0.0.1:{port}"):
+            async with running(configuration(PORT=port)):
+                pass
+
+
+async def test_a_broken_cluster_file_keeps_the_program_from_starting(tmp_path: Path) -> None:
+    broken = tmp_path / "cluster.json"
+    broken.write_text('{"kind":"List","items":[{"kind":"Pod","metadata":{"name":7}}]}')
+    with pytest.raises(ClusterFileError, match=r"cluster.json: object 0 \(Pod\): metadata.name: "):
+        async with running(configuration(CLUSTER=str(broken))):
+            pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_a_signal_ends_the_program_after_the_calls_in_flight(number: signal.Signals) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "extender", "serve", "--mode", "replace", "--port", "0"),
+        *("--ops-port", "0", "--cluster", str(SAMPLES / "cluster.yaml")),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        async with asyncio.timeout(WAIT):
+            assert process.stdout is not None
+            first = (await process.stdout.readline()).decode().split()
+            host, port = first[1].removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            body = (SAMPLES / "refused.json").read_bytes()
+            head = f"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.write(head.encode() + body[:10])
+            await writer.drain()
+            # Answered only once the server has begun to read the call above.
+            assert (await post(f"http://{host}:{port}/filter", body))["Error"] == ""
+            process.send_signal(number)
+            writer.write(body[10:])
+            assert (await reader.readline()).split()[1] == b"200"
+            writer.close()
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

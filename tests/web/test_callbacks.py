@@ -1,0 +1,213 @@
+"""What the scheduler gets over HTTP, whatever it sends and whatever breaks."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.verbs.prioritizing import Scoring
+from extender.web.answers import Answers, Rules
+from extender.web.callbacks import callbacks_app
+from tests.builders import node, pod, selector, state_of, term
+
+Client = TestClient[Request, Application]
+Start = Callable[..., Awaitable[Client]]
+
+HOST = "kubernetes.io/hostname"
+NODES = [node(name, {HOST: name}) for name in ("a", "b")]
+WEB = selector(app="web")
+OLD = pod("old").labels(app="web").on("a")
+NEW = pod("new").labels(app="web")
+APART = NEW.anti_affinity(term(HOST, WEB))
+TOGETHER = NEW.prefers(1, term(HOST, WEB))
+LARGEST_BODY = 20_000
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def start(aiohttp_client: Any, registry: CollectorRegistry) -> Start:
+    """Serve the callbacks over a small cluster."""
+
+    async def started(
+        state: ClusterState | None = None,
+        *,
+        enforce: bool = True,
+        unready: str | None = None,
+    ) -> Client:
+        metrics = Metrics(registry, "test")
+        rules = Rules(enforce=enforce, resolvable=False, scoring=Scoring(), max_score=20)
+        answers = Answers(state or state_of(NODES, [], [OLD]), rules, metrics, lambda: unready)
+        client: Client = await aiohttp_client(callbacks_app(answers, metrics, LARGEST_BODY))
+        return client
+
+    return started
+
+
+def question(incoming: Any, *names: str) -> dict[str, Any]:
+    """Ask about some nodes."""
+    return {"Pod": incoming, "Nodes": None, "NodeNames": list(names)}
+
+
+async def ask(client: Client, verb: str, body: Any) -> Any:
+    """Ask as kube-scheduler does, and check what it relies on in every answer."""
+    response = await client.post(verb, json=body, headers={"Accept-Encoding": "gzip"})
+    assert response.status == 200
+    content = await response.read()
+    assert response.headers["Content-Length"] == str(len(content))
+    assert "Content-Encoding" not in response.headers
+    assert response.content_type == "application/json"
+    return json.loads(content)
+
+
+async def test_filter_refuses_by_the_rules(start: Start) -> None:
+    answer = await ask(await start(), "/filter", question(APART, "b", "a", "stranger"))
+    assert answer == {
+        "Nodes": None,
+        "NodeNames": ["b"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {
+            "a": "node(s) didn't match pod anti-affinity rules",
+            "stranger": "node(s) unknown to the extender",
+        },
+        "Error": "",
+    }
+
+
+async def test_prioritize_scores_up_to_the_configured_maximum(start: Start) -> None:
+    answer = await ask(await start(), "/prioritize", question(TOGETHER, "b", "a"))
+    assert answer == [{"Host": "a", "Score": 20}]
+
+
+async def test_prioritize_knows_the_list_that_filter_answered(start: Start) -> None:
+    client = await start()
+    fits = (await ask(client, "/filter", question(TOGETHER, "b", "a")))["NodeNames"]
+    assert await ask(client, "/prioritize", question(TOGETHER, *fits)) == [
+        {"Host": "a", "Score": 20}
+    ]
+
+
+async def test_whole_nodes_are_scored_by_their_names(start: Start) -> None:
+    body = {"Pod": TOGETHER, "Nodes": {"items": NODES}, "NodeNames": None}
+    assert await ask(await start(), "/prioritize", body) == [{"Host": "a", "Score": 20}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(question(APART, "b", "a", "stranger"), id="by names"),
+        pytest.param({"Pod": APART, "Nodes": {"items": NODES}}, id="by whole nodes"),
+    ],
+)
+async def test_filter_refuses_nothing_where_the_scheduler_has_the_rules(
+    start: Start, body: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await start(enforce=False)
+    for _ in range(2):
+        answer = await ask(client, "/filter", body)
+        assert answer["NodeNames"] == body.get("NodeNames")
+        assert (answer["Nodes"] or {}).get("items") == (body.get("Nodes") or {}).get("items")
+        assert not answer["FailedNodes"]
+        assert not answer["FailedAndUnresolvableNodes"]
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1, "a mode that does not fit the scheduler's file is said once"
+
+
+@pytest.mark.parametrize(
+    ("unready", "body", "says"),
+    [
+        pytest.param(
+            "pods not synced yet", question(NEW, "a"), "pods not synced yet", id="not synced"
+        ),
+        pytest.param(
+            None,
+            question({"metadata": {"name": "x", "labels": {"100%": 5}}}, "a"),
+            "metadata.labels",
+            id="a broken pod",
+        ),
+        pytest.param(None, {"Pod": NEW, "NodeNames": "a"}, "NodeNames", id="broken names"),
+        pytest.param(None, {"Pod": NEW}, "neither NodeNames nor Nodes", id="no nodes at all"),
+    ],
+)
+async def test_a_fault_is_an_answer(
+    start: Start, registry: CollectorRegistry, unready: str | None, body: Any, says: str
+) -> None:
+    client = await start(unready=unready)
+    error = (await ask(client, "/filter", body))["Error"]
+    assert says in error
+    assert "%" not in error
+    assert "\n" not in error
+    # The pod needs a rule, or nothing would be looked up for it and nothing could go wrong.
+    scored = {**body, "Pod": {**TOGETHER, **body["Pod"]} if says == "metadata.labels" else TOGETHER}
+    assert await ask(client, "/prioritize", scored) == []
+    for point in ("Filter", "Score"):
+        labels = {"plugin": "InterPodAffinity", "extension_point": point, "status": "Error"}
+        name = "affinity_extender_plugin_execution_duration_seconds_count"
+        assert registry.get_sample_value(name, labels) == 1
+
+
+async def test_a_defect_is_an_answer_too(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    class Defective(ClusterState):
+        def question(self, pod_class: Any) -> Any:
+            del pod_class
+            raise ZeroDivisionError("100% broken")
+
+    state = Defective()
+    client = await start(state)
+    assert (await ask(client, "/filter", question(NEW, "a")))["Error"] == "100 percent broken"
+    assert await ask(client, "/prioritize", question(NEW, "a")) == []
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        pytest.param("POST", "/filter", b"{", 400, id="not JSON"),
+        pytest.param("POST", "/prioritize", b"[]", 400, id="not an object"),
+        pytest.param("POST", "/filter", b" " * (LARGEST_BODY + 1), 413, id="too large"),
+        pytest.param("GET", "/filter", b"", 405, id="not a POST"),
+        pytest.param("POST", "/nowhere", b"{}", 404, id="no such verb"),
+    ],
+)
+async def test_what_is_no_callback_is_a_client_error(
+    start: Start, method: str, path: str, body: bytes, status: int
+) -> None:
+    response = await (await start()).request(method, path, data=body)
+    assert response.status == status
+
+
+async def test_every_call_is_observed(start: Start, registry: CollectorRegistry) -> None:
+    client = await start()
+    await ask(client, "/filter", question(APART, "a", "b"))
+    await ask(client, "/filter", question(APART, "a"))
+    await client.post("/filter", data=b"{")
+    seen = registry.get_sample_value
+    count = "affinity_extender_request_duration_seconds_count"
+    assert seen(count, {"verb": "filter", "code": "200"}) == 2
+    assert seen(count, {"verb": "filter", "code": "400"}) == 1
+    attempts = "affinity_extender_schedule_attempts_total"
+    assert seen(attempts, {"result": "feasible"}) == 1
+    assert seen(attempts, {"result": "unschedulable"}) == 1
+    filtered = "affinity_extender_nodes_filtered_total"
+    assert seen(filtered, {"reason": "node(s) didn't match pod anti-affinity rules"}) == 2
+
+
+async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:
+    client = await start()
+    for _ in range(3):
+        await ask(client, "/filter", question(APART, "a"))
+    connector = client.session.connector
+    assert connector is not None
+    assert sum(map(len, connector._conns.values())) == 1
