@@ -31,6 +31,7 @@ EXTENDER = User(
 )
 """Called like the service account of the manifests, so that exactly their binding applies."""
 
+_LAG_S = 10.0
 _SHIPPED_URL = "http://127.0.0.1:10280"
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
 
@@ -59,19 +60,20 @@ class Extender:
         samples = re.findall(rf'^{name}\{{[^}}]*verb="{verb}"[^}}]*\}} (\S+)$', page, re.MULTILINE)
         return sum(map(float, samples))
 
-    async def await_seen(self, pod: JSON, nodes: list[str], seconds: float = 10) -> None:
-        """Return once the extender's answers count this placed pod.
+    async def await_seen(self, pod: JSON, nodes: list[str], *, counted: bool = True) -> None:
+        """Return once the extender's answers count this placed pod, or do so no more.
 
         The extender tells us by its own callbacks: a pod that wants to be near this one, asked
         for on our behalf, is let onto its node (replace) or scores it highest (assist).
         """
         try:
-            async with asyncio.timeout(seconds):
-                while not await self._sees(pod, nodes):  # noqa: ASYNC110 (another process)
+            async with asyncio.timeout(_LAG_S):
+                while await self._sees(pod, nodes) is not counted:  # noqa: ASYNC110 (a process)
                     await asyncio.sleep(0.002)
         except TimeoutError:
             name = pod["metadata"]["name"]
-            raise AssertionError(f"the extender does not see {name} after {seconds} s") from None
+            wrong = "does not count" if counted else "still counts"
+            raise AssertionError(f"the extender {wrong} {name} after {_LAG_S} s") from None
 
     async def _sees(self, pod: JSON, nodes: list[str]) -> bool:
         where = pod["spec"]["nodeName"]

@@ -199,6 +199,8 @@ async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(bench: Bench, m
         freed = bench.pods.objects["default/w0"]["spec"]["nodeName"]
         assert bench.waiting() == ["w2"]
 
-        await bench.api.delete("/api/v1/namespaces/default/pods/w0")
+        await bench.remove("default/w0")
+        if mode == REPLACE:
+            await bench.nudge()  # its doc says why
 
         assert await bench.bound("default/w2") == freed

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.bench import SETTLE_S
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import ASSIST, REPLACE, STOCK
 
@@ -88,7 +87,7 @@ async def test_a_mixed_workload_obeys_every_rule(bench: Bench, mode: str, seed: 
     async with bench.scheduled_by(mode):
         placed = await bench.settle(*mixed(seed, count=40))
         # Pods that waited are tried again as others come; the last of them may still be on its way.
-        await bench.until_nobody_waits_needlessly(SETTLE_S)
+        await bench.until_nobody_waits_needlessly()
 
     assert len(list(filter(None, placed.values()))) > len(placed) // 2
     await bench.assert_lawful()
