@@ -83,9 +83,9 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     built = builders.term(draw(st.sampled_from(TOPOLOGY_KEYS)))
     if not draw(rarely(10)):
         built["labelSelector"] = draw(selectors(POD_LABELS))
-    if draw(rarely(3)):
+    if draw(rarely(2)):
         built |= draw(_namespace_choices())
-    if draw(rarely(4)):
+    if draw(rarely(3)):
         built |= draw(_label_keys())
     return built
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,8 +19,12 @@ from tests.verbs.judging import (
     expected_scores,
 )
 
+if TYPE_CHECKING:
+    from extender.model.objects import Pod as ModelPod
+
 POD_NAMES = ("p0", "p1", "p2", "p3")
-MOST_SETS = 6
+REMEMBERED = 3
+"""Questions that are asked over and over; more of them, and each has its turn less often."""
 
 
 class EventStream(RuleBasedStateMachine):
@@ -28,19 +32,21 @@ class EventStream(RuleBasedStateMachine):
 
     Beside the extender's state stand three plain mappings: what the objects are now. Pods stand
     there with their label keys merged at creation, since a later change of their labels must not
-    merge them again. Few counted sets and questions are kept, so that they are given up and made
-    anew within a short stream.
+    merge them again. Some streams have room for a few counted sets and questions only, so that
+    these are given up and made anew; in others all are remembered, and must not go stale.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState(most_questions=3, most_counted_sets=MOST_SETS)
+        self.most_sets = 0
+        self.state = ClusterState()
         self.nodes: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}
         self.pods: dict[str, Pod] = {}
         self.written: dict[str, Pod] = {}
         self.asked: list[Json] = []
         self.generation = 0
+        self.turn = 0
 
     @property
     def cluster(self) -> Cluster:
@@ -49,9 +55,11 @@ class EventStream(RuleBasedStateMachine):
             list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
         )
 
-    @initialize(cluster=strategies.clusters(most_pods=6))
-    def start(self, cluster: Cluster) -> None:
+    @initialize(cluster=strategies.clusters(most_pods=6), room=st.sampled_from([100, 4]))
+    def start(self, cluster: Cluster, room: int) -> None:
         """Begin with a cluster, as a list brings it."""
+        self.most_sets = room
+        self.state = ClusterState(most_questions=room, most_counted_sets=room)
         for node in cluster.nodes:
             self.put_node(node)
         for namespace in cluster.namespaces:
@@ -157,23 +165,23 @@ class EventStream(RuleBasedStateMachine):
     # Questions
 
     @rule(data=st.data(), args=strategies.plugin_args())
-    def ask_anew(self, data: st.DataObject, args: Args) -> None:
+    def ask(self, data: st.DataObject, args: Args) -> None:
         """Ask about a pod; that alone makes the state keep counts for its terms."""
-        self.asked.append(data.draw(strategies.incoming_pods(self.cluster)))
-        self._ask(data, self.asked[-1], args)
+        pod = data.draw(strategies.incoming_pods(self.cluster))
+        self._ask(pod, data.draw(strategies.asked_names(self.cluster)), args)
+        self.asked = [pod, *self.asked][:REMEMBERED]
 
-    @precondition(lambda self: self.asked)
-    @rule(data=st.data(), args=strategies.plugin_args())
-    def ask_again(self, data: st.DataObject, args: Args) -> None:
-        """Ask about everything asked before: what is remembered of it may be out of date."""
-        for pod in self.asked:
-            self._ask(data, pod, args)
-
-    def _ask(self, data: st.DataObject, pod: Json, args: Args) -> None:
+    def _ask(self, pod: Json, names: list[str], args: Args) -> None:
         state, cluster = self.state, self.cluster
-        names = data.draw(strategies.asked_names(cluster))
         assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
         assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
+
+    @invariant()
+    def answers_do_not_go_stale(self) -> None:
+        """Ask again, in turns, what was asked before: something may be remembered of it."""
+        self.turn += 1
+        if self.asked:
+            self._ask(self.asked[self.turn % len(self.asked)], list(self.nodes), Args())
 
     @invariant()
     def counters_equal_a_recount(self) -> None:
@@ -184,15 +192,19 @@ class EventStream(RuleBasedStateMachine):
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up."""
         kept = list(self.state.counted)
-        assert len(kept) <= MOST_SETS
+        assert len(kept) <= self.most_sets
         for placed in self.state.placed_classes:
             assert all(counted in kept for counted in placed.counted)
 
     @invariant()
     def objects_are_the_ones_put(self) -> None:
-        """Nothing was lost and nothing stayed behind."""
+        """Nothing was lost, nothing stayed behind, and rules are those of the pod's creation."""
         assert set(self.state.nodes) == set(self.nodes)
         assert set(self.state.namespaces) == set(self.namespaces)
+        expected = [model_pod(pod) for pod in self.pods.values() if not is_finished(pod)]
+        assert {key: facts(pod) for key, pod in self.state.pods.items()} == {
+            pod.key: facts(pod) for pod in expected
+        }
 
     def teardown(self) -> None:
         """Take everything away: then nothing may be left that somebody carries."""
@@ -202,6 +214,11 @@ class EventStream(RuleBasedStateMachine):
         assert len(self.state.carried) == 0
         assert list(self.state.placed_classes) == []
         assert mismatches(self.state) == []
+
+
+def facts(pod: ModelPod) -> tuple[object, ...]:
+    """Return what counts of a pod, however its manifest spelled it."""
+    return pod.uid, pod.node, pod.pod_class.labels, pod.pod_class.affinity
 
 
 def _name(pod: Json) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import strategies
+from extender.verbs.prioritizing import scale
+from tests import oracle, strategies
 from tests.builders import state_of
 from tests.verbs.judging import (
+    MAX_SCORE,
     actual_refusals,
     actual_scores,
     expected_refusals,
@@ -38,3 +40,10 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(data: st.DataObject)
     for pod in [*pods, *reversed(pods)]:
         assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
         assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
+
+
+@given(raw=st.lists(st.integers(-10_000, 10_000), min_size=1, max_size=8))
+def test_scores_are_scaled_to_the_last_digit(raw: list[int]) -> None:
+    expected = oracle.normalised({str(score): score for score in raw})
+    scaled = scale(raw, MAX_SCORE)
+    assert {str(score): scaled[score] for score in raw} == expected
