@@ -32,8 +32,9 @@ class PodSink:
         return self._state.pods.keys()
 
     def uid(self, key: str) -> str:
-        """Return the uid of a pod."""
-        return self._state.pods[key].uid
+        """Return the uid of a pod, "" when it has just gone."""
+        pod = self._state.pods.get(key)
+        return "" if pod is None else pod.uid
 
     def upsert(self, obj: Pod) -> None:
         """Add or change a pod, or take its successor of the same name."""

@@ -21,7 +21,7 @@ class Sink(Protocol[T_contra]):
         """Return the keys of all objects it holds."""
 
     def uid(self, key: str) -> str:
-        """Return the uid of the object it holds under `key`, or "" when it keeps none."""
+        """Return the uid of the object under `key`, or "" without one."""
 
     def upsert(self, obj: T_contra) -> None:
         """Add an object, or replace the one of the same key."""

@@ -32,8 +32,7 @@ class Snapshot(Generic[T]):
     """Key to uid of the objects that exist but make no sense to us."""
 
     def take(self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw) -> bool:
-        """Read one object; False when it makes no sense."""
-        self.drop(metadata.key)
+        """Read one object; False when it makes no sense, and what was known of it stays."""
         try:
             self.objects[metadata.key] = read_object(resource, raw)
         except ObjectError as failure:

@@ -162,14 +162,16 @@ class RecordingObserver:
         self._pulse.beat()
 
 
-def credentials_for(url: str, token: str | None = None) -> Credentials:
+def credentials_for(url: str, token: str | None = None, *, proxy: str | None = None) -> Credentials:
     """Build credentials that never change."""
 
     async def load(*, forced: bool) -> None:
         del forced
 
     api_key = {"BearerToken": f"Bearer {token}"} if token else {}
-    return Credentials(Configuration(host=url, api_key=api_key), load)
+    configuration = Configuration(host=url, api_key=api_key)
+    configuration.proxy = proxy
+    return Credentials(configuration, load)
 
 
 class Rig:
@@ -183,7 +185,7 @@ class Rig:
         self.sink = RecordingSink(self.pulse)
         self.observer = RecordingObserver(self.pulse)
         self.timeouts = Timeouts()
-        self.reflector: Reflector[Thing] | None = None
+        self.reads = 0
 
     async def __aenter__(self) -> Self:
         await self.api.start()
@@ -201,7 +203,7 @@ class Rig:
     async def running(self) -> AsyncIterator[Reflector[Thing]]:
         """Run the reflector; the test fails when it ends by itself."""
         async with self.client() as client:
-            resource = Resource("things", PATH, read_thing, {"fieldSelector": "shape!=round"})
+            resource = Resource("things", PATH, self._read, {"fieldSelector": "shape!=round"})
             reflector = Reflector(
                 client, resource, self.sink, observer=self.observer, timing=self.time.timing
             )
@@ -214,6 +216,10 @@ class Rig:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+
+    def _read(self, raw: msgspec.Raw) -> Thing:
+        self.reads += 1
+        return read_thing(raw)
 
     async def until_values(self, **values: int) -> None:
         """Wait until the sink holds exactly these things."""

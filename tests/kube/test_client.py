@@ -142,6 +142,19 @@ async def test_status_other_than_success_never_opens_a_stream(
     assert caught.value.status == expected[0]
 
 
+async def test_failure_without_end_is_not_read_to_its_end(rig: Rig) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=500)
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 4096)
+
+    rig.things.lists.append(endless)
+    async with rig.client() as client:
+        with pytest.raises(StatusError, match="500"):
+            await client.get(PATH, {})
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -226,6 +239,7 @@ class Tokens:
         self.loads = 0
         self.now = 0.0
         self.failing = False
+        self.hanging = False
         self._tokens = list(tokens)
         self._configuration = Configuration(host=url)
         self._next()
@@ -235,6 +249,8 @@ class Tokens:
         del forced
         self.loads += 1
         await asyncio.sleep(0)
+        if self.hanging:
+            await asyncio.Event().wait()
         if self.failing:
             raise ValueError("the plugin failed")
         self._next()
@@ -287,6 +303,25 @@ async def test_token_is_read_again_when_it_is_a_minute_old(rig: Rig) -> None:
     ]
 
 
+async def test_token_that_is_old_is_read_again_once_for_all(rig: Rig) -> None:
+    tokens = Tokens(rig.api.url, "first", "second", "third")
+    tokens.now = 60.0
+    async with ApiClient(tokens.credentials) as client:
+        await asyncio.gather(*(client.get(PATH, {}) for _ in range(5)))
+    assert tokens.loads == 1
+    assert {seen.headers["Authorization"] for seen in rig.api.seen} == {"Bearer second"}
+
+
+async def test_reading_that_hangs_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.kube.credentials.READ_SECONDS", 0.05)
+    tokens = Tokens(rig.api.url, "first", "second")
+    tokens.hanging, tokens.now = True, 60.0
+    async with ApiClient(tokens.credentials) as client:
+        await client.get(PATH, {})
+    assert tokens.loads == 1
+    assert rig.api.seen[0].headers["Authorization"] == "Bearer first"
+
+
 async def test_failed_reading_keeps_the_old_token_and_is_tried_again(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -304,6 +339,73 @@ async def test_failed_reading_keeps_the_old_token_and_is_tried_again(
         "Bearer second",
     ]
     assert "the plugin failed; keeping what we have" in caplog.text
+
+
+# Proxies
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "through"),
+    [
+        pytest.param({"kubeconfig": "{proxy}"}, "api.test", True, id="the kubeconfig's"),
+        pytest.param({"http_proxy": "{proxy}"}, "api.test", True, id="the environment's"),
+        pytest.param(
+            {"kubeconfig": "{proxy}", "http_proxy": "http://127.0.0.1:1"},
+            "api.test",
+            True,
+            id="the kubeconfig's before the environment's",
+        ),
+        pytest.param(
+            {"http_proxy": "{proxy}", "no_proxy": "api.test"},
+            "api.test",
+            False,
+            id="none for a host that is excepted",
+        ),
+        pytest.param({"http_proxy": "{proxy}"}, "127.0.0.1:1", False, id="none for loopback"),
+        pytest.param({"http_proxy": "{proxy}"}, "localhost:1", False, id="none for localhost"),
+        pytest.param({"https_proxy": "{proxy}"}, "api.test", False, id="none of another scheme"),
+    ],
+)
+async def test_proxy(
+    rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    host: str,
+    through: bool,
+) -> None:
+    settings = {name: value.format(proxy=rig.api.url) for name, value in settings.items()}
+    configured = settings.pop("kubeconfig", None)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    async with ApiClient(credentials_for(f"http://{host}", proxy=configured)) as client:
+        if through:
+            await client.get(PATH, {})
+            assert rig.api.seen[0].headers["Host"] == host
+        else:
+            with pytest.raises(NoAnswerError):
+                await client.get(PATH, {})
+            assert rig.api.seen == []
+
+
+@pytest.mark.parametrize(
+    ("token", "header"),
+    [
+        pytest.param("abc", "Bearer abc", id="in place of a token"),
+        pytest.param(None, None, id="where no token is"),
+    ],
+)
+async def test_password_in_netrc_is_never_sent(
+    rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    token: str | None,
+    header: str | None,
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    async with ApiClient(credentials_for(rig.api.url, token)) as client:
+        await client.get(PATH, {})
+    assert rig.api.seen[0].headers.get("Authorization") == header
 
 
 # TLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,6 +130,13 @@ async def test_second_refusal_of_a_version_is_slept_off(rig: Rig) -> None:
             id="a list without version",
         ),
         pytest.param(
+            answering(
+                lambda: web.json_response({"metadata": {"resourceVersion": ""}, "items": []})
+            ),
+            "broken",
+            id="a list of an empty version",
+        ),
+        pytest.param(
             answering(lambda: web.json_response({"metadata": {"resourceVersion": "7"}})),
             "broken",
             id="a list without items",
@@ -214,6 +222,7 @@ async def test_relist_puts_the_difference_right(rig: Rig) -> None:
         await rig.until_values(kept=1, changed=2, replaced=3, new=4)
     assert rig.sink.things["ns/replaced"] == Thing("ns/replaced", "another", 3)
     assert rig.sink.deleted == [("ns/gone", "uid-of-gone")]
+    assert rig.observer.syncs == [("things", False), ("things", True)]
 
 
 @pytest.mark.parametrize(
@@ -264,20 +273,28 @@ async def test_version_follows_an_etcd_that_was_restored_from_a_backup(rig: Rig)
     assert "resourceVersion" not in rig.things.listed[-1].params
 
 
-async def test_others_get_their_turn_while_a_large_list_is_taken_over(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    "streams", [pytest.param(False, id="in pages"), pytest.param(True, id="as a stream")]
+)
+async def test_others_get_their_turn_while_everything_is_taken_over(
+    rig: Rig,
+    streams: bool,
+) -> None:
+    rig.things.streams_lists = streams
     for number in range(2000):
         rig.things.put(thing(f"t{number}", number))
-    sizes: set[int] = set()
+    read: list[int] = []
+    stored: list[int] = []
 
-    async def watch_sizes() -> None:
+    async def look() -> None:
         while True:
-            sizes.add(len(rig.sink.things))
+            read.append(rig.reads)
+            stored.append(len(rig.sink.things))
             await asyncio.sleep(0)
 
-    watcher = asyncio.create_task(watch_sizes())
+    looking = asyncio.create_task(look())
     async with rig.running() as reflector:
         await reflector.synced.wait()
-    watcher.cancel()
-    assert len(sizes) > 15
-    steps = [b - a for a, b in zip(sorted(sizes), sorted(sizes)[1:], strict=False)]
-    assert max(steps) <= 100
+    looking.cancel()
+    for seen in (read, stored):
+        assert max(after - before for before, after in itertools.pairwise(seen)) <= 100

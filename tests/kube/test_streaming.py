@@ -76,7 +76,9 @@ async def test_changes_during_the_stream_count(rig: Rig) -> None:
             line("ADDED", at(900, thing("a", 1))),
             line("ADDED", at(120, thing("b", 1))),
             line("ADDED", at(121, {**thing("c"), "value": "x"})),
+            line("ADDED", at(122, thing("d", 1))),
             line("BOOKMARK", {"metadata": {"resourceVersion": "901"}}),
+            line("MODIFIED", at(902, {**thing("d"), "value": "x"})),
             line("MODIFIED", at(902, thing("a", 2))),
             line("DELETED", at(903, thing("b", 1))),
             b"garbage\n",
@@ -85,9 +87,9 @@ async def test_changes_during_the_stream_count(rig: Rig) -> None:
     )
     async with rig.running():
         await rig.until_watching()
-    assert rig.sink.values == {"a": 2}
+    assert rig.sink.values == {"a": 2, "d": 1}
     assert rig.things.watched[0].params["resourceVersion"] == "950"
-    assert rig.observer.skips == {"unreadable": 1, "not_json": 1}
+    assert rig.observer.skips == {"unreadable": 2, "not_json": 1}
 
 
 async def test_relist_by_stream_finds_what_was_missed(rig: Rig) -> None:
@@ -142,6 +144,7 @@ async def test_what_cannot_be_streamed_is_listed_at_once(
     async with rig.running() as reflector:
         await reflector.synced.wait()
         slept = list(rig.time.slept)
+        assert len(rig.things.listed) == 1
         await rig.until_watching()
         rig.things.watches.append(answering(lambda: failure(410, "Expired", "too old")))
         rig.things.send(CLOSE)

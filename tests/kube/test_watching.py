@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -303,6 +304,15 @@ async def test_failure_that_voids_the_version_lists_again(
             4.0,
             id="429 as an ERROR event",
         ),
+        pytest.param(
+            saying(
+                line("ADDED", at(101, thing("a", 1))),
+                line("ERROR", status(429, "TooManyRequests", "slow down", retryAfterSeconds=4)),
+            ),
+            "throttled",
+            4.0,
+            id="429 after something came",
+        ),
     ],
 )
 async def test_throttled_watch_waits_and_goes_on_without_a_list(
@@ -332,6 +342,23 @@ async def test_server_that_is_away_for_a_while_costs_no_list(rig: Rig) -> None:
     assert rig.things.watched[-1].params["resourceVersion"] == str(version)
     assert len(rig.things.listed) == 1
     assert ("GET", f"127.0.0.1:{port}", "<error>") in rig.observer.requests
+
+
+async def test_break_and_its_end_are_logged_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "extender.kube.reflector")
+    rig.things.watches.extend([saying()] * 5)
+    async with rig.running():
+        await rig.until_watching(6)
+        rig.things.put(thing("a", 1))
+        rig.things.put(thing("b", 2))
+        await rig.until_values(a=1, b=2)
+    assert [record.getMessage() for record in caplog.records if "pages" not in record.msg] == [
+        "things: synced, 0 objects",
+        "things: watching again: ended at once and brought nothing",
+        "things: watching",
+    ]
 
 
 async def test_connection_dropped_instead_of_an_answer_costs_no_list(rig: Rig) -> None:
