@@ -35,12 +35,17 @@ class VirtualTime:
 
     now: float = 1000.0
     slept: list[float] = field(default_factory=list)
+    chance: float = 0.0
+    """What is drawn each time; at 0 the delays are their base."""
 
     @property
     def timing(self) -> Timing:
-        """What the product takes; chance always says 0, so delays are their base."""
+        """What the product takes."""
         return Timing(
-            clock=lambda: self.now, wall=lambda: self.now, sleep=self.sleep, chance=lambda: 0.0
+            clock=lambda: self.now,
+            wall=lambda: self.now,
+            sleep=self.sleep,
+            chance=lambda: self.chance,
         )
 
     async def sleep(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from extender.cluster.recount import live, mismatches
 from extender.cluster.state import ClusterState
 from extender.kube.feed import cluster_reflectors
 from extender.kube.watchers import Watchers
@@ -170,6 +171,23 @@ async def test_everything_missed_is_made_good_by_a_list(cluster: Cluster) -> Non
         cluster.catch_up()
         await cluster.until_pods(kept="n1", moved="n2", new="n2")
     assert cluster.rig.observer.relists == {"expired": 1}
+
+
+async def test_counters_equal_a_recount_after_all_that(cluster: Cluster) -> None:
+    cluster.pods.put(pod("web", "n1", affinity=away_from("db")))
+    cluster.pods.put(pod("db", "n2", affinity=away_from("web")))
+    async with cluster.mirrored() as state:
+        assert len(live(state)) == 2
+        cluster.miss()
+        cluster.pods.delete("shop/db")
+        cluster.pods.put(pod("db", "n1", uid="another", affinity=away_from("cache")))
+        cluster.pods.put(pod("web", "n1", phase="Failed", affinity=away_from("db")))
+        cluster.catch_up()
+        await cluster.until_pods(db="n1")
+        cluster.nodes.put(node("n1", "north"))
+        await cluster.rig.pulse.until(lambda: state.nodes.labels("n1") == {"zone": "north"})
+        assert list(live(state).values()) == [{"north": 1}]
+        assert mismatches(state) == []
 
 
 async def test_pod_that_cannot_be_read_stays_as_it_was(cluster: Cluster) -> None:

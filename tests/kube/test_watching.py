@@ -47,7 +47,18 @@ async def test_changes_arrive(rig: Rig) -> None:
     assert rig.observer.heard_at == rig.time.now
 
 
-async def test_watch_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    ("chance", "seconds"),
+    [
+        pytest.param(0.0, "300", id="at the least"),
+        pytest.param(0.5, "450", id="half way"),
+        pytest.param(0.9999, "599", id="at the most"),
+    ],
+)
+async def test_watch_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes(
+    rig: Rig, chance: float, seconds: str
+) -> None:
+    rig.time.chance = chance
     async with rig.running():
         await rig.until_watching()
     assert rig.things.watched[0].params == {
@@ -55,7 +66,7 @@ async def test_watch_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes(rig: R
         "fieldSelector": "shape!=round",
         "resourceVersion": "100",
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": "300",
+        "timeoutSeconds": seconds,
     }
 
 
