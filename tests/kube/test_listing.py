@@ -298,3 +298,26 @@ async def test_others_get_their_turn_while_everything_is_taken_over(
     looking.cancel()
     for seen in (read, stored):
         assert max(after - before for before, after in itertools.pairwise(seen)) <= 100
+
+
+async def test_others_get_their_turn_while_much_is_removed(rig: Rig) -> None:
+    for number in range(1000):
+        rig.things.put(thing(f"t{number}", number))
+    held: list[int] = []
+
+    async def look() -> None:
+        while True:
+            held.append(len(rig.sink.things))
+            await asyncio.sleep(0)
+
+    async with rig.running():
+        await rig.until_watching()
+        rig.things.muted = True
+        for name in sorted(rig.things.objects):
+            rig.things.delete(name)
+        rig.things.compact()
+        rig.things.send(CLOSE)
+        looking = asyncio.create_task(look())
+        await rig.until_values()
+        looking.cancel()
+    assert max(before - after for before, after in itertools.pairwise(held)) <= 100

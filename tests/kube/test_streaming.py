@@ -78,6 +78,7 @@ async def test_changes_during_the_stream_count(rig: Rig) -> None:
             line("ADDED", at(121, {**thing("c"), "value": "x"})),
             line("ADDED", at(122, thing("d", 1))),
             line("BOOKMARK", {"metadata": {"resourceVersion": "901"}}),
+            line("BOOKMARK", {"metadata": {"resourceVersion": "901", "annotations": [1]}}),
             line("MODIFIED", at(902, {**thing("d"), "value": "x"})),
             line("MODIFIED", at(902, thing("a", 2))),
             line("DELETED", at(903, thing("b", 1))),
