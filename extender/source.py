@@ -15,6 +15,7 @@ from extender.config import ClientConnection, Config
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
 from extender.kube.feed import cluster_reflectors
+from extender.kube.timing import RateLimit
 from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.offline import load_cluster
@@ -104,7 +105,8 @@ async def _watch(
     credentials = await load_credentials(
         None if kubeconfig is None else str(kubeconfig), connection.context
     )
-    client = await parts.enter_async_context(ApiClient(credentials, observer=metrics))
+    limit = RateLimit(connection.qps, connection.burst)
+    client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     reflectors = cluster_reflectors(client, state, observer=metrics)
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from extender.cluster.topology import DomainTable, Topology
 from extender.model.labels import NO_LABELS, Labels
 
 
-@dataclass(frozen=True, slots=True)
 class AskedNodes:
-    """The nodes of one question, each name looked up once."""
+    """The known nodes of one question, in its order, and the names that no known node has."""
 
-    names: Sequence[str]
-    """The known ones, in the order of the question."""
-    numbers: Sequence[int]
-    """Their numbers."""
-    unknown: Sequence[str]
-    """Names that no known node has."""
-    version: int
-    """Nodes.version when the names were looked up: later numbers may mean other nodes."""
+    __slots__ = ("_known", "_numbers", "names", "unknown", "version")
+
+    def __init__(
+        self, names: Sequence[str], unknown: Sequence[str], known: Mapping[str, int], version: int
+    ) -> None:
+        self.names = names
+        self.unknown = unknown
+        self.version = version
+        """Nodes.version when the names were looked up: later numbers may mean other nodes."""
+        self._known = known
+        self._numbers: Sequence[int] | None = None
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Return the nodes' numbers, by position in names; looked up when first needed."""
+        if self._numbers is None:
+            known = self._known
+            self._numbers = [known[name] for name in self.names]
+        return self._numbers
+
+    def only(self, names: Sequence[str]) -> AskedNodes:
+        """Return the question about some of its known nodes."""
+        return AskedNodes(names, (), self._known, self.version)
 
 
 class Nodes:
@@ -55,19 +68,22 @@ class Nodes:
         number = self._known.get(name)
         return NO_LABELS if number is None else self._labels[number]
 
-    def name(self, number: int) -> str:
-        """Return the name behind a number."""
-        return self._names[number]
-
     def asked(self, names: Sequence[str]) -> AskedNodes:
         """Look up the names of a question."""
         known = self._known
+        asked = AskedNodes(names, (), known, self.version)
         try:
-            return AskedNodes(names, [known[name] for name in names], (), self.version)
+            asked.numbers  # noqa: B018 - the look-up that finds an unknown name
         except KeyError:
             found = [name for name in names if name in known]
             unknown = [name for name in names if name not in known]
-            return AskedNodes(found, [known[name] for name in found], unknown, self.version)
+            return AskedNodes(found, unknown, known, self.version)
+        return asked
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names by number; a number that is free has none."""
+        return self._names
 
     def learn(self, name: str, labels: Labels) -> int:
         """Make a node known, or change its labels, and return its number."""
@@ -77,7 +93,7 @@ class Nodes:
             self._known[name] = number
             self.version += 1
         for topology in self._topologies.values():
-            topology.place(number, labels.get(topology.key))
+            topology.place(number, name, labels.get(topology.key))
         return number
 
     def forget(self, name: str) -> None:
@@ -85,7 +101,7 @@ class Nodes:
         number = self._known.pop(name)
         self._labels[number] = NO_LABELS
         for topology in self._topologies.values():
-            topology.place(number, None)
+            topology.place(number, name, None)
         self.version += 1
         self._release(name, number)
 
@@ -115,7 +131,7 @@ class Nodes:
             topology = self._topologies[key] = Topology(key)
             self._tables[key] = 0
             for number, labels in enumerate(self._labels):
-                topology.place(number, labels.get(key))
+                topology.place(number, self._names[number], labels.get(key))
         self._tables[key] += 1
         return DomainTable(topology)
 
@@ -140,7 +156,7 @@ class Nodes:
             self._pods.append(0)
         self._numbers[name] = number
         for topology in self._topologies.values():
-            topology.place(number, None)
+            topology.place(number, name, None)
         return number
 
     def _release(self, name: str, number: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from extender.cluster.topology import DomainTable, Topology, versions
@@ -19,9 +19,9 @@ class DomainUnion:
     topology: Topology
     tables: tuple[DomainTable, ...]
     _versions: tuple[int, ...] | None = None
-    _domains: Container[int] = ()
+    _domains: Collection[int] = ()
 
-    def domains(self) -> Container[int] | None:
+    def domains(self) -> Collection[int] | None:
         """Return the domain numbers, None when there are none; O(entries) after a change."""
         now = versions(self.tables)
         if now != self._versions:

@@ -17,7 +17,7 @@ class Topology:
     its last node gives its number back, so hostnames that come and go do not pile up.
     """
 
-    __slots__ = ("_free", "_nodes_in", "_numbers", "domain_of", "key", "values")
+    __slots__ = ("_free", "_nodes_in", "_numbers", "_strangers", "domain_of", "key", "values")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -28,12 +28,22 @@ class Topology:
         self._numbers: dict[str, int] = {}
         self._nodes_in: list[int] = []
         self._free: list[int] = []
+        self._strangers: set[int] = set()
 
-    def place(self, node: int, value: str | None) -> None:
+    @property
+    def values_are_names(self) -> bool:
+        """Tell whether every domain is one node and has its name, as hostnames mostly do."""
+        return not self._strangers
+
+    def place(self, node: int, name: str, value: str | None) -> None:
         """Put a node into the domain of a label value, or into none."""
         domain_of = self.domain_of
         while len(domain_of) <= node:
             domain_of.append(NO_DOMAIN)
+        if value is None or value == name:
+            self._strangers.discard(node)
+        else:
+            self._strangers.add(node)
         old = domain_of[node]
         new = NO_DOMAIN if value is None else self._enter(value)
         domain_of[node] = new

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 
 from extender.cluster.nodes import AskedNodes
 from extender.cluster.question import DomainUnion, Question
-from extender.cluster.topology import NO_DOMAIN, Topology, picker
+from extender.cluster.topology import Topology, picker
 from extender.model.verdict import Reason
 
 
@@ -27,14 +27,28 @@ class Constraint:
 
     reason: Reason
     topology: Topology
-    domains: Container[int]
+    domains: Collection[int]
     forbidden: bool
     """True: the domains are refused. False: everything outside them is."""
 
-    def refuses(self, numbers: Sequence[int]) -> list[bool]:
-        """Tell for each node whether it is refused."""
-        inside = map(self.domains.__contains__, picker(numbers)(self.topology.domain_of))
-        return list(inside if self.forbidden else map(not_, inside))
+    def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the nodes that fit, and of those that are refused."""
+        names = asked.names
+        if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
+            # The short way for hostnames: the domains are the names, so no node is looked up.
+            refused = self._values()
+            fits = [name for name in names if name not in refused]
+            # Sorted, because the order of a set differs from one start of Python to the next.
+            return fits, [] if len(fits) == len(names) else sorted(refused.intersection(names))
+        inside = map(self.domains.__contains__, picker(asked.numbers)(self.topology.domain_of))
+        hits = list(inside if self.forbidden else map(not_, inside))
+        if True not in hits:
+            return names, ()
+        return list(compress(names, map(not_, hits))), list(compress(names, hits))
+
+    def _values(self) -> set[str]:
+        values = self.topology.values
+        return {values[domain] for domain in self.domains}
 
 
 def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
@@ -43,19 +57,17 @@ def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
     A node refused for several reasons shows the first in the scheduler's order: pod affinity,
     own anti-affinity, existing pods' anti-affinity.
     """
-    names, numbers = asked.names, asked.numbers
     refused: list[tuple[Reason, Sequence[str]]] = []
     if asked.unknown:
         refused.append((Reason.UNKNOWN_NODE, asked.unknown))
     for constraint in _constraints(question):
-        if not names:
+        if not asked.names:
             break
-        hits = constraint.refuses(numbers)
-        if True in hits:
-            refused.append((constraint.reason, list(compress(names, hits))))
-            fits = list(map(not_, hits))
-            names, numbers = list(compress(names, fits)), list(compress(numbers, fits))
-    return Verdicts(AskedNodes(names, numbers, (), asked.version), refused)
+        fits, hit = constraint.split(asked)
+        if hit:
+            refused.append((constraint.reason, hit))
+            asked = asked.only(fits)
+    return Verdicts(asked, refused)
 
 
 def _constraints(question: Question) -> Iterator[Constraint]:
@@ -75,10 +87,9 @@ def _affinity(question: Question) -> Iterator[Constraint]:
     """
     first = question.starts_group and not any(table.counts for table in question.affinity)
     for table in question.affinity:
-        if first:
-            yield Constraint(Reason.AFFINITY, table.topology, (NO_DOMAIN,), forbidden=True)
-        else:
-            yield Constraint(Reason.AFFINITY, table.topology, table.counts, forbidden=False)
+        # Every domain there is leaves out the nodes without the key, which are in none.
+        allowed = range(len(table.topology.values)) if first else table.counts
+        yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
 
 
 def _forbidden(reason: Reason, unions: Sequence[DomainUnion]) -> Iterator[Constraint]:

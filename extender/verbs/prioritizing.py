@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
@@ -71,16 +71,19 @@ def scale(raw: Iterable[int], max_score: int) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The known nodes of a request and their final scores, by position."""
+    """The known nodes of a request, by number, and their scores."""
 
-    names: Sequence[str] = ()
-    scores: Sequence[int] = ()
+    numbers: Sequence[int] = ()
+    raw: Sequence[int] = ()
+    """By position in numbers."""
+    final: Mapping[int, int] = field(default_factory=dict)
+    """The final score, from 0 to the configured maximum, by raw score."""
 
 
 def prioritize_nodes(
     question: Question, ask: Callable[[], AskedNodes], scoring: Scoring, max_score: int
 ) -> Scored:
-    """Score the nodes of a request from 0 to max_score; none are named when all have 0.
+    """Score the nodes of a request from 0 to max_score; none is named when all have 0.
 
     The nodes are looked up only when something can score: most pods have no such rules. A node
     that is unknown has no score and does not stretch the others' scale.
@@ -95,7 +98,7 @@ def prioritize_nodes(
     final = scale(raw, max_score)
     if not any(final.values()):
         return Scored()
-    return Scored(asked.names, [final[score] for score in raw])
+    return Scored(asked.numbers, raw, final)
 
 
 def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[DomainTable, int]]:

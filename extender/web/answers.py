@@ -16,14 +16,13 @@ from extender.verbs.filtering import Verdicts, filter_nodes
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
+from extender.wire.priorities import EMPTY, PriorityWriter
 from extender.wire.protocol import (
-    EMPTY_PRIORITIES,
     ExtenderArgs,
     read_args,
     write_filter_error,
     write_filter_result,
     write_names,
-    write_priorities,
 )
 
 PLUGIN = "InterPodAffinity"
@@ -68,6 +67,7 @@ class Answers:
         self._unready = unready
         self._pods = PodReader()
         self._lists = NameLists(state.nodes)
+        self._priorities = PriorityWriter(state.nodes)
         self._warned = False
 
     def filter(self, body: bytes) -> bytes:
@@ -87,7 +87,7 @@ class Answers:
         start = perf_counter()
         try:
             args = self._read(body)
-            return write_priorities(self._score(args))
+            return self._priorities.write(self._score(args))
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
 
@@ -102,7 +102,7 @@ class Answers:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
         self._metrics.observe_plugin(PLUGIN, "Score", "Error", seconds)
         _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
-        return EMPTY_PRIORITIES
+        return EMPTY
 
     def _read(self, body: bytes) -> ExtenderArgs:
         args = read_args(body, self._pods)
@@ -120,7 +120,7 @@ class Answers:
         if not self._rules.enforce:
             self._warn_of_mismatch()
             # Nothing is looked up, so nothing is worth remembering either: no such version.
-            return Verdicts(AskedNodes(list(args.nodes or ()), (), (), -1), ())
+            return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
         asked = self._asked(args)
         start = perf_counter()
         with self._state.without(args.pod.key, args.pod.uid):

@@ -14,10 +14,7 @@ import orjson
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts
-from extender.verbs.prioritizing import Scored
 from extender.wire.objects import PodReader, decode
-
-EMPTY_PRIORITIES = b"[]"
 
 _NULL = b"null"
 
@@ -125,14 +122,6 @@ def write_filter_error(message: str) -> bytes:
             "Error": error_text(message),
         }
     )
-
-
-def write_priorities(scored: Scored) -> bytes:
-    """Write a HostPriorityList; hosts that are left out score 0."""
-    if not scored.scores:
-        return EMPTY_PRIORITIES
-    pairs = zip(scored.names, scored.scores, strict=True)
-    return orjson.dumps([{"Host": host, "Score": score} for host, score in pairs if score])
 
 
 def error_text(message: str) -> str:

@@ -49,8 +49,10 @@ def actual_scores(
     with state.without(incoming.key, incoming.uid):
         question = state.question(incoming.pod_class)
         scored = prioritize_nodes(question, lambda: state.nodes.asked(names), scoring, MAX_SCORE)
-    assert not scored.names or list(scored.names) == [name for name in names if name in state.nodes]
-    return {name: score for name, score in zip(scored.names, scored.scores, strict=True) if score}
+    named = [state.nodes.names[number] for number in scored.numbers]
+    assert not named or named == [name for name in names if name in state.nodes]
+    final = {name: scored.final[raw] for name, raw in zip(named, scored.raw, strict=True)}
+    return {name: score for name, score in final.items() if score}
 
 
 def expected_scores(

@@ -11,7 +11,6 @@ from extender.cluster.nodes import AskedNodes
 from extender.errors import ObjectError, RequestError
 from extender.model.verdict import Reason
 from extender.verbs.filtering import Verdicts
-from extender.verbs.prioritizing import Scored
 from extender.wire.objects import PodReader
 from extender.wire.protocol import (
     ExtenderArgs,
@@ -20,7 +19,6 @@ from extender.wire.protocol import (
     write_filter_error,
     write_filter_result,
     write_names,
-    write_priorities,
 )
 from tests.builders import node, pod
 
@@ -86,7 +84,7 @@ def test_a_broken_question_names_the_field(body: Any, path: str) -> None:
 
 
 VERDICTS = Verdicts(
-    AskedNodes(["b", "a"], [1, 0], (), 1),
+    AskedNodes(["b", "a"], (), {}, 1),
     [
         (Reason.UNKNOWN_NODE, ["u"]),
         (Reason.AFFINITY, ["f"]),
@@ -134,7 +132,7 @@ def test_filter_result(
 
 
 def test_no_node_left_is_an_empty_list_not_null() -> None:
-    none = Verdicts(AskedNodes([], [], (), 1), [(Reason.AFFINITY, ["a"])])
+    none = Verdicts(AskedNodes([], (), {}, 1), [(Reason.AFFINITY, ["a"])])
     args = args_of({"Pod": POD, "NodeNames": ["a"]})
     assert write_names(none, args) == b"[]"
 
@@ -142,7 +140,7 @@ def test_no_node_left_is_an_empty_list_not_null() -> None:
 def test_a_list_that_all_fits_goes_back_as_it_came() -> None:
     body = b'{"Pod":{"metadata":{"name":"x"}},"NodeNames":[ "b" , "a" ]}'
     args = read_args(body, PodReader())
-    all_fit = Verdicts(AskedNodes(["b", "a"], [1, 0], (), 1), ())
+    all_fit = Verdicts(AskedNodes(["b", "a"], (), {}, 1), ())
     assert write_names(all_fit, args) == b'[ "b" , "a" ]'
 
 
@@ -163,21 +161,6 @@ def test_a_fault_has_no_verdicts() -> None:
         "FailedAndUnresolvableNodes": None,
         "Error": "50 percent is broken",
     }
-
-
-@pytest.mark.parametrize(
-    ("scored", "expected"),
-    [
-        pytest.param(Scored(), b"[]", id="nothing to say"),
-        pytest.param(
-            Scored(["a", "b", "c"], [20, 0, 7]),
-            b'[{"Host":"a","Score":20},{"Host":"c","Score":7}]',
-            id="hosts that score 0 are left out",
-        ),
-    ],
-)
-def test_priorities(scored: Scored, expected: bytes) -> None:
-    assert write_priorities(scored) == expected
 
 
 def test_error_text_is_one_line_without_format_verbs() -> None:
