@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MERGE_PATCH = "application/strategic-merge-patch+json"
 _WATCH_SECONDS = 300
+_RETRY_S = 0.05
 
 
 class ApiError(Exception):
@@ -145,10 +146,12 @@ class Mirror:
     async def follow(self) -> None:
         """List, then watch; a stream that ends goes on from its last version."""
         while True:
-            version = await self._list()
-            with suppress(ApiError):
+            try:
+                version = await self._list()
                 while version:
                     version = await self._watch(version)
+            except (ApiError, aiohttp.ClientConnectionError):
+                await asyncio.sleep(_RETRY_S)  # the API server is away
 
     async def _list(self) -> str:
         listing = await self._api.get(self._path)

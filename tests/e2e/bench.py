@@ -11,10 +11,11 @@ from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, ApiError, Mirror, key_of
 from tests.e2e.checker import Checker, bound_order
 from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.kubelet import run_pods
 from tests.e2e.objects import JSON
 from tests.e2e.objects import pod as new_pod
-from tests.e2e.scheduling import EXTENDER, REPLACE, Extender, scheduling
+from tests.e2e.scheduling import scheduling
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -14,7 +14,7 @@ from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.controlplane.process import tail
 from tests.e2e.controlplane.toolchain import MissingToolError
-from tests.e2e.scheduling import EXTENDER
+from tests.e2e.extending import EXTENDER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator

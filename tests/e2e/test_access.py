@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.access import is_allowed
-from tests.e2e.scheduling import EXTENDER
+from tests.e2e.extending import EXTENDER
 
 if TYPE_CHECKING:
     from tests.e2e.bench import Bench

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
-from tests.e2e.scheduling import ASSIST, REPLACE, STOCK
+from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
     from tests.e2e.bench import Bench
@@ -20,7 +20,7 @@ WEB, DB, CACHE = {"app": "web"}, {"app": "db"}, {"app": "cache"}
 THREE_ZONES = [node("a1", "a"), node("b1", "b"), node("c1", "c")]
 TWO_BY_TWO = [node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b")]
 
-every_mode = pytest.mark.parametrize("mode", [STOCK, ASSIST, REPLACE])
+every_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @every_mode

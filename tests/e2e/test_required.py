@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
-from tests.e2e.scheduling import ASSIST, REPLACE, STOCK
+from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
     from tests.e2e.bench import Bench
@@ -21,7 +22,7 @@ FOUR_NODES = [node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b")
 ZONE_A, ZONE_B = {"a1", "a2"}, {"b1", "b2"}
 
 # The stock scheduler shows that the scenario itself is right.
-every_mode = pytest.mark.parametrize("mode", [STOCK, ASSIST, REPLACE])
+every_mode = pytest.mark.parametrize("mode", MODES)
 
 
 def tenant(name: str, owner: str) -> JSON:

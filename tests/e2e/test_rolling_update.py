@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.bench import SETTLE_S, refusal
 from tests.e2e.objects import HOSTNAME, JSON, node, pod_spec, term
-from tests.e2e.scheduling import ASSIST, REPLACE, STOCK
+from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
     from tests.e2e.api import Mirror
@@ -22,7 +22,7 @@ NODES = [node("n1"), node("n2"), node("n3")]
 WEB = {"app": "web"}
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
-every_mode = pytest.mark.parametrize("mode", [STOCK, ASSIST, REPLACE])
+every_mode = pytest.mark.parametrize("mode", MODES)
 
 
 def deployment(**of_the_term: list[str]) -> JSON:

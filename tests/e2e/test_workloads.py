@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
-from tests.e2e.scheduling import ASSIST, REPLACE, STOCK
+from tests.e2e.scheduling import MODES, STOCK
 
 if TYPE_CHECKING:
     from tests.e2e.bench import Bench
@@ -80,7 +81,7 @@ async def test_the_same_pods_wait_as_under_the_stock_scheduler(bench: Bench, mod
     assert waiting[STOCK] == ["pair-2", "seeker", "solo-6", "spread-3", "stranger", "victim"]
 
 
-@pytest.mark.parametrize("mode", [STOCK, ASSIST, REPLACE])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_a_mixed_workload_obeys_every_rule(bench: Bench, mode: str, seed: int) -> None:
     await bench.add(*SIX_NODES, *NAMESPACES)

@@ -39,7 +39,9 @@ class ControlPlane:
     binaries: Binaries
     credentials: Credentials
     folder: Path
-    processes: tuple[Process, ...]
+    etcd: Process
+    apiserver: Process
+    controller_manager: Process
 
     def kubeconfig(self, user: User) -> Path:
         """Write the file with which this user reaches the API server."""
@@ -47,7 +49,7 @@ class ControlPlane:
 
     def check_alive(self) -> None:
         """Raise when one of the processes has ended by itself."""
-        for process in self.processes:
+        for process in (self.etcd, self.apiserver, self.controller_manager):
             process.check_alive()
 
 
@@ -71,7 +73,7 @@ def control_plane(binaries: Binaries, folder: Path, users: list[User]) -> Iterat
         apiserver.wait_ready()
         manager = running.enter_context(_controller_manager(binaries, credentials, server))
         manager.wait_ready()
-        yield ControlPlane(server, binaries, credentials, folder, (etcd, apiserver, manager))
+        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver, manager)
 
 
 def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:

@@ -51,7 +51,7 @@ class Probe:
 
 
 class Process:
-    """A running program; as a context manager it is ended on the way out."""
+    """A program that runs while its block does, and never longer."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, probe: Probe) -> None:
         self.name = name
@@ -60,9 +60,14 @@ class Process:
         # Should pytest itself be killed, the kernel ends the program too; it goes by the thread,
         # so start programs from the main one.
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-        with log.open("w") as output:
+        self._command = [*guard, *command]
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the program, for the first time or again; its log goes on."""
+        with self.log.open("a") as output:
             self._popen = subprocess.Popen(
-                [*guard, *command],
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -70,6 +75,7 @@ class Process:
             )
 
     def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(
@@ -84,19 +90,21 @@ class Process:
         """Return once the probe answers; raise with the end of the log otherwise."""
         deadline = time.monotonic() + timeout
         while not self._probe.answers():
-            if self._popen.poll() is not None:
-                raise ProcessDiedError(f"{self.name} ended at its start\n{tail(self.log)}")
+            self.check_alive()
             if time.monotonic() > deadline:
                 raise ProcessDiedError(f"{self.name} not ready in {timeout} s\n{tail(self.log)}")
             time.sleep(_POLL_S)  # a program that starts offers nothing to await
 
     def check_alive(self) -> None:
-        """Raise when the program has ended by itself."""
-        if self._popen.poll() is not None:
-            raise ProcessDiedError(f"{self.name} ended: {self._popen.returncode}\n{tail(self.log)}")
+        """Raise when the program is not running."""
+        code = self._popen and self._popen.poll()
+        if self._popen is None or code is not None:
+            raise ProcessDiedError(f"{self.name} ended: {code}\n{tail(self.log)}")
 
     def stop(self) -> int:
         """Ask the program to end, then make it; returns its exit code."""
+        if self._popen is None:
+            return 0
         self._popen.terminate()
         try:
             return self._popen.wait(_GRACE_S)

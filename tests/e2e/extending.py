@@ -1,0 +1,162 @@
+"""The extender under test: a process, asked over HTTP as the scheduler asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+
+from tests.e2e.controlplane.cluster import ControlPlane, free_port
+from tests.e2e.controlplane.credentials import User
+from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.objects import HOSTNAME, JSON
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ASSIST, REPLACE = "assist", "replace"
+
+EXTENDER = User(
+    "system:serviceaccount:kube-system:affinity-extender",
+    ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+)
+"""Called like the service account of the manifests, so that exactly their binding applies."""
+
+_LAG_S = 10.0
+_NOT_SEEN = "node(s) didn't match pod affinity rules"
+
+
+class Extender:
+    """One mode of the extender on ports of its own; it can be stopped and started again."""
+
+    def __init__(
+        self, control_plane: ControlPlane, mode: str, folder: Path, session: aiohttp.ClientSession
+    ) -> None:
+        port, ops_port = free_port(), free_port()
+        self.mode = mode
+        self.url, self.ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
+        self._session = session
+        self._process = Process(
+            "extender",
+            _command(control_plane, mode, port, ops_port, folder),
+            folder / "extender.log",
+            Probe(f"{self.ops_url}/readyz"),
+        )
+        self._asked_by_us = Counter[str]()
+
+    @classmethod
+    @asynccontextmanager
+    async def running(
+        cls, control_plane: ControlPlane, mode: str, folder: Path
+    ) -> AsyncIterator[Self]:
+        """Run the extender; unless something else fails, it must end well and log no error."""
+        async with aiohttp.ClientSession() as session:
+            extender = cls(control_plane, mode, folder, session)
+            with extender._process:
+                await asyncio.to_thread(extender._process.wait_ready)
+                yield extender
+                await extender.stop()
+        extender.assert_no_errors()
+
+    async def start_again(self) -> None:
+        """Start the process after a stop, and return once it is ready."""
+        self._process.start()
+        await asyncio.to_thread(self._process.wait_ready)
+        self._asked_by_us.clear()
+
+    async def stop(self) -> None:
+        """End the process as Kubernetes ends one, which it must take well."""
+        self._process.check_alive()
+        code = await asyncio.to_thread(self._process.stop)
+        assert code == 0, f"SIGTERM must end it with exit code 0, not {code}"
+
+    def assert_no_errors(self) -> None:
+        """Assert that every line of the log is JSON and none tells of an error."""
+        lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
+        assert [line for line in lines if line["level"] == "error"] == []
+
+    async def ask(self, verb: str, pod: JSON, nodes: list[str]) -> Any:
+        """Make one call in the scheduler's place."""
+        self._asked_by_us[verb] += 1
+        body = {"Pod": pod, "Nodes": None, "NodeNames": nodes}
+        async with self._session.post(f"{self.url}/{verb}", json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json(content_type=None)
+
+    async def calls(self, verb: str) -> int:
+        """Return how many calls of this verb came from the scheduler, by the metrics."""
+        async with self._session.get(f"{self.ops_url}/metrics") as answer:
+            page = await answer.text()
+        name = "affinity_extender_request_duration_seconds_count"
+        samples = re.findall(rf'^{name}\{{[^}}]*verb="{verb}"[^}}]*\}} (\S+)$', page, re.MULTILINE)
+        return int(sum(map(float, samples))) - self._asked_by_us[verb]
+
+    async def await_seen(self, pod: JSON, nodes: list[str], *, counted: bool = True) -> None:
+        """Return once the extender's answers count this placed pod, or do so no more.
+
+        The extender tells us by its own callbacks: a pod that wants to be near this one, asked
+        for on our behalf, is let onto its node (replace) or scores it highest (assist).
+        """
+        try:
+            async with asyncio.timeout(_LAG_S):
+                while await self._sees(pod, nodes) is not counted:  # noqa: ASYNC110 (a process)
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            name = pod["metadata"]["name"]
+            wrong = "does not count" if counted else "still counts"
+            raise AssertionError(f"the extender {wrong} {name} after {_LAG_S} s") from None
+
+    async def _sees(self, pod: JSON, nodes: list[str]) -> bool:
+        where = pod["spec"]["nodeName"]
+        if self.mode == REPLACE:
+            answer = await self.ask("filter", _near(pod), [where])
+            refused = (answer["FailedNodes"] or {}) | (answer["FailedAndUnresolvableNodes"] or {})
+            # Somebody else's anti-affinity may refuse our probe too, but affinity is named first.
+            return not answer.get("Error") and refused.get(where) != _NOT_SEEN
+        scores = {e["Host"]: e["Score"] for e in await self.ask("prioritize", _near(pod), nodes)}
+        return bool(scores) and max(scores, key=lambda host: scores[host]) == where
+
+
+def _near(pod: JSON) -> JSON:
+    """Return a pod that nobody creates, which requires and prefers to be near this one."""
+    metadata = pod["metadata"]
+    wish = {
+        "topologyKey": HOSTNAME,
+        "namespaces": [metadata["namespace"]],
+        "labelSelector": {"matchLabels": metadata["labels"]},
+    }
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [wish],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "podAffinityTerm": wish}
+        ],
+    }
+    return {
+        "metadata": {"name": "probe", "namespace": "e2e-probe", "uid": "e2e-probe"},
+        "spec": {"containers": [{"name": "main"}], "affinity": {"podAffinity": affinity}},
+        "status": {},
+    }
+
+
+def _command(
+    control_plane: ControlPlane, mode: str, port: int, ops_port: int, folder: Path
+) -> list[str]:
+    config = folder / "extender.yaml"
+    kind = "AffinityExtenderConfiguration"
+    config.write_text(f"apiVersion: affinity-extender.io/v1alpha1\nkind: {kind}\nmode: {mode}\n")
+    return [
+        *(sys.executable, "-m", "extender", "serve"),
+        *("--config", str(config)),
+        *("--kubeconfig", str(control_plane.kubeconfig(EXTENDER))),
+        *("--mode", mode),
+        *("--port", str(port)),
+        *("--ops-port", str(ops_port)),
+        *("--logging-format", "json"),
+    ]
