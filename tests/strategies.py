@@ -68,7 +68,7 @@ def selectors(draw: st.DrawFn, pool: Mapping[str, tuple[str, ...]]) -> dict[str,
     """Draw a LabelSelector; an empty one now and then."""
     key = draw(st.sampled_from([None, *sorted(pool)]))
     pairs = {} if key is None else {key: draw(st.sampled_from(pool[key]))}
-    expressions = draw(st.lists(requirements(pool), max_size=2)) if draw(rarely(2)) else []
+    expressions = draw(st.lists(requirements(pool), max_size=2)) if draw(rarely(3)) else []
     return builders.selector(*expressions, **pairs)
 
 
@@ -90,13 +90,14 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     return built
 
 
-def _namespace_choices() -> st.SearchStrategy[dict[str, Any]]:
-    listed = st.lists(
-        st.sampled_from([*NAMESPACE_NAMES, UNKNOWN_NAMESPACE]), max_size=2, unique=True
-    )
-    return st.fixed_dictionaries(
-        {}, optional={"namespaces": listed, "namespaceSelector": selectors(NAMESPACE_LABELS)}
-    )
+@st.composite
+def _namespace_choices(draw: st.DrawFn) -> dict[str, Any]:
+    built: dict[str, Any] = {}
+    if not draw(rarely(3)):
+        built["namespaceSelector"] = draw(selectors(NAMESPACE_LABELS))
+    if draw(rarely(3)):
+        built["namespaces"] = draw(st.lists(namespace_names(), max_size=2, unique=True))
+    return built
 
 
 def _label_keys() -> st.SearchStrategy[dict[str, Any]]:
@@ -140,13 +141,13 @@ def named(template: Pod, name: str, namespace: str, uid: str | None = None) -> P
 
 def namespace_names() -> st.SearchStrategy[str]:
     """Draw a namespace's name; it need not exist."""
-    return st.sampled_from(["alpha", "alpha", "alpha", "beta", "gamma", UNKNOWN_NAMESPACE])
+    return st.sampled_from([*["alpha"] * 4, "beta", "beta", "gamma", UNKNOWN_NAMESPACE])
 
 
 @st.composite
 def fates(draw: st.DrawFn, made: Pod) -> Pod:
     """Put a pod on a node, mostly; some wait, are finished, vanish or are on no known node."""
-    place = draw(st.sampled_from([*NODE_NAMES, *NODE_NAMES, UNKNOWN_NODE, None]))
+    place = draw(st.sampled_from([*NODE_NAMES[:3] * 3, *NODE_NAMES[3:], UNKNOWN_NODE, None]))
     if place is not None:
         made = made.on(place)
         made = made.phase(
@@ -173,7 +174,7 @@ def namespaces(draw: st.DrawFn, name: str) -> dict[str, Any]:
 @st.composite
 def clusters(draw: st.DrawFn, most_pods: int = 10) -> Cluster:
     """Draw a cluster of a few nodes with pods of a few workloads."""
-    node_names = NODE_NAMES[: draw(st.sampled_from([3, 1, 2, 4, 5, 5]))]
+    node_names = NODE_NAMES[: draw(st.sampled_from([3, 4, 5, 5, 2, 1]))]
     known_namespaces = NAMESPACE_NAMES[: draw(st.sampled_from([3, 0, 1, 2, 3]))]
     workloads = [draw(templates()) for _ in range(draw(st.sampled_from([1, 2, 3])))]
     count = most_pods - draw(st.sampled_from(range(most_pods + 1)))

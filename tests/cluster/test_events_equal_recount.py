@@ -22,7 +22,7 @@ from tests.verbs.judging import (
 if TYPE_CHECKING:
     from extender.model.objects import Pod as ModelPod
 
-POD_NAMES = ("p0", "p1", "p2", "p3")
+POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
 REMEMBERED = 3
 """Questions that are asked over and over; more of them, and each has its turn less often."""
 
@@ -55,7 +55,7 @@ class EventStream(RuleBasedStateMachine):
             list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
         )
 
-    @initialize(cluster=strategies.clusters(most_pods=6), room=st.sampled_from([100, 4]))
+    @initialize(cluster=strategies.clusters(), room=st.sampled_from([100, 4]))
     def start(self, cluster: Cluster, room: int) -> None:
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
@@ -97,22 +97,25 @@ class EventStream(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        name=st.sampled_from(POD_NAMES),
+        names=st.lists(st.sampled_from(POD_NAMES), min_size=1, max_size=3, unique=True),
         namespace=strategies.namespace_names(),
         template=strategies.templates(),
     )
-    def create_pod(self, data: st.DataObject, name: str, namespace: str, template: Pod) -> None:
-        """Add a pod; under a name that is taken, the new one has a new uid."""
-        self.generation += 1
-        made = strategies.named(template, name, namespace, f"uid-{self.generation}")
-        self._put(data.draw(strategies.fates(made)))
+    def create_pods(
+        self, data: st.DataObject, names: list[str], namespace: str, template: Pod
+    ) -> None:
+        """Add a few pods; under a name that is taken, the new one has a new uid."""
+        for name in names:
+            self.generation += 1
+            made = strategies.named(template, name, namespace, f"uid-{self.generation}")
+            self._put(data.draw(strategies.fates(made)))
 
     @precondition(lambda self: self.written)
     @rule(data=st.data(), name=st.sampled_from(POD_NAMES), namespace=strategies.namespace_names())
     def create_replica(self, data: st.DataObject, name: str, namespace: str) -> None:
         """Add one more pod of a workload that is there already."""
         template = data.draw(st.sampled_from(sorted(self.written.values(), key=key_of)))
-        self.create_pod(data, name, namespace, template)
+        self.create_pods(data, [name], namespace, template)
 
     @precondition(lambda self: any(not is_finished(pod) for pod in self.written.values()))
     @rule(data=st.data())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.verbs.prioritizing import scale
@@ -42,6 +42,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(data: st.DataObject)
         assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
 
 
+@example(raw=[0, 29, 100])
 @given(raw=st.lists(st.integers(-10_000, 10_000), min_size=1, max_size=8))
 def test_scores_are_scaled_to_the_last_digit(raw: list[int]) -> None:
     expected = oracle.normalised({str(score): score for score in raw})
