@@ -19,7 +19,7 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
-from extender.source import RESOURCES, Source, object_counts, open_source
+from extender.source import RESOURCES, Source, keep_auditing, object_counts, open_source
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
@@ -82,6 +82,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
         source = await open_source(config, state, metrics, parts)
         for resource in RESOURCES:
             metrics.track_objects(resource, partial(_count, state, resource))
+        auditing = asyncio.create_task(keep_auditing(state, metrics), name="audit")
+        parts.callback(auditing.cancel)
         lifecycle = Lifecycle(source)
         answers = Answers(state, _rules(config), metrics, lifecycle.unsynced)
         callbacks_url = await listen_callbacks(

@@ -8,19 +8,21 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from extender.cluster.recount import audit
 from extender.cluster.state import ClusterState
 from extender.config import ClientConnection, Config
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
-from extender.kube.feed import cluster_reflectors
-from extender.kube.timing import RateLimit
-from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.offline import load_cluster
 
+if TYPE_CHECKING:
+    from extender.kube.watchers import Watchers
+
 RESOURCES = ("namespaces", "nodes", "pods")
+
+AUDIT_PAUSE_SECONDS = 1.0
+"""Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
 
 _log = logging.getLogger(__name__)
 
@@ -101,6 +103,13 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
 async def _watch(
     connection: ClientConnection, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Live:
+    # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
+    from extender.kube.client import ApiClient  # noqa: PLC0415
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.kube.feed import cluster_reflectors  # noqa: PLC0415
+    from extender.kube.timing import RateLimit  # noqa: PLC0415
+    from extender.kube.watchers import Watchers  # noqa: PLC0415
+
     kubeconfig = connection.kubeconfig
     credentials = await load_credentials(
         None if kubeconfig is None else str(kubeconfig), connection.context
@@ -112,6 +121,18 @@ async def _watch(
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
     return Live(credentials.host, watchers)
+
+
+async def keep_auditing(
+    state: ClusterState, metrics: Metrics, pause: float = AUDIT_PAUSE_SECONDS
+) -> NoReturn:
+    """Compare the counters with a recount, a step at a time, for as long as the program runs."""
+    while True:
+        for finding in audit(state):
+            if finding is not None:
+                metrics.count_mismatches(1)
+                _log.error("counters differ from a recount: %s; restart to count anew", finding)
+            await asyncio.sleep(pause)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from extender.cluster.carried import Role
-from extender.cluster.counted import PodSelectors
+from extender.cluster.carried import CarriedTerm, Role
+from extender.cluster.counted import CountedPods, PodSelectors
 from extender.cluster.state import ClusterState
+from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS
-from extender.model.objects import Pod
+from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, Term
 
 TableName: TypeAlias = tuple[Term, Role] | tuple[PodSelectors, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
 """Per table the non-zero counts by the domain's label value."""
+Placements: TypeAlias = dict[PodClass, dict[int, int]]
+"""Placed pods of each class by the number of their node."""
 
 
 def live(state: ClusterState) -> Tables:
@@ -24,28 +27,24 @@ def live(state: ClusterState) -> Tables:
     for carried in state.carried:
         tables[carried.term, carried.role] = carried.owners.by_value()
     for counted in state.counted:
-        tables[counted.selectors, counted.table.topology.key] = counted.table.by_value()
+        tables[_name(counted)] = counted.table.by_value()
     return tables
 
 
 def recount(state: ClusterState) -> Tables:
-    """Return the counters as the pods, nodes and namespaces say; O(pods x tables)."""
-    placed = [pod for pod in state.pods.values() if pod.node is not None]
-    tables: dict[TableName, Counter[str]] = {}
-    for pod in placed:
-        for term, role, weight in _carried_by(pod.pod_class.affinity):
-            table = tables.setdefault((term, role), Counter())
-            _count(state, table, pod, term.topology_key, weight)
-    for counted in state.counted:
-        key = counted.table.topology.key
-        table = tables.setdefault((counted.selectors, key), Counter())
-        for pod in placed:
-            if _matches(state, counted.selectors, pod):
-                _count(state, table, pod, key, 1)
-    return {
-        name: {value: count for value, count in table.items() if count}
-        for name, table in tables.items()
+    """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
+    placements = _placements(state)
+    carried = {
+        (term, role)
+        for pod_class in placements
+        for term, role, _ in _carried_by(pod_class.affinity)
     }
+    tables: Tables = {
+        (term, role): _owners(state, placements, term, role) for term, role in carried
+    }
+    for counted in state.counted:
+        tables[_name(counted)] = _matching(state, placements, counted)
+    return tables
 
 
 def mismatches(state: ClusterState) -> list[TableName]:
@@ -54,18 +53,85 @@ def mismatches(state: ClusterState) -> list[TableName]:
     return [name for name in {**counted, **truth} if counted.get(name) != truth.get(name)]
 
 
-def _count(state: ClusterState, table: Counter[str], pod: Pod, key: str, amount: int) -> None:
-    value = state.nodes.labels(pod.node or "").get(key)
-    if value is not None:
-        table[value] += amount
+def audit(state: ClusterState) -> Iterator[str | None]:
+    """Recount a live state in steps between which it may change; yield what each step found.
+
+    One round over the tables that there were at its start, each compared with the placed classes
+    at its turn in O(classes); the classes themselves are first compared with the pods in O(pods).
+    """
+    yield None if _live_placements(state) == _placements(state) else "pods by class and node"
+    for carried in list(state.carried):
+        if carried.classes:
+            truth = _owners(state, _live_placements(state), carried.term, carried.role)
+            yield _finding(carried.owners, truth, carried)
+    for counted in list(state.counted):
+        if counted in state.counted:
+            truth = _matching(state, _live_placements(state), counted)
+            yield _finding(counted.table, truth, counted)
 
 
-def _matches(state: ClusterState, selectors: PodSelectors, pod: Pod) -> bool:
-    pod_class = pod.pod_class
-    namespace_labels = state.namespaces.get(pod.namespace, NO_LABELS)
-    return all(
-        pods.matches(pod.namespace, namespace_labels, pod_class.labels) for pods in selectors
-    )
+def _finding(
+    table: DomainTable, truth: dict[str, int], what: CarriedTerm | CountedPods
+) -> str | None:
+    if table.by_value() == truth:
+        return None
+    subject = what.term.pods if isinstance(what, CarriedTerm) else sorted(map(str, what.selectors))
+    return f"{table.topology.key} of {subject}"
+
+
+def _name(counted: CountedPods) -> TableName:
+    return counted.selectors, counted.table.topology.key
+
+
+def _placements(state: ClusterState) -> Placements:
+    placements: Placements = {}
+    for pod in state.pods.values():
+        if pod.node is not None:
+            on_nodes = placements.setdefault(pod.pod_class, {})
+            number = state.nodes.number_of(pod.node)
+            on_nodes[number] = on_nodes.get(number, 0) + 1
+    return placements
+
+
+def _live_placements(state: ClusterState) -> Placements:
+    return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
+
+
+def _owners(state: ClusterState, placements: Placements, term: Term, role: Role) -> dict[str, int]:
+    weights = {
+        pod_class: sum(
+            weight
+            for carried, its_role, weight in _carried_by(pod_class.affinity)
+            if its_role is role and carried == term
+        )
+        for pod_class in placements
+    }
+    return _by_domain(state, placements, weights, term.topology_key)
+
+
+def _matching(state: ClusterState, placements: Placements, counted: CountedPods) -> dict[str, int]:
+    weights = {
+        pod_class: int(
+            counted.matches(pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS))
+        )
+        for pod_class in placements
+    }
+    return _by_domain(state, placements, weights, counted.table.topology.key)
+
+
+def _by_domain(
+    state: ClusterState, placements: Placements, weights: dict[PodClass, int], key: str
+) -> dict[str, int]:
+    """Return what the pods add to each domain, zeros left out."""
+    table: Counter[str] = Counter()
+    names = state.nodes.names
+    for pod_class, weight in weights.items():
+        if weight:
+            for node, pods in placements[pod_class].items():
+                value = state.nodes.labels(names[node]).get(key)
+                if value is not None:
+                    table[value] += weight * pods
+    return {value: count for value, count in table.items() if count}
 
 
 def _carried_by(affinity: Affinity) -> Iterable[tuple[Term, Role, int]]:

@@ -68,19 +68,14 @@ class PodClass:
 class Pod:
     """One pod."""
 
-    namespace: str
-    name: str
+    key: str
+    """namespace/name; the name alone would be one more string for each pod of the cluster."""
     uid: str
     node: str | None
     """The node that it is bound to, None while it waits."""
     terminal: bool
     """Succeeded or Failed: it no longer occupies its domain."""
     pod_class: PodClass
-
-    @property
-    def key(self) -> str:
-        """Return namespace/name."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

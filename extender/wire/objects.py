@@ -54,11 +54,11 @@ class PodReader:
         if not metadata.name:
             raise ObjectError("metadata.name", "a pod needs a name")
         phase = None if pod.status is None else pod.status.phase
+        key = f"{namespace}/{metadata.name}"
         return Pod(
-            namespace=namespace,
-            name=metadata.name,
+            key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
-            uid=metadata.uid or f"{namespace}/{metadata.name}",
+            uid=metadata.uid or key,
             node=sys.intern(spec.nodeName) if spec.nodeName else None,
             terminal=phase in TERMINAL_PHASES,
             pod_class=self._class(namespace, bytes(metadata.labels), bytes(spec.affinity)),

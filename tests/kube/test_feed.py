@@ -49,7 +49,7 @@ def away_from(app: str) -> Json:
 
 def placed(state: ClusterState) -> dict[str, str | None]:
     """Return the node of each pod, by name."""
-    return {each.name: each.node for each in state.pods.values()}
+    return {key.partition("/")[2]: each.node for key, each in state.pods.items()}
 
 
 class Cluster:

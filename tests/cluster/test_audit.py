@@ -1,0 +1,51 @@
+"""The audit finds what is wrong in a live state, and nothing else."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from extender.cluster.recount import audit
+from extender.cluster.state import ClusterState
+from tests.builders import model_pod, node, pod, selector, state_of, term
+
+ZONE = "topology.kubernetes.io/zone"
+LONER = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("n")
+
+
+def a_state() -> ClusterState:
+    """Build a state with a carried term and a counted set."""
+    state = state_of([node("n", {ZONE: "z"})], [], [LONER])
+    state.question(model_pod(LONER).pod_class)
+    return state
+
+
+def test_a_sound_state_is_found_sound() -> None:
+    assert list(audit(a_state())) == [None, None, None]
+
+
+def test_a_round_goes_on_while_the_state_changes() -> None:
+    state = a_state()
+    steps = audit(state)
+    assert list(islice(steps, 1)) == [None]
+    state.remove_pod("default/a", "default-a")
+    assert list(steps) == [None], "the carried term is gone, the counted set is still right"
+
+
+def test_a_wrong_counter_is_named() -> None:
+    state = a_state()
+    (carried,) = state.carried
+    carried.owners.counts.clear()
+    (counted,) = state.counted
+    counted.table.counts[0] += 1
+    _, of_owners, of_matches = audit(state)
+    assert of_owners is not None
+    assert ZONE in of_owners
+    assert of_matches is not None
+    assert "web" in of_matches
+
+
+def test_a_pod_that_slipped_through_is_noticed() -> None:
+    state = a_state()
+    (placed,) = state.placed_classes
+    placed.on_nodes[0] += 1
+    assert next(audit(state)) == "pods by class and node"
