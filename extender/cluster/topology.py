@@ -114,11 +114,11 @@ def versions(tables: Iterable[DomainTable]) -> tuple[int, ...]:
     return tuple([table.version for table in tables])
 
 
-def picker(indices: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what picks the items at some indices out of a sequence, in one C call for them all.
+def picker(keys: Sequence[int]) -> Callable[[Any], Sequence[Any]]:
+    """Return what picks the items at some indices or keys, in one C call for them all.
 
     A loop in Python costs three times as much, and callbacks do little else.
     """
-    if len(indices) > 1:
-        return itemgetter(*indices)
-    return lambda items: [items[index] for index in indices]
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda items: [items[key] for key in keys]
