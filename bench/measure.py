@@ -7,7 +7,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bench.connection import Connection
 from bench.workloads import Question, Rules, questions
@@ -73,7 +75,7 @@ def measure(
                         progress(
                             f"round {round_number}: {names} names, {rules.value}, {server.name}"
                         )
-                        timing = _series(connection, asked, plan)
+                        timing = _series(connection, asked, rules, plan)
                         cell = Cell(server.name, rules.value, names)
                         best[cell] = _better(best.get(cell), timing)
     return best
@@ -83,30 +85,32 @@ def _better(old: Timing | None, new: Timing) -> Timing:
     return new if old is None or new.cycle < old.cycle else old
 
 
-def _series(connection: Connection, asked: Sequence[Question], plan: Plan) -> Timing:
+def _series(connection: Connection, asked: Sequence[Question], rules: Rules, plan: Plan) -> Timing:
     cycles = [
-        _cycle(connection, asked[number % len(asked)], plan.pause)
+        _cycle(connection, asked[number % len(asked)], rules, plan.pause)
         for number in range(_WARM_UP + plan.calls)
     ][_WARM_UP:]
     return Timing(median(c.filter for c in cycles), median(c.prioritize for c in cycles))
 
 
-def _cycle(connection: Connection, question: Question, pause: float) -> Timing:
+def _cycle(connection: Connection, question: Question, rules: Rules, pause: float) -> Timing:
     """Ask as the scheduler does: which nodes fit, then how well those do."""
     time.sleep(pause)
-    filtered, answer = connection.post("/filter", question.body)
-    body = question.about(_names_of(answer))
+    filtered, result = _call(connection, "/filter", question.about(question.names))
+    names = result["NodeNames"]
+    if not names:
+        raise ConnectionError(f"filter left no node: {str(result)[:200]}")
+    # What the echo server is to say; the extender knows by itself.
+    path = f"/prioritize?hosts={len(names) if rules.score else 0}"
     time.sleep(pause)
-    prioritized, scores = connection.post("/prioritize", body)
-    if not scores.startswith(b"["):
-        raise ConnectionError(f"prioritize answered {scores[:200]!r}")
+    prioritized, scores = _call(connection, path, question.about(names))
+    if scores and not rules.score:
+        raise ConnectionError(f"prioritize answered {str(scores)[:200]} for {rules.value}")
     return Timing(filtered, prioritized)
 
 
-def _names_of(answer: bytes) -> bytes:
-    """Cut the array of node names out of a filter answer; one without is no result to time."""
-    start = answer.find(b'"NodeNames":[')
-    if start < 0:
-        raise ConnectionError(f"filter answered {answer[:200]!r}")
-    start += len(b'"NodeNames":')
-    return answer[start : answer.index(b"]", start) + 1]
+def _call(connection: Connection, path: str, arguments: dict[str, Any]) -> tuple[float, Any]:
+    """Time what a caller waits for: writing the arguments, the exchange, reading the result."""
+    start = time.perf_counter_ns()
+    result = msgspec.json.decode(connection.post(path, msgspec.json.encode(arguments)))
+    return (time.perf_counter_ns() - start) / 1000, result

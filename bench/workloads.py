@@ -29,25 +29,25 @@ class Rules(Enum):
     ANTI = "required apart by host"
     NONE = "no rules"
 
+    @property
+    def score(self) -> bool:
+        """Tell whether they give nodes a score."""
+        return self is Rules.PREFERRED
+
 
 _RULES = tuple(Rules)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pod to place: the two halves of a callback's body around its list of names."""
+    """One pod to place."""
 
-    head: bytes
-    names: bytes
+    pod: Mapping[str, Any]
+    names: list[str]
 
-    @property
-    def body(self) -> bytes:
-        """The body of a filter call."""
-        return self.about(self.names)
-
-    def about(self, names: bytes) -> bytes:
-        """Build the body of a call about other nodes, given as a JSON array."""
-        return b"%s%s}" % (self.head, names)
+    def about(self, names: list[str]) -> dict[str, Any]:
+        """Build the arguments of a callback, ExtenderArgs, about some nodes."""
+        return {"Pod": self.pod, "Nodes": None, "NodeNames": names}
 
 
 def node_name(number: int) -> str:
@@ -70,14 +70,9 @@ def questions(rules: Rules, nodes: int, names: int) -> list[Question]:
     dice = random.Random(f"{rules.value}/{names}")
     apps = [app for app in range(APPS) if _rules_of(app) is rules]
     return [
-        _question(_pod(app, f"new-{app}", None), _sample(dice, nodes, names))
+        Question(_pod(app, f"new-{app}", None), _sample(dice, nodes, names))
         for app in islice(cycle(apps), QUESTIONS)
     ]
-
-
-def _question(pod: Mapping[str, Any], names: list[str]) -> Question:
-    head = b'{"Pod":%s,"Nodes":null,"NodeNames":' % json.dumps(pod).encode()
-    return Question(head, json.dumps(names, separators=(",", ":")).encode())
 
 
 def _sample(dice: random.Random, nodes: int, names: int) -> list[str]:
