@@ -41,7 +41,7 @@ class Question:
 
     pod_class: PodClass
     structure: tuple[int, int]
-    """ClusterState.structure when the question was resolved."""
+    """Counters.structure when the question was resolved."""
     affinity: tuple[DomainTable, ...]
     """Per required affinity term: the pods that match all of them, over the term's key."""
     starts_group: bool
