@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bench.connection import Connection
+from bench.memory import keep_freed_memory
 from bench.workloads import Question, Rules, questions
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def measure(
     best: dict[Cell, Timing] = {}
     with ExitStack() as stack:
         connections = [(s, stack.enter_context(Connection(s.port))) for s in servers]
+        keep_freed_memory()
         gc.collect()
         gc.disable()
         stack.callback(gc.enable)
