@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SETTLE_S = 20.0
 """Far beyond what a placement takes; only a failure gets there."""
 
+_REPEATS = 6
+"""A coin falls right once in 64 times."""
+
 _NUDGES = 10
 """Each can cure a refusal and bring the next one to light; in practice none or one is needed."""
 
@@ -119,6 +122,14 @@ class Bench:
             placed[each["metadata"]["name"]] = await self.decided(key_of(each))
         return placed
 
+    async def settle_repeatedly(self, *pods: JSON) -> list[dict[str, str | None]]:
+        """Let the same pods settle and go several times, so that no luck looks like a rule."""
+        outcomes = []
+        for _ in range(_REPEATS):
+            outcomes.append(await self.settle(*pods))
+            await self.remove(*map(key_of, pods))
+        return outcomes
+
     async def decided(self, key: str) -> str | None:
         """Return the node of a pod, or None once the scheduler has found it unschedulable."""
         await self.pods.until(lambda: self._outcome(key) is not None, SETTLE_S, f"{key} to settle")
@@ -142,12 +153,14 @@ class Bench:
         if self.extender:
             await self.extender.await_seen(pod, self.nodes)
 
-    async def remove(self, key: str) -> None:
-        """Delete a placed pod and return once nobody counts it any more."""
-        gone = self.pods.objects[key]
-        await self.api.delete(f"{pods_path(gone)}/{gone['metadata']['name']}")
-        if self.extender:
-            await self.extender.await_seen(gone, self.nodes, counted=False)
+    async def remove(self, *keys: str) -> None:
+        """Delete pods and return once nobody counts them any more."""
+        for key in keys:
+            gone = self.pods.objects[key]
+            await self.api.delete(f"{pods_path(gone)}/{gone['metadata']['name']}")
+            await self.pods.until(lambda key=key: key not in self.pods.objects, SETTLE_S, key)  # type: ignore[misc]
+            if self.extender and gone["spec"].get("nodeName"):
+                await self.extender.await_seen(gone, self.nodes, counted=False)
 
     async def _known(self, pod: JSON) -> None:
         """Return once whoever enforces required rules counts this pod.

@@ -19,7 +19,7 @@ IN_RED = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
 EVERYWHERE: JSON = {"namespaceSelector": {}}
 
 FOUR_NODES = [node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b")]
-ZONE_A, ZONE_B = {"a1", "a2"}, {"b1", "b2"}
+ZONE_A, ZONE_B, NOWHERE = {"a1", "a2"}, {"b1", "b2"}, {""}
 
 # The stock scheduler shows that the scenario itself is right.
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -52,13 +52,13 @@ def tenant(name: str, owner: str) -> JSON:
         pytest.param(
             [pod("db", labels=DB, on="a1"), pod("x", labels={"tier": "x"}, on="a2")],
             [pod("both", near=[term(ZONE, DB), term(ZONE, {"tier": "x"})])],
-            [],
+            [NOWHERE],
             id="two terms are met by two pods, but it takes one pod that meets both",
         ),
         pytest.param(
             [],
             [pod("first", labels=WEB, near=[term(ZONE, WEB), term(ZONE, DB)])],
-            [],
+            [NOWHERE],
             id="a first pod that does not match all of its own terms starts nothing",
         ),
         pytest.param(
@@ -91,7 +91,7 @@ def tenant(name: str, owner: str) -> JSON:
                 pod("db", "blue", labels=DB, on="b1"),
             ],
             [pod("web", apart=[term(ZONE, DB, namespaces=["blue"], **IN_RED)])],
-            [],
+            [NOWHERE],
             id="a list of namespaces adds to those a selector chooses",
         ),
         pytest.param(
@@ -113,7 +113,7 @@ def tenant(name: str, owner: str) -> JSON:
                 pod("guard-b", "red", apart=[term(ZONE, WEB, **EVERYWHERE)], on="b1"),
             ],
             [pod("plain", labels=WEB)],
-            [],
+            [NOWHERE],
             id="guards from another namespace leave a plain pod no zone",
         ),
         pytest.param(
@@ -151,12 +151,11 @@ async def test_pods_go_where_the_rules_allow(
 ) -> None:
     await bench.add(*FOUR_NODES, *there)
     async with bench.scheduled_by(mode):
-        placed = await bench.settle(*coming)
+        outcomes = await bench.settle_repeatedly(*coming)
 
-    taken = {each for each in placed.values() if each}
-    assert len(taken) > 0 or where == []
-    assert where == [] or any(taken <= allowed for allowed in where), placed
-    assert bench.waiting() == ([] if where else sorted(placed))
+    for placed in outcomes:
+        taken = {each or "" for each in placed.values()}
+        assert any(taken <= allowed for allowed in where), outcomes
 
 
 @every_mode
