@@ -85,11 +85,10 @@ def _name(counted: CountedPods) -> TableName:
 
 def _placements(state: ClusterState) -> Placements:
     placements: Placements = {}
-    for pod in state.pods.values():
-        if pod.node is not None:
-            on_nodes = placements.setdefault(pod.pod_class, {})
-            number = state.nodes.number_of(pod.node)
-            on_nodes[number] = on_nodes.get(number, 0) + 1
+    for pod in state.placed_pods:
+        on_nodes = placements.setdefault(pod.pod_class, {})
+        number = state.nodes.number_of(pod.node or "")
+        on_nodes[number] = on_nodes.get(number, 0) + 1
     return placements
 
 

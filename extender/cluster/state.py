@@ -14,6 +14,7 @@ from extender.cluster.nodes import Nodes
 from extender.cluster.placed import PlacedClass
 from extender.cluster.question import Question
 from extender.cluster.questions import Questions
+from extender.cluster.reservations import Reservation, Reservations
 from extender.model.labels import Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 
@@ -32,9 +33,15 @@ class ClusterState:
             ^                            |                             |
             +---- remove or terminal ----+-----------------------------+
 
-    Only placed pods count. Every change is one synchronous step after which store and counters
-    agree, so whoever reads between two steps sees a whole state. An event costs the distinct
-    terms that its pod matches or owns, never the number of pods.
+    and beside it, for pods that we bind::
+
+        (none) --reserve--> reserved --release, expire--> (none)
+                                |
+                                +--the watch shows it placed, gone or replaced--> (none)
+
+    Placed pods and reservations count. Every change is one synchronous step after which store and
+    counters agree, so whoever reads between two steps sees a whole state. An event costs the
+    distinct terms that its pod matches or owns, never the number of pods.
 
     Assumes that uids are unique, that a key (namespace/name) has one pod at a time, and that
     nobody else changes what the properties hand out.
@@ -51,11 +58,23 @@ class ClusterState:
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self.nodes, self._namespaces, most_counted_sets)
         self._questions = Questions(self._counters, most_questions)
+        self._reservations = Reservations()
 
     @property
     def pods(self) -> Mapping[str, Pod]:
         """Return the pods that are not terminal, by namespace/name."""
         return MappingProxyType(self._pods)
+
+    @property
+    def reservations(self) -> Reservations:
+        """Return the places that are promised to pods."""
+        return self._reservations
+
+    @property
+    def placed_pods(self) -> Iterator[Pod]:
+        """Return every pod that counts, a reserved one for each node that it may turn up on."""
+        yield from (pod for pod in self._pods.values() if pod.node is not None)
+        yield from (reservation.pod for reservation in self._reservations)
 
     @property
     def namespaces(self) -> Mapping[str, Labels]:
@@ -87,9 +106,7 @@ class ClusterState:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""
         old = self._pods.get(pod.key)
         if old is not None and old.uid == pod.uid:
-            pod_class = old.pod_class.relabelled(pod.pod_class)
-            if pod_class is not pod.pod_class:
-                pod = replace(pod, pod_class=pod_class)
+            pod = _after(old, pod)
             if pod == old:
                 return
         if pod.terminal:
@@ -97,11 +114,16 @@ class ClusterState:
         else:
             # The new before the old, so that terms both carry are not dropped in between.
             self._pods[pod.key] = self._place(pod)
+        if pod.terminal or pod.node is not None:
+            self._settle(pod.key, pod.uid)
         if old is not None:
+            if old.uid != pod.uid:
+                self._settle(old.key, old.uid)
             self._displace(old)
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
+        self._settle(key, uid)
         pod = self._pods.get(key)
         if pod is not None and pod.uid == uid:
             del self._pods[key]
@@ -110,15 +132,21 @@ class ClusterState:
     @contextmanager
     def without(self, key: str, uid: str) -> Iterator[None]:
         """Leave a pod out of all counts for a while: it is not its own neighbour."""
+        places = [reservation.pod for reservation in self._reservations.of(key, uid)]
         pod = self._pods.get(key)
-        if pod is None or pod.uid != uid or pod.node is None:
-            yield
-            return
-        self._counters.shift(pod.pod_class, pod.node, -1)
+        if pod is not None and pod.uid == uid:
+            places.append(pod)
+        for place in places:
+            self._shift(place, -1)
         try:
             yield
         finally:
-            self._counters.shift(pod.pod_class, pod.node, 1)
+            for place in places:
+                self._shift(place, 1)
+
+    def _shift(self, pod: Pod, pods: int) -> None:
+        if pod.node is not None:
+            self._counters.shift(pod.pod_class, pod.node, pods)
 
     def _place(self, pod: Pod) -> Pod:
         if pod.node is None:
@@ -129,6 +157,34 @@ class ClusterState:
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
+
+    # Reservations
+
+    def reserve(self, pod: Pod, node: str, deadline: float) -> Reservation:
+        """Count a pod on a node before any watch shows it there."""
+        reservation = Reservation(self._place(replace(pod, node=node)), deadline)
+        renewed = self._reservations.add(reservation)
+        if renewed is not None:
+            self._displace(renewed.pod)
+        return reservation
+
+    def release(self, reservation: Reservation) -> None:
+        """Stop counting a reserved pod; one that was settled meanwhile is left alone."""
+        if reservation in self._reservations.of(reservation.pod.key, reservation.pod.uid):
+            self._reservations.remove(reservation)
+            self._displace(reservation.pod)
+
+    def expire(self, now: float) -> list[Pod]:
+        """Release the reservations that nothing settled in time; return their pods."""
+        expired = self._reservations.expired(now)
+        for reservation in expired:
+            self.release(reservation)
+        return [reservation.pod for reservation in expired]
+
+    def _settle(self, key: str, uid: str) -> None:
+        """Release what was reserved for a pod of which the watch tells where it is, or is not."""
+        for reservation in self._reservations.of(key, uid):
+            self.release(reservation)
 
     # Nodes
 
@@ -158,3 +214,13 @@ class ClusterState:
         """Forget a namespace; pods that are left in it are in one without labels."""
         if self._namespaces.pop(name, None) is not None:
             self._counters.rematch(name)
+
+
+def _after(old: Pod, new: Pod) -> Pod:
+    """Return a pod after an update, with what an update cannot change left as it was."""
+    pod_class = old.pod_class.relabelled(new.pod_class)
+    # A bound pod stays bound; an object that says otherwise comes from an older list.
+    node = new.node if new.node is not None else old.node
+    if pod_class is new.pod_class and node is new.node:
+        return new
+    return replace(new, pod_class=pod_class, node=node)

@@ -158,8 +158,10 @@ class EventStream(RuleBasedStateMachine):
         before = self.pods.get(key)
         self.written[key] = pod
         if before is not None and before["metadata"]["uid"] == pod["metadata"]["uid"]:
-            # Rules are fixed at creation; everything else is as the update says.
+            # Rules are fixed at creation, and a bound pod stays bound; the rest is as it says.
             spec: dict[str, Any] = {**pod["spec"], "affinity": before["spec"].get("affinity")}
+            if "nodeName" in before["spec"]:
+                spec.setdefault("nodeName", before["spec"]["nodeName"])
             self.pods[key] = Pod({**pod, "spec": spec})
         else:
             self.pods[key] = Pod(merged(pod))

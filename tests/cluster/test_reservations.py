@@ -1,0 +1,205 @@
+"""Reserved pods count from the moment they are reserved until something settles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from extender.cluster.recount import mismatches
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from tests.builders import Pod as Manifest
+from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WEB = pod("web").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+KEY, UID = "default/web", "default-web"
+DEADLINE = 10.0
+
+Step = Callable[[ClusterState], None]
+
+
+def occupied(state: ClusterState) -> list[str]:
+    """Return the zones that refuse another replica, and check the books."""
+    assert mismatches(state) == []
+    (union,) = state.question(model_pod(WEB).pod_class).anti_affinity
+    (table,) = union.tables
+    return sorted(table.by_value())
+
+
+def reserved(on: str = "a", *, seen: bool = True) -> ClusterState:
+    """Build a state with a reservation, for a pod that the watch has shown or not."""
+    state = state_of(NODES, [], [WEB] if seen else [])
+    state.reserve(model_pod(WEB), on, DEADLINE)
+    return state
+
+
+def upsert(raw: Manifest) -> Step:
+    """Let the watch show a pod."""
+    return lambda state: state.upsert_pod(model_pod(raw))
+
+
+def remove(uid: str) -> Step:
+    """Let the watch show that a pod is gone."""
+    return lambda state: state.remove_pod(KEY, uid)
+
+
+def expire(now: float) -> Step:
+    """Let time pass."""
+
+    def step(state: ClusterState) -> None:
+        state.expire(now)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("step", "zones", "left"),
+    [
+        pytest.param(upsert(WEB), ["a"], 1, id="the watch shows it waiting still"),
+        pytest.param(upsert(WEB.labels(more="x")), ["a"], 1, id="it is relabelled while it waits"),
+        pytest.param(upsert(WEB.on("a")), ["a"], 0, id="the watch shows it where it was promised"),
+        pytest.param(upsert(WEB.on("b")), ["b"], 0, id="somebody else bound it elsewhere"),
+        pytest.param(upsert(WEB.phase("Failed")), [], 0, id="it failed"),
+        pytest.param(remove(UID), [], 0, id="it is deleted"),
+        pytest.param(remove("older"), ["a"], 1, id="an older pod of its name is deleted"),
+        pytest.param(upsert(WEB.uid("second")), [], 0, id="it is re-created"),
+        pytest.param(expire(DEADLINE - 1), ["a"], 1, id="its time is not over"),
+        pytest.param(expire(DEADLINE), [], 0, id="its time is over"),
+    ],
+)
+def test_what_settles_a_reservation(step: Step, zones: list[str], left: int) -> None:
+    state = reserved()
+    step(state)
+    assert (occupied(state), len(state.reservations)) == (zones, left)
+
+
+def test_a_pod_that_no_watch_has_shown_yet_can_be_reserved() -> None:
+    state = reserved(seen=False)
+    assert occupied(state) == ["a"]
+    state.upsert_pod(model_pod(WEB.on("a")))
+    assert (occupied(state), len(state.reservations)) == (["a"], 0)
+
+
+def test_a_refusal_releases_at_once() -> None:
+    state = state_of(NODES, [], [WEB])
+    reservation = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.release(reservation)
+    assert (occupied(state), len(state.reservations)) == ([], 0)
+    state.release(reservation)
+    assert occupied(state) == []
+
+
+def test_the_same_promise_again_renews_it() -> None:
+    state = reserved()
+    state.reserve(model_pod(WEB), "a", DEADLINE + 5)
+    assert (occupied(state), len(state.reservations)) == (["a"], 1)
+    assert state.expire(DEADLINE) == []
+
+
+def test_an_unclear_bind_is_held_on_both_nodes() -> None:
+    state = reserved()
+    state.reserve(model_pod(WEB), "b", DEADLINE)
+    assert occupied(state) == ["a", "b"]
+    state.upsert_pod(model_pod(WEB.on("b")))
+    assert (occupied(state), len(state.reservations)) == (["b"], 0)
+
+
+def test_a_reserved_pod_is_not_its_own_neighbour() -> None:
+    state = reserved()
+    with state.without(KEY, UID):
+        (union,) = state.question(model_pod(WEB).pod_class).anti_affinity
+        assert union.domains() is None
+    assert occupied(state) == ["a"]
+
+
+def test_a_reservation_waits_for_its_node_like_a_pod() -> None:
+    state = reserved(on="c")
+    assert occupied(state) == []
+    state.upsert_node(model_node(node("c", {ZONE: "c"})))
+    assert occupied(state) == ["c"]
+
+
+def test_an_older_list_does_not_unbind_a_pod() -> None:
+    state = state_of(NODES, [], [WEB.on("a")])
+    state.upsert_pod(model_pod(WEB))
+    assert occupied(state) == ["a"]
+
+
+class Binding(RuleBasedStateMachine):
+    """Binds, watch events and time in any order; the books always balance."""
+
+    names = st.sampled_from(["web", "db"])
+    uids = st.sampled_from(["1", "2"])
+    nodes = st.sampled_from(["a", "b", "unknown"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.state = state_of(NODES, [], [])
+        self.state.question(model_pod(WEB).pod_class)
+
+    def pod(self, name: str, uid: str) -> Manifest:
+        """Build a pod that excludes others of its kind."""
+        return pod(name).uid(uid).labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+
+    @rule(name=names, uid=uids, node=nodes, seconds=st.integers(1, 5))
+    def reserve(self, name: str, uid: str, node: str, seconds: int) -> None:
+        """Promise a node to a pod that is not known to be bound."""
+        known = self.state.pods.get(f"default/{name}")
+        if known is None or known.uid != uid or known.node is None:
+            self.state.reserve(model_pod(self.pod(name, uid)), node, self.now + seconds)
+
+    @precondition(lambda self: len(self.state.reservations) > 0)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        """Have a bind refused."""
+        held = sorted(self.state.reservations, key=str)
+        self.state.release(data.draw(st.sampled_from(held)))
+
+    @rule(name=names, uid=uids, node=st.none() | nodes, terminal=st.booleans())
+    def watch(self, name: str, uid: str, node: str | None, *, terminal: bool) -> None:
+        """Show a pod."""
+        shown = self.pod(name, uid)
+        if node is not None:
+            shown = shown.on(node)
+        self.state.upsert_pod(model_pod(shown.phase("Succeeded") if terminal else shown))
+
+    @rule(name=names, uid=uids)
+    def remove(self, name: str, uid: str) -> None:
+        """Show that a pod is gone."""
+        self.state.remove_pod(f"default/{name}", uid)
+
+    @rule(seconds=st.integers(0, 3))
+    def pass_time(self, seconds: int) -> None:
+        """Expire what is due."""
+        self.now += seconds
+        self.state.expire(self.now)
+        assert all(each.deadline > self.now for each in self.state.reservations)
+
+    @rule(name=names, uid=uids)
+    def leave_out(self, name: str, uid: str) -> None:
+        """Judge a pod without itself: nothing of it may be left in any count."""
+        key = f"default/{name}"
+        others = [each for each in self.state.placed_pods if (each.key, each.uid) != (key, uid)]
+        with self.state.without(key, uid):
+            counted = sum(sum(each.on_nodes.values()) for each in self.state.placed_classes)
+            assert counted == len(others)
+
+    @invariant()
+    def the_books_balance(self) -> None:
+        """Compare every counter with a recount."""
+        assert mismatches(self.state) == []
+
+    @invariant()
+    def no_promise_outlives_its_fulfilment(self) -> None:
+        """A pod that the watch has shown on a node needs no reservation."""
+        bound: list[Pod] = [each for each in self.state.pods.values() if each.node is not None]
+        assert all(not self.state.reservations.of(each.key, each.uid) for each in bound)
+
+
+TestBinding = Binding.TestCase
