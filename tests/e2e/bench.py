@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
@@ -102,10 +102,13 @@ class Bench:
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:
         """Make placed pods run and deleted ones go away, as the kubelets of real nodes would."""
-        async with AsyncExitStack() as stack:
-            work = asyncio.create_task(run_pods(self.api, self.pods, self._known), name="kubelet")
-            stack.push_async_callback(_cancelled, work)
+        work = asyncio.create_task(run_pods(self.api, self.pods, self._known), name="kubelet")
+        try:
             yield
+        finally:
+            work.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
 
     # While it runs: pods come one after the other.
 
@@ -172,10 +175,11 @@ class Bench:
             await self.seen(pod)
 
     def _outcome(self, key: str) -> bool | None:
+        """Say whether a pod is placed (True), refused (False) or not decided on yet."""
         pod = self.pods.objects.get(key)
-        if pod is None or pod["spec"].get("nodeName"):
-            return None if pod is None else True
-        return None if refusal(pod) is None else False
+        if pod and pod["spec"].get("nodeName"):
+            return True
+        return False if pod and refusal(pod) else None
 
     # Afterwards: what came out.
 
@@ -247,9 +251,3 @@ def refusal(pod: JSON) -> str | None:
             assert reason == "Unschedulable", f"the scheduler failed: {reason}: {message}"
             return str(message)
     return None
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task

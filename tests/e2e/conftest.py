@@ -43,8 +43,15 @@ def _speaking(config: pytest.Config) -> Iterator[Callable[[str], None]]:
     capture = config.pluginmanager.getplugin("capturemanager")
     terminal = config.get_terminal_writer()
     assert capture is not None
+
+    def say(line: str) -> None:
+        if terminal.width_of_current_line:
+            terminal.line()  # the name of the test that waits for this
+        terminal.line(f"e2e: {line}")
+        terminal.flush()
+
     with capture.global_and_fixture_disabled():
-        yield lambda line: terminal.line(f"\ne2e: {line}")
+        yield say
 
 
 @pytest.fixture(scope="session")
