@@ -28,6 +28,8 @@ REQUEST_BUCKETS: Final = tuple(0.1e-3 * 2**k for k in range(17))
 CLIENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """client-go's, so that dashboards of Kubernetes components show this program as well."""
 
+HOLD_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.02, 0.025, 0.05)
+
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """1 ms to 10 s; whatever an event is late by adds to the latency of every call."""
 
@@ -87,6 +89,16 @@ class Metrics:
         )
         self._filtered = _Children(
             counter("nodes_filtered", "Nodes refused, by reason.", "reason").labels
+        )
+        self._binds = _Children(counter("bind", "Bind calls, by how they ended.", "result").labels)
+        self._reservations = gauge(
+            "reservations", "Pods that are bound by us and that no watch has shown there yet."
+        )
+        self._holds = Histogram(
+            f"{PREFIX}_filter_hold_seconds",
+            "How long a filter call waited for pods in flight that interact with its pod.",
+            registry=registry,
+            buckets=HOLD_BUCKETS,
         )
         self._objects = gauge("cache_objects", "Objects in the cache.", "resource")
         self._synced = gauge("cache_synced", "1 once a resource is completely listed.", "resource")
@@ -151,6 +163,8 @@ class Metrics:
         """Show counters before their first event: `rate()` misses a step from nothing to one."""
         for result in ("feasible", "unschedulable", "error"):
             self.count_attempt(result, 0)
+        for result in ("bound", "refused", "unclear", "error"):
+            self.count_bind(result, 0)
         for result in ("success", "error"):
             self._reloads.labels(result)
 
@@ -174,7 +188,19 @@ class Metrics:
         """Count nodes refused for one of the fixed reasons."""
         self._filtered[reason,].inc(number)
 
+    def count_bind(self, result: str, number: int = 1) -> None:
+        """Count bind calls; `result` is bound, refused, unclear or error."""
+        self._binds[result,].inc(number)
+
+    def observe_hold(self, seconds: float) -> None:
+        """Note how long a filter call was held; calls that did not have to wait are not noted."""
+        self._holds.observe(seconds)
+
     # The cache
+
+    def track_reservations(self, count: Callable[[], int]) -> None:
+        """Ask `count` at each scrape, from another thread."""
+        self._reservations.set_function(lambda: float(count()))
 
     def track_objects(self, resource: str, count: Callable[[], int]) -> None:
         """Ask `count` at each scrape; it is called from another thread, so a `len` and no more."""

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from time import time
+from time import monotonic, time
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from extender import __version__
@@ -19,10 +20,20 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
-from extender.source import RESOURCES, Source, keep_auditing, object_counts, open_source
+from extender.source import (
+    RESOURCES,
+    Source,
+    keep_auditing,
+    keep_expiring,
+    object_counts,
+    open_source,
+)
+from extender.verbs.binding import interact
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
+from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
+from extender.web.flights import Flights
 from extender.web.health import Check
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
@@ -82,15 +93,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         source = await open_source(config, state, metrics, parts)
         for resource in RESOURCES:
             metrics.track_objects(resource, partial(_count, state, resource))
-        auditing = asyncio.create_task(keep_auditing(state, metrics), name="audit")
-        parts.callback(auditing.cancel)
+        for eternal in (keep_auditing(state, metrics), keep_expiring(state)):
+            parts.callback(asyncio.create_task(eternal).cancel)
+        metrics.track_reservations(lambda: len(state.reservations))
         lifecycle = Lifecycle(source)
-        answers = Answers(state, _rules(config), metrics, lifecycle.unsynced)
         callbacks_url = await listen_callbacks(
-            callbacks_app(answers, metrics, config.serving.max_body_bytes),
-            config.serving,
-            metrics,
-            parts,
+            _callbacks(config, source, state, metrics, lifecycle), config.serving, metrics, parts
         )
         started = time()
         ops = ops_app(
@@ -113,6 +121,26 @@ async def _until_signalled(config: Config) -> None:
         program.lifecycle.stopping = True
         _log.info("stopping: not ready from now on, calls in flight are finished")
         await asyncio.sleep(config.serving.shutdown_delay_seconds)
+
+
+def _callbacks(
+    config: Config,
+    source: Source,
+    state: ClusterState,
+    metrics: Metrics,
+    lifecycle: Lifecycle,
+) -> web.Application:
+    """Build the callbacks' application; only where the hard rules are ours is binding, too."""
+    limit = config.serving.max_body_bytes
+    rules = _rules(config)
+    if not rules.enforce:
+        return callbacks_app(Answers(state, rules, metrics, lifecycle.unsynced), metrics, limit)
+    flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
+    answers = Answers(state, rules, metrics, lifecycle.unsynced, flights)
+    binds = Binds(
+        state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
+    )
+    return callbacks_app(answers, metrics, limit, binds)
 
 
 def _rules(config: Config) -> Rules:

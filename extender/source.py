@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -15,6 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.config import ClientConnection, Config
 from extender.metrics import Metrics
 from extender.offline import load_cluster
+from extender.web.binding import NoApiServer, PodBinder
 
 if TYPE_CHECKING:
     from extender.kube.watchers import Watchers
@@ -24,6 +25,8 @@ RESOURCES = ("namespaces", "nodes", "pods")
 AUDIT_PAUSE_SECONDS = 1.0
 """Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
 
+EXPIRY_PAUSE_SECONDS = 1.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +35,8 @@ class Source(Protocol):
 
     description: str
     """For people: names of files, or the API server's address."""
+
+    binder: PodBinder
 
     @property
     def synced(self) -> Mapping[str, bool]:
@@ -47,6 +52,7 @@ class Files:
 
     def __init__(self, description: str) -> None:
         self.description = description
+        self.binder: PodBinder = NoApiServer()
         self.synced: Mapping[str, bool] = dict.fromkeys(RESOURCES, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(RESOURCES, time())
 
@@ -54,8 +60,9 @@ class Files:
 class Live:
     """A cluster that is watched."""
 
-    def __init__(self, description: str, watchers: Watchers) -> None:
+    def __init__(self, description: str, watchers: Watchers, binder: PodBinder) -> None:
         self.description = description
+        self.binder = binder
         self._watchers = watchers
 
     @property
@@ -104,6 +111,7 @@ async def _watch(
     connection: ClientConnection, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Live:
     # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
+    from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
     from extender.kube.feed import cluster_reflectors  # noqa: PLC0415
@@ -120,7 +128,7 @@ async def _watch(
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(credentials.host, watchers)
+    return Live(credentials.host, watchers, Binder(client))
 
 
 async def keep_auditing(
@@ -133,6 +141,16 @@ async def keep_auditing(
                 metrics.count_mismatches(1)
                 _log.error("counters differ from a recount: %s; restart to count anew", finding)
             await asyncio.sleep(pause)
+
+
+async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:
+    """Release the reservations that nothing settled in time, for as long as the program runs."""
+    while True:
+        for pod in state.expire(clock()):
+            _log.warning(
+                "gave up the place of %s on %s: no watch showed it there", pod.key, pod.node
+            )
+        await asyncio.sleep(EXPIRY_PAUSE_SECONDS)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

@@ -32,6 +32,9 @@ def exercise(metrics: Metrics) -> None:
     metrics.observe_request("filter", 200, 0.0003)
     metrics.count_attempt("feasible")
     metrics.count_filtered("anti-affinity", 7)
+    metrics.count_bind("bound")
+    metrics.observe_hold(0.004)
+    metrics.track_reservations(lambda: 3)
     metrics.track_objects("pods", lambda: 42)
     metrics.count_mismatches(0)
     metrics.observe_lag(0.002)
@@ -68,6 +71,9 @@ CONTRACT = {
     "affinity_extender_request_duration_seconds": {"verb", "code", "le"},
     "affinity_extender_schedule_attempts": {"result"},
     "affinity_extender_nodes_filtered": {"reason"},
+    "affinity_extender_bind": {"result"},
+    "affinity_extender_reservations": set(),
+    "affinity_extender_filter_hold_seconds": {"le"},
     "affinity_extender_cache_objects": {"resource"},
     "affinity_extender_cache_synced": {"resource"},
     "affinity_extender_cache_last_event_timestamp_seconds": {"resource"},

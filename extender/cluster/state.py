@@ -81,6 +81,10 @@ class ClusterState:
         """Return the labels of the known namespaces, by name."""
         return MappingProxyType(self._namespaces)
 
+    def namespace_labels(self, namespace: str) -> Labels:
+        """Return the labels of a namespace, none for one that is unknown."""
+        return self._counters.namespace_labels(namespace)
+
     @property
     def carried(self) -> CarriedTerms:
         """Return the terms that placed pods carry."""

@@ -178,12 +178,12 @@ class ClientConnection(_Block, frozen=True, kw_only=True):
     context: str | None = None
     """Context in that file; unset means its current-context."""
 
-    qps: Annotated[float, Meta(gt=0, le=10_000)] = 50
-    """Requests per second on average; 50 as kube-scheduler. Watches are few and long, so only
-    an outage of the API server gets near it."""
+    qps: Annotated[float, Meta(gt=0, le=10_000)] = 200
+    """Requests per second on average. In mode replace each placement is one, so this caps the
+    pods per second; kube-scheduler's 50 would be less than it can decide."""
 
-    burst: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Requests that may go out at once before qps applies; 100 as kube-scheduler."""
+    burst: Annotated[int, Meta(ge=1, le=10_000)] = 400
+    """Requests that may go out at once before qps applies; twice qps, as in kube-scheduler."""
 
 
 class Logging(_Block, frozen=True, kw_only=True):

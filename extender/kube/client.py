@@ -43,7 +43,8 @@ ERROR_BODY_LIMIT: Final = 64 << 10
 
 READ_BUFFER: Final = 1 << 20
 
-_OK: Final = 200
+_DONE: Final = frozenset((200, 201))
+"""OK, and Created, which is what a POST is answered with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,16 @@ class ApiClient:
 
     async def get(self, path: str, params: Mapping[str, str]) -> bytes:
         """Return the body of a successful answer."""
-        response = await self._request("GET", path, params, self._whole)
+        return await self._read(await self._request("GET", path, params, self._whole), path)
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Create something; return the body of a successful answer.
+
+        NoAnswerError and BrokenAnswerError leave open whether it was created.
+        """
+        return await self._read(await self._request("POST", path, {}, self._whole, body), path)
+
+    async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         try:
             return await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
@@ -133,15 +143,20 @@ class ApiClient:
             response.close()
 
     async def _request(
-        self, method: str, path: str, params: Mapping[str, str], patience: aiohttp.ClientTimeout
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        patience: aiohttp.ClientTimeout,
+        body: bytes | None = None,
     ) -> aiohttp.ClientResponse:
         header = await self._credentials.authorization()
-        response = await self._send(method, path, params, patience, header)
+        response = await self._send(method, path, params, patience, header, body=body)
         if response.status == UNAUTHORIZED and await self._credentials.renew(header):
             response.close()
             header = await self._credentials.authorization()
-            response = await self._send(method, path, params, patience, header)
-        if response.status != _OK:
+            response = await self._send(method, path, params, patience, header, body=body)
+        if response.status not in _DONE:
             raise await _failure(response)
         return response
 
@@ -152,6 +167,8 @@ class ApiClient:
         params: Mapping[str, str],
         patience: aiohttp.ClientTimeout,
         header: str | None,
+        *,
+        body: bytes | None,
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
@@ -164,7 +181,8 @@ class ApiClient:
                 method,
                 self._base.joinpath(path.lstrip("/")),
                 params=params,
-                headers={"Authorization": header} if header else {},
+                data=body,
+                headers=_headers(header, body),
                 timeout=patience,
                 ssl=self._credentials.tls or True,
                 server_hostname=self._credentials.tls_server_name,
@@ -222,6 +240,11 @@ async def _failure(response: aiohttp.ClientResponse) -> StatusError:
         phrase=response.reason or "",
         retry_after=response.headers.get("Retry-After"),
     )
+
+
+def _headers(authorization: str | None, body: bytes | None) -> dict[str, str]:
+    headers = {"Authorization": authorization} if authorization else {}
+    return headers if body is None else {**headers, "Content-Type": "application/json"}
 
 
 def _words(failure: BaseException) -> str:

@@ -14,6 +14,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts, filter_nodes
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
+from extender.web.flights import Flights
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.priorities import EMPTY, PriorityWriter
@@ -48,8 +49,9 @@ class Rules:
 
 
 class Answers:
-    """Answers callbacks from the live state; every method is synchronous and sees a whole one.
+    """Answers filter and prioritize from the live state.
 
+    Nothing is awaited while an answer is made, so each sees a whole state.
     Faults become the answer that the scheduler understands. RequestError is for bodies that no
     kube-scheduler sends.
     """
@@ -60,29 +62,35 @@ class Answers:
         rules: Rules,
         metrics: Metrics,
         unready: Callable[[], str | None],
+        flights: Flights | None = None,
     ) -> None:
         self._state = state
         self._rules = rules
         self._metrics = metrics
         self._unready = unready
+        self._flights = flights
         self._pods = PodReader()
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
         self._warned = False
 
-    def filter(self, body: bytes) -> bytes:
-        """Answer /filter."""
+    async def filter(self, body: bytes) -> bytes:
+        """Answer /filter, after the pods in flight that this one interacts with."""
         start = perf_counter()
         try:
             args = self._read(body)
+            if self._flights is not None and self._flights.interacting(args.pod):
+                self._metrics.observe_hold(await self._flights.clear(args.pod))
             verdicts = self._judge(args)
         except (ObjectError, NotReadyError) as error:
             return self.filter_fault(error, perf_counter() - start)
+        if self._flights is not None and verdicts.fits.names:
+            self._flights.depart(args.pod)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
         return write_filter_result(verdicts, args, names_json, resolvable=self._rules.resolvable)
 
-    def prioritize(self, body: bytes) -> bytes:
+    async def prioritize(self, body: bytes) -> bytes:
         """Answer /prioritize."""
         start = perf_counter()
         try:

@@ -11,16 +11,19 @@ from aiohttp import web
 from extender.errors import RequestError
 from extender.metrics import Metrics
 from extender.web.answers import Answers
+from extender.web.binding import Binds
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-Verb = Callable[[bytes], bytes]
+Verb = Callable[[bytes], Awaitable[bytes]]
 Fault = Callable[[Exception, float], bytes]
 
 _log = logging.getLogger(__name__)
 
 
-def callbacks_app(answers: Answers, metrics: Metrics, max_body_bytes: int) -> web.Application:
-    """Serve POST /filter and /prioritize.
+def callbacks_app(
+    answers: Answers, metrics: Metrics, max_body_bytes: int, binds: Binds | None = None
+) -> web.Application:
+    """Serve POST /filter and /prioritize, and /bind where we bind.
 
     Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
     gives up the connection when more follows.
@@ -33,6 +36,8 @@ def callbacks_app(answers: Answers, metrics: Metrics, max_body_bytes: int) -> we
         "/prioritize",
         _handler("prioritize", answers.prioritize, answers.prioritize_fault, metrics),
     )
+    if binds is not None:
+        app.router.add_post("/bind", _handler("bind", binds.answer, binds.fault, metrics))
     return app
 
 
@@ -42,7 +47,7 @@ def _handler(name: str, answer: Verb, fault: Fault, metrics: Metrics) -> Handler
         code = 200
         try:
             body = await request.read()
-            return _json(answer(body))
+            return _json(await answer(body))
         except web.HTTPException as error:
             code = error.status
             raise

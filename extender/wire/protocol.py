@@ -7,6 +7,7 @@ them in any case, and so do we.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 import orjson
@@ -15,6 +16,11 @@ from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts
 from extender.wire.objects import PodReader, decode
+
+T = TypeVar("T")
+
+BROKEN_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding bytes from elsewhere can raise, beside a ValidationError."""
 
 _NULL = b"null"
 
@@ -37,6 +43,15 @@ class _NodeMetadata(msgspec.Struct):
 
 class _NamedNode(msgspec.Struct):
     metadata: _NodeMetadata
+
+
+class _BindingArgs(msgspec.Struct, rename=str.lower):
+    """ExtenderBindingArgs, its keys folded to lower case."""
+
+    PodName: str
+    PodNamespace: str
+    PodUID: str
+    Node: str
 
 
 _ARGS = msgspec.json.Decoder(_Args)
@@ -74,6 +89,29 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
         for index, item in enumerate(items)
     }
     return ExtenderArgs(pod, None, nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class BindingArgs:
+    """Which pod the scheduler wants bound, and where."""
+
+    key: str
+    uid: str
+    node: str
+
+
+def read_binding_args(body: bytes) -> BindingArgs:
+    """Read ExtenderBindingArgs; RequestError when the body is no such object."""
+    try:
+        args = msgspec.convert(_folded(body, msgspec.json.Decoder(dict[str, str])), _BindingArgs)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
+    return BindingArgs(f"{args.PodNamespace}/{args.PodName}", args.PodUID, args.Node)
+
+
+def write_binding_result(error: str = "") -> bytes:
+    """Write an ExtenderBindingResult; an empty error is success."""
+    return orjson.dumps({"Error": error_text(error)})
 
 
 def write_filter_result(
@@ -131,19 +169,32 @@ def error_text(message: str) -> str:
 
 def _read_envelope(body: bytes) -> _Args:
     try:
-        return _ARGS.decode(body)
+        args = _ARGS.decode(body)
     except msgspec.ValidationError:
         return _read_any_case(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except BROKEN_JSON as error:
         raise RequestError(f"the body is not JSON: {error}") from error
+    # No nodes at all: perhaps they are there in another spelling.
+    given = bytes(args.NodeNames) != _NULL or bytes(args.Nodes) != _NULL
+    return args if given else _read_any_case(body)
 
 
 def _read_any_case(body: bytes) -> _Args:
     try:
-        found = {key.lower(): value for key, value in _ANY_CASE.decode(body).items()}
+        found = _folded(body, _ANY_CASE)
     except msgspec.ValidationError as error:
         raise RequestError(f"the body is not an ExtenderArgs object: {error}") from error
     if "pod" not in found:
         raise RequestError("the body is not an ExtenderArgs object: it has no Pod")
     null = msgspec.Raw(_NULL)
     return _Args(found["pod"], found.get("nodes", null), found.get("nodenames", null))
+
+
+def _folded(body: bytes, decoder: msgspec.json.Decoder[dict[str, T]]) -> dict[str, T]:
+    """Decode an object and fold its keys to lower case; RequestError when it is not JSON."""
+    try:
+        return {key.lower(): value for key, value in decoder.decode(body).items()}
+    except msgspec.ValidationError:
+        raise
+    except BROKEN_JSON as error:
+        raise RequestError(f"the body is not JSON: {error}") from error

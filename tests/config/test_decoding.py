@@ -97,7 +97,7 @@ def test_defaults() -> None:
             "shutdownDelaySeconds": 0,
             "shutdownTimeoutSeconds": 5,
         },
-        "clientConnection": {"qps": 50, "burst": 100},
+        "clientConnection": {"qps": 200, "burst": 400},
         "logging": {"format": "text", "verbosity": 2},
         "clusterFiles": [],
     }

@@ -13,9 +13,12 @@ from extender.model.verdict import Reason
 from extender.verbs.filtering import Verdicts
 from extender.wire.objects import PodReader
 from extender.wire.protocol import (
+    BindingArgs,
     ExtenderArgs,
     error_text,
     read_args,
+    read_binding_args,
+    write_binding_result,
     write_filter_error,
     write_filter_result,
     write_names,
@@ -81,6 +84,32 @@ def test_a_broken_question_names_the_field(body: Any, path: str) -> None:
     with pytest.raises(ObjectError) as caught:
         args_of(body)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            {"PodName": "x", "PodNamespace": "ns", "PodUID": "u", "Node": "n"}, id="as Go writes it"
+        ),
+        pytest.param(
+            {"podname": "x", "PODNAMESPACE": "ns", "podUID": "u", "node": "n"}, id="in any case"
+        ),
+    ],
+)
+def test_binding_arguments(body: Any) -> None:
+    assert read_binding_args(json.dumps(body).encode()) == BindingArgs("ns/x", "u", "n")
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"PodName":1}', b'{"PodName":"x"}'])
+def test_what_is_no_binding(body: bytes) -> None:
+    with pytest.raises(RequestError):
+        read_binding_args(body)
+
+
+def test_binding_results() -> None:
+    assert write_binding_result() == b'{"Error":""}'
+    assert write_binding_result("100%\nfull") == b'{"Error":"100 percent full"}'
 
 
 VERDICTS = Verdicts(

@@ -1,0 +1,73 @@
+"""Whether a pod may be bound to a node now, and whether two pods get in each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.cluster.state import ClusterState
+from extender.model.labels import Labels
+from extender.model.objects import Pod, PodClass
+from extender.verbs.filtering import filter_nodes
+
+
+class Decision(Enum):
+    """What is to be done about a bind."""
+
+    BIND = "bind"
+    DONE = "the pod is on that node already"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class BindVerdict:
+    """A decision, and in words why a bind is refused."""
+
+    decision: Decision
+    why: str = ""
+
+
+def may_bind(state: ClusterState, pod: Pod, node: str) -> BindVerdict:
+    """Judge a bind by filter's rules, against everything that is placed or reserved by now."""
+    known = state.pods.get(pod.key)
+    if known is not None and known.uid == pod.uid and known.node is not None:
+        if known.node == node:
+            return BindVerdict(Decision.DONE)
+        return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
+    with state.without(pod.key, pod.uid):
+        verdicts = filter_nodes(state.question(pod.pod_class), state.nodes.asked([node]))
+    for reason, _ in verdicts.refused:
+        return BindVerdict(Decision.REFUSE, f"{node} since the filter call: {reason.value}")
+    return BindVerdict(Decision.BIND)
+
+
+def interact(one: PodClass, other: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+    """Tell whether placing a pod of one class can take a node away from a pod of the other.
+
+    That is so when either's required anti-affinity speaks of the other, or when one would be the
+    first pod of a group that the other may start as well: then only one of them may choose.
+    """
+    return (
+        _repels(one, other, labels_of)
+        or _repels(other, one, labels_of)
+        or (_joins(one, other, labels_of) and _joins(other, other, labels_of))
+        or (_joins(other, one, labels_of) and _joins(one, one, labels_of))
+    )
+
+
+def _repels(owner: PodClass, other: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+    namespace_labels = labels_of(other.namespace)
+    return any(
+        term.pods.matches(other.namespace, namespace_labels, other.labels)
+        for term in owner.affinity.required_anti
+    )
+
+
+def _joins(pod: PodClass, owner: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+    """Tell whether a pod matches all required affinity terms of an owner that has some."""
+    terms = owner.affinity.required
+    namespace_labels = labels_of(pod.namespace)
+    return bool(terms) and all(
+        term.pods.matches(pod.namespace, namespace_labels, pod.labels) for term in terms
+    )

@@ -1,0 +1,230 @@
+"""What becomes of a bind, whatever the API server answers or does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.errors import ApiError
+from extender.kube import binder as binder_module
+from extender.kube.binder import Binder
+from extender.kube.client import ApiClient
+from extender.model.binding import BindOutcome
+from tests.builders import Pod, model_pod, pod
+from tests.kube.rig import credentials_for
+
+WEB = pod("web")
+PATH = "/api/v1/namespaces/default/pods/web"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def status(code: int, reason: str, message: str) -> Answer:
+    """Answer with a Status."""
+
+    async def answer(_: web.Request) -> web.Response:
+        body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+        return web.json_response(body, status=code)
+
+    return answer
+
+
+def shows(raw: Pod) -> Answer:
+    """Answer with a pod."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(raw)
+
+    return answer
+
+
+async def created(_: web.Request) -> web.Response:
+    """Answer as the API server does to a Binding that it took."""
+    return web.json_response({"kind": "Status", "status": "Success"}, status=201)
+
+
+async def never(_: web.Request) -> web.Response:
+    """Do not answer."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def broken(request: web.Request) -> web.Response:
+    """Close the connection without a word."""
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+class Server:
+    """An API server that knows one pod."""
+
+    def __init__(self) -> None:
+        self.bind: Answer = created
+        self.read: Answer = shows(WEB)
+        self.bindings: list[dict[str, Any]] = []
+        self.reads = 0
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """Take a Binding."""
+        assert request.content_type == "application/json"
+        self.bindings.append(await request.json())
+        return await self.bind(request)
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """Show the pod."""
+        self.reads += 1
+        return await self.read(request)
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def binder(
+    server: Server, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Binder]:
+    monkeypatch.setattr(binder_module, "BIND_SECONDS", 0.1)
+    monkeypatch.setattr(binder_module, "READ_SECONDS", 0.1)
+    app = web.Application()
+    app.router.add_post(f"{PATH}/binding", server.post)
+    app.router.add_get(PATH, server.get)
+    running = await aiohttp_server(app)
+    async with ApiClient(credentials_for(str(running.make_url("")))) as client:
+        yield Binder(client)
+
+
+async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) -> None:
+    bound = await binder.bind(model_pod(WEB), "n")
+    assert bound.outcome is BindOutcome.BOUND
+    assert server.bindings == [
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": "default", "name": "web", "uid": "default-web"},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+        }
+    ]
+    assert server.reads == 0
+
+
+CONFLICT = status(409, "Conflict", "pod web is already assigned to node")
+UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
+
+
+@pytest.mark.parametrize(
+    ("bind", "read", "outcome", "says"),
+    [
+        pytest.param(
+            status(403, "Forbidden", "you may not"),
+            None,
+            BindOutcome.REFUSED,
+            "you may not",
+            id="a clear refusal is not looked into",
+        ),
+        pytest.param(
+            CONFLICT,
+            shows(WEB.on("n")),
+            BindOutcome.BOUND,
+            "",
+            id="a conflict with its own success",
+        ),
+        pytest.param(
+            CONFLICT,
+            shows(WEB.on("other")),
+            BindOutcome.REFUSED,
+            "bound to other already",
+            id="a conflict with another node",
+        ),
+        pytest.param(
+            CONFLICT,
+            shows(WEB),
+            BindOutcome.REFUSED,
+            "Conflict",
+            id="a conflict that bound nothing",
+        ),
+        pytest.param(
+            CONFLICT,
+            shows(WEB.uid("new")),
+            BindOutcome.REFUSED,
+            "gone",
+            id="a conflict with a successor of the name",
+        ),
+        pytest.param(
+            CONFLICT,
+            status(404, "NotFound", "no such pod"),
+            BindOutcome.REFUSED,
+            "gone",
+            id="the pod was deleted meanwhile",
+        ),
+        pytest.param(
+            never, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
+        ),
+        pytest.param(
+            never, shows(WEB), BindOutcome.UNCLEAR, "in time", id="no answer, and not done yet"
+        ),
+        pytest.param(broken, shows(WEB.on("n")), BindOutcome.BOUND, "", id="a lost connection"),
+        pytest.param(
+            never, never, BindOutcome.UNCLEAR, "reading it back", id="nothing is answered at all"
+        ),
+        pytest.param(
+            UNAVAILABLE, shows(WEB), BindOutcome.UNCLEAR, "no leader", id="a server that gave up"
+        ),
+        pytest.param(
+            UNAVAILABLE,
+            shows(Pod({"metadata": {"name": 7}})),
+            BindOutcome.UNCLEAR,
+            "metadata.name",
+            id="a pod that cannot be read",
+        ),
+    ],
+)
+async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
+    server: Server,
+    binder: Binder,
+    bind: Answer,
+    read: Answer | None,
+    outcome: BindOutcome,
+    says: str,
+) -> None:
+    server.bind = bind
+    if read is not None:
+        server.read = read
+    bound = await binder.bind(model_pod(WEB), "n")
+    assert bound.outcome is outcome
+    assert says in bound.why
+    assert (server.reads > 0) is (read is not None)
+
+
+async def test_a_pod_that_is_not_there_reads_as_none(server: Server, binder: Binder) -> None:
+    server.read = status(404, "NotFound", "no such pod")
+    assert await binder.read("default/web") is None
+
+
+async def test_a_refused_read_is_an_error(server: Server, binder: Binder) -> None:
+    server.read = status(403, "Forbidden", "you may not")
+    with pytest.raises(ApiError, match="you may not"):
+        await binder.read("default/web")
+
+
+async def test_hundreds_of_binds_at_a_time(server: Server, binder: Binder) -> None:
+    arrived = asyncio.Semaphore(0)
+    go_on = asyncio.Event()
+
+    async def slow(request: web.Request) -> web.Response:
+        arrived.release()
+        await go_on.wait()
+        return await created(request)
+
+    server.bind = slow
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(binder.bind(model_pod(WEB), "n")) for _ in range(20)]
+        for _ in tasks:
+            await arrived.acquire()
+        go_on.set()
+    assert {task.result().outcome for task in tasks} == {BindOutcome.BOUND}

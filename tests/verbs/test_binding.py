@@ -1,0 +1,101 @@
+"""Binds are judged against what is placed or reserved by now."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.verbs.binding import Decision, interact, may_bind
+from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WEB = selector(app="web")
+LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))
+
+
+def cluster(*pods: Pod) -> ClusterState:
+    """Build two zones with some pods."""
+    return state_of(NODES, [namespace("default")], pods)
+
+
+def other() -> Pod:
+    """Build a second pod that excludes the first."""
+    return pod("other").labels(app="web").anti_affinity(term(ZONE, WEB))
+
+
+def test_a_node_that_is_free_is_bound() -> None:
+    assert may_bind(cluster(), model_pod(LONER), "a").decision is Decision.BIND
+
+
+def test_a_reservation_made_since_the_filter_refuses() -> None:
+    state = cluster()
+    state.reserve(model_pod(other()), "a2", 1)
+    verdict = may_bind(state, model_pod(LONER), "a")
+    assert verdict.decision is Decision.REFUSE
+    assert verdict.why == "a since the filter call: node(s) didn't match pod anti-affinity rules"
+
+
+def test_a_pod_does_not_exclude_itself_by_its_own_reservation() -> None:
+    state = cluster()
+    state.reserve(model_pod(LONER), "a", 1)
+    assert may_bind(state, model_pod(LONER), "a2").decision is Decision.BIND
+
+
+def test_a_node_that_is_gone_refuses() -> None:
+    state = cluster()
+    state.remove_node("a")
+    verdict = may_bind(state, model_pod(LONER), "a")
+    assert verdict.why == "a since the filter call: node(s) unknown to the extender"
+
+
+def test_a_pod_that_is_there_already_is_done() -> None:
+    state = cluster(LONER.on("a"))
+    assert may_bind(state, model_pod(LONER), "a").decision is Decision.DONE
+
+
+def test_a_pod_that_is_elsewhere_already_is_refused() -> None:
+    state = cluster(LONER.on("a"))
+    verdict = may_bind(state, model_pod(LONER), "b")
+    assert (verdict.decision, verdict.why) == (Decision.REFUSE, "the pod is bound to a already")
+
+
+def test_an_older_pod_of_the_name_says_nothing() -> None:
+    state = cluster(pod("loner").uid("old").on("b"))
+    assert may_bind(state, model_pod(LONER), "b").decision is Decision.BIND
+
+
+PLAIN = pod("plain").labels(app="web")
+GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        pytest.param(LONER, other(), True, id="both exclude each other"),
+        pytest.param(LONER, PLAIN, True, id="one excludes the other"),
+        pytest.param(PLAIN, pod("p").labels(app="web"), False, id="no rules"),
+        pytest.param(LONER, pod("p").labels(app="db"), False, id="rules about others"),
+        pytest.param(
+            LONER, pod("p", "elsewhere").labels(app="web"), False, id="the same app elsewhere"
+        ),
+        pytest.param(
+            GROUP,
+            pod("m").labels(app="web").affinity(term(ZONE, WEB)),
+            True,
+            id="a group that both may start",
+        ),
+        pytest.param(
+            pod("guest").affinity(term(ZONE, WEB)),
+            PLAIN,
+            False,
+            id="a guest that cannot start the group only gains by the host",
+        ),
+        pytest.param(GROUP, PLAIN, True, id="a plain pod that starts the group before its member"),
+    ],
+)
+def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
+    state = cluster()
+    first, second = model_pod(one).pod_class, model_pod(two).pod_class
+    assert interact(first, second, state.namespace_labels) is expected
+    assert interact(second, first, state.namespace_labels) is expected

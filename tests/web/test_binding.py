@@ -1,0 +1,249 @@
+"""The bind callback, from the scheduler's request to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.recount import mismatches
+from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError
+from extender.metrics import Metrics
+from extender.model.binding import BindOutcome, Bound
+from extender.model.objects import Pod as ModelPod
+from extender.verbs.binding import interact
+from extender.verbs.prioritizing import Scoring
+from extender.web.answers import Answers, Rules
+from extender.web.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds, NoApiServer
+from extender.web.callbacks import callbacks_app
+from extender.web.flights import Flights
+from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+
+Client = TestClient[Request, Application]
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WAIT = 10.0
+
+
+def loner(name: str) -> Pod:
+    """Build a pod that wants a zone without others of its kind."""
+    return pod(name).labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+
+
+ONE, TWO = loner("one"), loner("two")
+
+
+class ApiServer:
+    """An API server that ends binds as it is told."""
+
+    def __init__(self) -> None:
+        self.end = Bound(BindOutcome.BOUND)
+        self.gate: asyncio.Event | None = None
+        self.pods: dict[str, ModelPod] = {}
+        self.broken = False
+        self.bound: list[tuple[str, str]] = []
+        self.arrived = asyncio.Event()
+
+    async def bind(self, pod: ModelPod, node: str) -> Bound:
+        """Bind a pod, when the gate is open."""
+        self.arrived.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        self.bound.append((pod.key, node))
+        return self.end
+
+    async def read(self, key: str) -> ModelPod | None:
+        """Show a pod."""
+        if self.broken:
+            raise ExtenderError("no connection")
+        return self.pods.get(key)
+
+
+class Bench:
+    """Everything behind the callbacks, on a clock that stands still."""
+
+    def __init__(self, *pods: Pod, unready: str | None = None) -> None:
+        self.now = 0.0
+        self.api = ApiServer()
+        self.state: ClusterState = state_of(NODES, [], pods)
+        self.registry = CollectorRegistry()
+        metrics = Metrics(self.registry, "test")
+        self.flights = Flights(
+            lambda a, b: interact(a, b, self.state.namespace_labels), hold=WAIT * 2
+        )
+        rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
+        answers = Answers(self.state, rules, metrics, lambda: unready, self.flights)
+        binds = Binds(
+            self.state,
+            self.api,
+            self.flights,
+            metrics,
+            unready=lambda: unready,
+            clock=lambda: self.now,
+        )
+        self.app = callbacks_app(answers, metrics, 1 << 20, binds)
+
+    def count(self, result: str) -> float | None:
+        """Return how many binds ended so."""
+        return self.registry.get_sample_value("affinity_extender_bind_total", {"result": result})
+
+
+async def bind(client: Client, raw: Pod, node_name: str) -> str:
+    """Ask for a bind; return the error."""
+    metadata = raw["metadata"]
+    body = {
+        "PodName": metadata["name"],
+        "PodNamespace": metadata["namespace"],
+        "PodUID": metadata["uid"],
+        "Node": node_name,
+    }
+    response = await client.post("/bind", json=body)
+    assert response.status == 200
+    error: str = (await response.json())["Error"]
+    return error
+
+
+async def filtered(client: Client, raw: Pod) -> list[str]:
+    """Ask which nodes fit."""
+    response = await client.post("/filter", json={"Pod": raw, "NodeNames": ["a", "b"]})
+    names: list[str] = (await response.json())["NodeNames"]
+    return names
+
+
+async def test_a_bound_pod_counts_before_any_watch_shows_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    assert await bind(client, ONE, "a") == ""
+    assert bench.api.bound == [("default/one", "a")]
+    assert await filtered(client, TWO) == ["b"]
+    assert (
+        await bind(client, TWO, "a")
+        == "a since the filter call: node(s) didn't match pod anti-affinity rules"
+    )
+    assert bench.api.bound == [("default/one", "a")]
+    assert (bench.count("bound"), bench.count("refused")) == (1, 1)
+    assert mismatches(bench.state) == []
+
+
+async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert "anti-affinity" in await bind(client, TWO, "a")
+        bench.api.gate.set()
+        assert await first == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "held_until"),
+    [
+        pytest.param(Bound(BindOutcome.REFUSED, "no"), None, id="a refusal releases at once"),
+        pytest.param(
+            Bound(BindOutcome.UNCLEAR, "timeout"),
+            RESERVATION_SECONDS,
+            id="an unclear end holds the place for a while",
+        ),
+        pytest.param(
+            Bound(BindOutcome.BOUND), CONFIRMED_SECONDS, id="a success waits for the watch"
+        ),
+    ],
+)
+async def test_how_long_a_place_is_held(
+    aiohttp_client: Any, end: Bound, held_until: float | None
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = end
+    assert await bind(client, ONE, "a") == end.why
+    if held_until is not None:
+        bench.state.expire(held_until - 1)
+        assert await filtered(client, TWO) == ["b"]
+        bench.flights.land("default-two")
+        bench.state.expire(held_until)
+    assert await filtered(client, TWO) == ["a", "b"]
+
+
+async def test_a_watch_that_is_faster_than_the_answer_settles_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    binding = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        bench.state.upsert_pod(model_pod(ONE.on("a")))
+        bench.api.gate.set()
+        assert await binding == ""
+    assert len(bench.state.reservations) == 0
+    assert mismatches(bench.state) == []
+
+
+async def test_a_pod_that_our_watch_has_not_shown_is_read(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    bench.api.pods["default/one"] = model_pod(ONE)
+    assert await bind(client, ONE, "a") == ""
+    assert await filtered(client, TWO) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("known", "error"),
+    [
+        pytest.param([], "the pod is gone", id="nobody knows it"),
+        pytest.param([ONE.uid("successor")], "the pod is gone", id="another has its name"),
+        pytest.param([ONE.on("b")], "the pod is bound to b already", id="it is elsewhere"),
+        pytest.param([ONE.on("a")], "", id="it is there already"),
+    ],
+)
+async def test_a_pod_that_is_not_to_be_bound(
+    aiohttp_client: Any, known: list[Pod], error: str
+) -> None:
+    bench = Bench(*known)
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == error
+    assert bench.api.bound == []
+
+
+async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:
+    bench = Bench()
+    bench.api.broken = True
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "no connection"
+    assert bench.count("error") == 1
+
+
+async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, unready="pods not synced yet")
+    assert "pods not synced yet" in await bind(await aiohttp_client(bench.app), ONE, "a")
+    assert bench.api.bound == []
+
+
+async def test_a_cluster_from_a_file_binds_nothing() -> None:
+    bound = await NoApiServer().bind(model_pod(ONE), "a")
+    assert bound.outcome is BindOutcome.REFUSED
+    assert await NoApiServer().read("default/one") is None
+
+
+async def test_what_is_no_bind_is_a_client_error(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench().app)
+    assert (await client.post("/bind", data=b"{}")).status == 400
+
+
+async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, ONE) == ["a", "b"]
+    waiting = asyncio.create_task(filtered(client, TWO))
+    assert await filtered(client, pod("plain")) == ["a", "b"], "a plain pod does not wait"
+    assert not waiting.done()
+    async with asyncio.timeout(WAIT):
+        assert await bind(client, ONE, "b") == ""
+        assert await waiting == ["a"]
+    held = bench.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
+    assert held == 1
