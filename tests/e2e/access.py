@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.credentials import User
     from tests.e2e.objects import JSON
 
-_SHIPPED = Path(__file__).resolve().parents[2] / "manifests" / "base" / "rbac.yaml"
+_MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
+_SHIPPED = (_MANIFESTS / "base" / "rbac.yaml", _MANIFESTS / "components" / "bind" / "rbac.yaml")
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
@@ -26,8 +27,9 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 async def grant_shipped_role(api: Api, user: User) -> None:
-    """Create what rbac.yaml holds, unless it is there, and return once it is in force."""
-    for thing in yaml.safe_load_all(_SHIPPED.read_text()):
+    """Create what the rbac.yaml files hold, unless it is there, and return once it is in force."""
+    things = [thing for file in _SHIPPED for thing in yaml.safe_load_all(file.read_text())]
+    for thing in things:
         try:
             await api.create(_PATHS[thing["kind"]], thing)
         except ApiError as error:
@@ -35,8 +37,9 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 raise
     async with asyncio.timeout(10):
         # The authorizer follows the objects by a watch of its own that nobody can await.
-        while not await is_allowed(api, user, "watch", "pods"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        for verb in ("watch", "get"):
+            while not await is_allowed(api, user, verb, "pods"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 async def is_allowed(api: Api, user: User, verb: str, resource: str) -> bool:

@@ -92,11 +92,16 @@ class Extender:
 
     async def calls(self, verb: str) -> int:
         """Return how many calls of this verb came from the scheduler, by the metrics."""
+        name = "affinity_extender_request_duration_seconds_count"
+        return await self.counter(name, verb=verb) - self._asked_by_us[verb]
+
+    async def counter(self, name: str, **label: str) -> int:
+        """Return the sum of a metric's series with one label."""
         async with self._session.get(f"{self.ops_url}/metrics") as answer:
             page = await answer.text()
-        name = "affinity_extender_request_duration_seconds_count"
-        samples = re.findall(rf'^{name}\{{[^}}]*verb="{verb}"[^}}]*\}} (\S+)$', page, re.MULTILINE)
-        return int(sum(map(float, samples))) - self._asked_by_us[verb]
+        ((key, value),) = label.items()
+        series = rf'^{name}\{{[^}}]*{key}="{value}"[^}}]*\}} (\S+)$'
+        return int(sum(map(float, re.findall(series, page, re.MULTILINE))))
 
     async def await_seen(self, pod: JSON, nodes: list[str], *, counted: bool = True) -> None:
         """Return once the extender's answers count this placed pod, or do so no more.
