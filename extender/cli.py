@@ -52,7 +52,8 @@ modes:
            pods are placed lawfully, only without preferences
   replace  hard rules are checked here as well, and the scheduler's own plugin is switched off; when
            this program is down, pods wait
-  shadow   answers change nothing, differences are counted (not available in this version)
+  shadow   the scheduler keeps all of its plugin, answers change nothing; where they would have
+           differed is counted and logged
   The scheduler's configuration has to be the one for the same mode: scheduler-config/ has them.
 
 precedence: flags over environment over file over defaults.

@@ -90,6 +90,18 @@ class Metrics:
         self._filtered = _Children(
             counter("nodes_filtered", "Nodes refused, by reason.", "reason").labels
         )
+        self._disagreements = _Children(
+            counter(
+                "shadow_disagreements",
+                "Nodes that the scheduler let through and we would have refused.",
+                *("plugin", "reason", "cause"),
+            ).labels
+        )
+        self._violations = gauge(
+            "violations",
+            "Required rules that placed pods break now, each counted once a topology domain.",
+            *("plugin", "rule"),
+        )
         self._binds = _Children(counter("bind", "Bind calls, by how they ended.", "result").labels)
         self._reservations = gauge(
             "reservations", "Pods that are bound by us and that no watch has shown there yet."
@@ -188,6 +200,10 @@ class Metrics:
         """Count nodes refused for one of the fixed reasons."""
         self._filtered[reason,].inc(number)
 
+    def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
+        """Count nodes that only we would have refused; `cause` is rule or lag."""
+        self._disagreements[plugin, reason, cause].inc(number)
+
     def count_bind(self, result: str, number: int = 1) -> None:
         """Count bind calls; `result` is bound, refused, unclear or error."""
         self._binds[result,].inc(number)
@@ -205,6 +221,10 @@ class Metrics:
     def track_objects(self, resource: str, count: Callable[[], int]) -> None:
         """Ask `count` at each scrape; it is called from another thread, so a `len` and no more."""
         self._objects.labels(resource).set_function(lambda: float(count()))
+
+    def set_violations(self, plugin: str, rule: str, number: int) -> None:
+        """Note how many required rules are broken; `rule` is affinity or antiAffinity."""
+        self._violations.labels(plugin, rule).set(number)
 
     def count_mismatches(self, number: int) -> None:
         """Count counters that a recount corrected."""

@@ -30,13 +30,14 @@ from extender.source import (
 )
 from extender.verbs.binding import interact
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
+from extender.web.answers import PLUGIN, Answers, Rules
 from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
 from extender.web.flights import Flights
 from extender.web.health import Check
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
+from extender.web.shadow import Disagreements
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +135,9 @@ def _callbacks(
     limit = config.serving.max_body_bytes
     rules = _rules(config)
     if not rules.enforce:
-        return callbacks_app(Answers(state, rules, metrics, lifecycle.unsynced), metrics, limit)
+        shadow = Disagreements(state, metrics, PLUGIN) if config.mode is Mode.SHADOW else None
+        answers = Answers(state, rules, metrics, lifecycle.unsynced, shadow=shadow)
+        return callbacks_app(answers, metrics, limit)
     flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
     answers = Answers(state, rules, metrics, lifecycle.unsynced, flights)
     binds = Binds(

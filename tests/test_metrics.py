@@ -35,6 +35,8 @@ def exercise(metrics: Metrics) -> None:
     metrics.count_bind("bound")
     metrics.observe_hold(0.004)
     metrics.track_reservations(lambda: 3)
+    metrics.count_disagreements("InterPodAffinity", "anti-affinity", "rule", 3)
+    metrics.set_violations("InterPodAffinity", "antiAffinity", 2)
     metrics.track_objects("pods", lambda: 42)
     metrics.count_mismatches(0)
     metrics.observe_lag(0.002)
@@ -71,6 +73,8 @@ CONTRACT = {
     "affinity_extender_request_duration_seconds": {"verb", "code", "le"},
     "affinity_extender_schedule_attempts": {"result"},
     "affinity_extender_nodes_filtered": {"reason"},
+    "affinity_extender_shadow_disagreements": {"plugin", "reason", "cause"},
+    "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_bind": {"result"},
     "affinity_extender_reservations": set(),
     "affinity_extender_filter_hold_seconds": {"le"},
@@ -119,6 +123,15 @@ def test_names_and_labels(metrics: Metrics) -> None:
         ),
         pytest.param(
             'affinity_extender_nodes_filtered_total{reason="anti-affinity"} 7.0', id="nodes"
+        ),
+        pytest.param(
+            'affinity_extender_shadow_disagreements_total{cause="rule",plugin="InterPodAffinity",'
+            'reason="anti-affinity"} 3.0',
+            id="nodes that a shadow would have refused",
+        ),
+        pytest.param(
+            'affinity_extender_violations{plugin="InterPodAffinity",rule="antiAffinity"} 2.0',
+            id="broken rules",
         ),
         pytest.param('affinity_extender_cache_objects{resource="pods"} 42.0', id="objects"),
         pytest.param('affinity_extender_cache_synced{resource="pods"} 1.0', id="synced"),

@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from extender.config.faults import show
-from extender.config.schema import Config, Mode, Plugin, Serving
+from extender.config.schema import Config, Plugin, Serving
 from extender.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ def _not_available(config: Config) -> Iterator[ConfigError]:
     """Refuse what would otherwise be accepted and then silently do nothing."""
     gates = config.feature_gates
     asked = (
-        ("mode", "shadow", config.mode is Mode.SHADOW),
         *(
             (f"plugins[{index}]", str(plugin), plugin is not Plugin.INTER_POD_AFFINITY)
             for index, plugin in enumerate(config.plugins)

@@ -15,6 +15,7 @@ from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts, filter_nodes
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.web.flights import Flights
+from extender.web.shadow import Disagreements
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.priorities import EMPTY, PriorityWriter
@@ -63,12 +64,16 @@ class Answers:
         metrics: Metrics,
         unready: Callable[[], str | None],
         flights: Flights | None = None,
+        *,
+        shadow: Disagreements | None = None,
     ) -> None:
+        """With `shadow`, answers change nothing: where we would differ is noted there."""
         self._state = state
         self._rules = rules
         self._metrics = metrics
         self._unready = unready
         self._flights = flights
+        self._shadow = shadow
         self._pods = PodReader()
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
@@ -95,7 +100,8 @@ class Answers:
         start = perf_counter()
         try:
             args = self._read(body)
-            return self._priorities.write(self._score(args))
+            scored = self._score(args)
+            return EMPTY if self._shadow else self._priorities.write(scored)
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
 
@@ -125,17 +131,25 @@ class Answers:
         return self._state.nodes.asked(list(args.nodes or ()))
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
-        if not self._rules.enforce:
+        if self._rules.enforce:
+            verdicts = self._verdicts(args)
+            self._observe(args.pod, verdicts)
+            return verdicts
+        if self._shadow is None:
             self._warn_of_mismatch()
-            # Nothing is looked up, so nothing is worth remembering either: no such version.
-            return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+        else:
+            self._shadow.note(args.pod, self._verdicts(args))
+            self._metrics.count_attempt("feasible")
+        # Every node passes. No list is remembered for prioritize: there is no such version.
+        return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+
+    def _verdicts(self, args: ExtenderArgs) -> Verdicts:
         asked = self._asked(args)
         start = perf_counter()
         with self._state.without(args.pod.key, args.pod.uid):
             verdicts = filter_nodes(self._state.question(args.pod.pod_class), asked)
         seconds = perf_counter() - start
         self._metrics.observe_plugin(PLUGIN, "Filter", status_of(verdicts), seconds)
-        self._observe(args.pod, verdicts)
         return verdicts
 
     def _warn_of_mismatch(self) -> None:

@@ -374,7 +374,6 @@ def test_control_characters_are_refused_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({"mode": "shadow"}, "mode: shadow", id="the comparing mode"),
         pytest.param(
             {"plugins": ["InterPodAffinity", "NodeAffinity"]},
             "plugins[1]: NodeAffinity",

@@ -171,10 +171,11 @@ def test_the_configuration_file_can_come_from_the_environment() -> None:
             id="a variable out of range",
         ),
         pytest.param(
-            {"mode": "shadow"},
+            {"feature_gates": "PodAffinityNamespaceSelector=false"},
             {},
             None,
-            "mode: shadow is not available in this version (from --mode)",
+            "featureGates.PodAffinityNamespaceSelector: false is not available in this version "
+            "(from --feature-gates)",
             id="a flag that asks for too much",
         ),
         pytest.param(

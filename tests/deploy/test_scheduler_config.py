@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from extender.config import Prioritize, Serving
+from extender.config import Mode, Prioritize, Serving
 from tests.deploy.places import SCHEDULER_CONFIG, SIDECAR, read_yaml
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def insecure(found: dict[str, Any]) -> bool:
     return bool(tls.get("insecure")) or not (tls.get("caFile") or tls.get("caData"))
 
 
-def test_there_is_a_file_for_each_mode_that_works() -> None:
-    assert [path.stem for path in SHIPPED] == ["assist", "replace"]
+def test_there_is_a_file_for_each_mode() -> None:
+    assert {path.stem for path in SHIPPED} == {mode.value for mode in Mode}
 
 
 @in_every_file
@@ -132,6 +132,18 @@ def test_assist_cannot_make_a_pod_wait() -> None:
     found = extender(SCHEDULER_CONFIG / "assist.yaml")
     verbs = {name: value for name, value in found.items() if name.endswith("Verb")}
     assert verbs == {"prioritizeVerb": "prioritize"}
+    assert found["ignorable"] is True
+
+
+def test_shadow_leaves_the_plugins_as_they_are() -> None:
+    (profile,) = read_yaml(SCHEDULER_CONFIG / "shadow.yaml")["profiles"]
+    assert profile == {"schedulerName": "default-scheduler"}
+
+
+def test_shadow_is_shown_everything_and_may_fail() -> None:
+    found = extender(SCHEDULER_CONFIG / "shadow.yaml")
+    verbs = {name: value for name, value in found.items() if name.endswith("Verb")}
+    assert verbs == {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
     assert found["ignorable"] is True
 
 
