@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-ASSIST, REPLACE = "assist", "replace"
+SHADOW, ASSIST, REPLACE = "shadow", "assist", "replace"
 
 EXTENDER = User(
     "system:serviceaccount:kube-system:affinity-extender",
@@ -95,6 +95,11 @@ class Extender:
         name = "affinity_extender_request_duration_seconds_count"
         return await self.counter(name, verb=verb) - self._asked_by_us[verb]
 
+    def warnings(self) -> list[str]:
+        """Return the warnings in the log."""
+        lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
+        return [line["msg"] for line in lines if line["level"] == "warning"]
+
     async def counter(self, name: str, **label: str) -> int:
         """Return the sum of a metric's series with one label."""
         async with self._session.get(f"{self.ops_url}/metrics") as answer:
@@ -107,8 +112,11 @@ class Extender:
         """Return once the extender's answers count this placed pod, or do so no more.
 
         The extender tells us by its own callbacks: a pod that wants to be near this one, asked
-        for on our behalf, is let onto its node (replace) or scores it highest (assist).
+        for on our behalf, is let onto its node (replace) or scores it highest (assist). In shadow
+        answers tell nothing, but there placements do not hang on what the extender counts, either.
         """
+        if self.mode == SHADOW:
+            return
         try:
             async with asyncio.timeout(_LAG_S):
                 while await self._sees(pod, nodes) is not counted:  # noqa: ASYNC110 (a process)

@@ -1,0 +1,106 @@
+"""Mode shadow: the scheduler places as without us, and tells us where we would not have."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tests.e2e.extending import SHADOW
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
+from tests.e2e.scheduling import STOCK
+from tests.e2e.test_workloads import NAMESPACES, SIX_NODES, workload
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+WEB, DB = {"app": "web"}, {"app": "db"}
+RED = namespace("red", team="red")
+NOT_RED: JSON = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]}
+DISAGREEMENTS = "affinity_extender_shadow_disagreements_total"
+SECOND_LOOK_S = 20.0
+"""Far beyond the seconds after which a difference is looked at again."""
+
+
+def misread(name: str) -> JSON:
+    """Return a pod whose rule kube-scheduler 1.34 to 1.36 reads in its own way.
+
+    It may be near a database of any namespace but red ones; for these schedulers, of red ones too.
+    """
+    return pod(name, near=[term(HOSTNAME, DB, namespaceSelector=NOT_RED)])
+
+
+async def disagreements(bench: Bench) -> int:
+    """Return on how many nodes we lastingly disagreed."""
+    assert bench.extender
+    return await bench.extender.counter(DISAGREEMENTS, cause="rule")
+
+
+async def until_disagreement(bench: Bench) -> None:
+    """Return once a disagreement is counted; earlier ones, if any, are counted by then as well."""
+    async with asyncio.timeout(SECOND_LOOK_S):
+        while not await disagreements(bench):  # noqa: ASYNC110 (a process)
+            await asyncio.sleep(0.1)
+
+
+async def test_the_same_pods_wait_and_nothing_differs(bench: Bench) -> None:
+    waiting = {}
+    for mode in (STOCK, SHADOW):
+        await bench.add(*SIX_NODES, *NAMESPACES, RED, pod("db", "red", labels=DB, on="a1"))
+        async with bench.scheduled_by(mode):
+            await bench.settle(*workload())
+            waiting[mode] = bench.waiting()
+            await bench.assert_lawful()
+            if bench.extender:
+                assert await bench.extender.calls("filter") > 0
+                await bench.settle(misread("known"))
+                await until_disagreement(bench)
+                assert await disagreements(bench) == 1, "the one that was forced"
+        await bench.clear()
+
+    assert waiting[SHADOW] == waiting[STOCK]
+
+
+async def test_our_scores_do_not_add_to_the_schedulers(bench: Bench) -> None:
+    # A taint outweighs the wish once (300 points against 200), not if it counted twice.
+    taint = {"key": "busy", "effect": "PreferNoSchedule"}
+    await bench.add(
+        node("a1", "a") | {"spec": {"taints": [taint]}},
+        node("b1", "b"),
+        pod("db", labels=DB, on="a1"),
+    )
+    for mode in (STOCK, SHADOW):
+        async with bench.scheduled_by(mode):
+            coming = pod(f"web-{mode}", prefer_near=[(100, term(ZONE, DB))])
+            placed = await bench.settle(coming)
+            assert list(placed.values()) == ["b1"]
+            if bench.extender:
+                assert await bench.extender.calls("prioritize") > 0
+
+
+async def test_a_node_that_we_would_refuse_is_counted_and_said(bench: Bench) -> None:
+    await bench.add(node("a1"), node("b1"), RED, pod("db", "red", labels=DB, on="a1"))
+    async with bench.scheduled_by(SHADOW):
+        placed = await bench.settle(misread("web"))
+        await until_disagreement(bench)
+
+        assert placed == {"web": "a1"}, "it is the scheduler who decides"
+        assert bench.extender
+        (line,) = bench.extender.warnings()
+        assert line.startswith("the scheduler would place default/web where we would not: ")
+        assert line.endswith("node(s) didn't match pod affinity rules: a1")
+
+
+async def test_pods_are_placed_while_the_extender_is_away(bench: Bench) -> None:
+    await bench.add(node("a1"), node("b1"))
+    async with bench.scheduled_by(SHADOW):
+        extender = bench.extender
+        assert extender
+        await extender.stop()
+
+        placed = await bench.settle(
+            *(pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(3))
+        )
+
+        await extender.start_again()
+    assert sorted(filter(None, placed.values())) == ["a1", "b1"]
+    assert placed["w2"] is None
