@@ -55,6 +55,11 @@ class Affinity:
     preferred: tuple[WeightedTerm, ...] = ()
     """Preferred affinity and anti-affinity together, told apart by the sign of the weight."""
 
+    @property
+    def constrains(self) -> bool:
+        """Tell whether some term is required."""
+        return bool(self.required or self.required_anti)
+
 
 NO_AFFINITY = Affinity()
 

@@ -48,6 +48,8 @@ def interact(one: PodClass, other: PodClass, labels_of: Callable[[str], Labels])
     That is so when either's required anti-affinity speaks of the other, or when one would be the
     first pod of a group that the other may start as well: then only one of them may choose.
     """
+    if not (one.affinity.constrains or other.affinity.constrains):
+        return False
     return (
         _repels(one, other, labels_of)
         or _repels(other, one, labels_of)
@@ -57,17 +59,21 @@ def interact(one: PodClass, other: PodClass, labels_of: Callable[[str], Labels])
 
 
 def _repels(owner: PodClass, other: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+    terms = owner.affinity.required_anti
+    if not terms:
+        return False
     namespace_labels = labels_of(other.namespace)
     return any(
-        term.pods.matches(other.namespace, namespace_labels, other.labels)
-        for term in owner.affinity.required_anti
+        term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms
     )
 
 
 def _joins(pod: PodClass, owner: PodClass, labels_of: Callable[[str], Labels]) -> bool:
     """Tell whether a pod matches all required affinity terms of an owner that has some."""
     terms = owner.affinity.required
+    if not terms:
+        return False
     namespace_labels = labels_of(pod.namespace)
-    return bool(terms) and all(
+    return all(
         term.pods.matches(pod.namespace, namespace_labels, pod.labels) for term in terms
     )

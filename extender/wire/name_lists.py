@@ -24,10 +24,15 @@ class NameLists:
         self._nodes = nodes
         self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
 
-    def read(self, raw: bytes) -> AskedNodes:
+    def read(self, raw: msgspec.Raw) -> AskedNodes:
         """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
+        length = len(memoryview(raw))
         for known, asked in self._recent:
-            if known == raw and asked.version == self._nodes.version:
+            if (
+                len(known) == length
+                and asked.version == self._nodes.version
+                and known == bytes(raw)
+            ):
                 return asked
         names = decode(_NAMES, raw, "NodeNames")
         return self._nodes.asked(names)

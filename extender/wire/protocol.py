@@ -65,8 +65,9 @@ class ExtenderArgs:
     """What filter and prioritize are asked."""
 
     pod: Pod
-    node_names: bytes | None
-    """The JSON list of names, when the scheduler trusts our cache (nodeCacheCapable)."""
+    node_names: msgspec.Raw | None
+    """The JSON list of names, when the scheduler trusts our cache (nodeCacheCapable). It may be
+    hundreds of kilobytes, so it stays where it is, in the request's body."""
     nodes: dict[str, msgspec.Raw] | None
     """Full node objects by name, otherwise."""
 
@@ -79,9 +80,9 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
     """
     args = _read_envelope(body)
     pod = pods.read(args.Pod)
-    if bytes(args.NodeNames) != _NULL:
-        return ExtenderArgs(pod, bytes(args.NodeNames), None)
-    if bytes(args.Nodes) == _NULL:
+    if not _is_null(args.NodeNames):
+        return ExtenderArgs(pod, args.NodeNames, None)
+    if _is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
     items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
     nodes = {
@@ -103,7 +104,7 @@ class BindingArgs:
 def read_binding_args(body: bytes) -> BindingArgs:
     """Read ExtenderBindingArgs; RequestError when the body is no such object."""
     try:
-        args = msgspec.convert(_folded(body, msgspec.json.Decoder(dict[str, str])), _BindingArgs)
+        args = msgspec.convert(folded(body, msgspec.json.Decoder(dict[str, str])), _BindingArgs)
     except msgspec.ValidationError as error:
         raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
     return BindingArgs(f"{args.PodNamespace}/{args.PodName}", args.PodUID, args.Node)
@@ -145,7 +146,7 @@ def write_filter_result(
 def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:
     """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
     if not verdicts.refused and args.node_names is not None:
-        return args.node_names
+        return bytes(args.node_names)
     return orjson.dumps(verdicts.fits.names)
 
 
@@ -175,13 +176,17 @@ def _read_envelope(body: bytes) -> _Args:
     except BROKEN_JSON as error:
         raise RequestError(f"the body is not JSON: {error}") from error
     # No nodes at all: perhaps they are there in another spelling.
-    given = bytes(args.NodeNames) != _NULL or bytes(args.Nodes) != _NULL
-    return args if given else _read_any_case(body)
+    missing = _is_null(args.NodeNames) and _is_null(args.Nodes)
+    return _read_any_case(body) if missing else args
+
+
+def _is_null(raw: msgspec.Raw) -> bool:
+    return len(memoryview(raw)) == len(_NULL) and bytes(raw) == _NULL
 
 
 def _read_any_case(body: bytes) -> _Args:
     try:
-        found = _folded(body, _ANY_CASE)
+        found = folded(body, _ANY_CASE)
     except msgspec.ValidationError as error:
         raise RequestError(f"the body is not an ExtenderArgs object: {error}") from error
     if "pod" not in found:
@@ -190,8 +195,11 @@ def _read_any_case(body: bytes) -> _Args:
     return _Args(found["pod"], found.get("nodes", null), found.get("nodenames", null))
 
 
-def _folded(body: bytes, decoder: msgspec.json.Decoder[dict[str, T]]) -> dict[str, T]:
-    """Decode an object and fold its keys to lower case; RequestError when it is not JSON."""
+def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]]) -> dict[str, T]:
+    """Decode an object and fold its keys to lower case.
+
+    RequestError when it is not JSON, msgspec's ValidationError when it is something else in JSON.
+    """
     try:
         return {key.lower(): value for key, value in decoder.decode(body).items()}
     except msgspec.ValidationError:

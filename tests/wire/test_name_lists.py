@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Raw
 
 from extender.cluster.nodes import Nodes
 from extender.errors import ObjectError
@@ -21,30 +22,30 @@ def some_nodes() -> Nodes:
 
 def test_an_answered_list_is_not_looked_up_again() -> None:
     lists = NameLists(some_nodes())
-    asked = lists.read(RAW)
+    asked = lists.read(Raw(RAW))
     lists.remember(RAW, asked)
-    assert lists.read(RAW) is asked
+    assert lists.read(Raw(RAW)) is asked
 
 
 def test_a_remembered_list_does_not_outlive_a_change_of_nodes() -> None:
     nodes = some_nodes()
     lists = NameLists(nodes)
-    lists.remember(RAW, lists.read(RAW))
+    lists.remember(RAW, lists.read(Raw(RAW)))
     nodes.forget("a")
-    assert lists.read(RAW).unknown == ["a"]
+    assert lists.read(Raw(RAW)).unknown == ["a"]
 
 
 def test_only_a_few_lists_are_remembered() -> None:
     lists = NameLists(some_nodes())
-    asked = lists.read(RAW)
+    asked = lists.read(Raw(RAW))
     lists.remember(RAW, asked)
     for number in range(REMEMBERED):
         lists.remember(b'["%d"]' % number, asked)
-    assert lists.read(RAW) is not asked
+    assert lists.read(Raw(RAW)) is not asked
 
 
 @pytest.mark.parametrize("raw", [b'"a"', b"[1]", b'{"a":1}', b'["a"', b"[null]"])
 def test_what_is_no_list_of_names_is_refused(raw: bytes) -> None:
     with pytest.raises(ObjectError) as caught:
-        NameLists(some_nodes()).read(raw)
+        NameLists(some_nodes()).read(Raw(raw))
     assert caught.value.path.startswith("NodeNames")

@@ -46,7 +46,7 @@ def args_of(body: Any) -> ExtenderArgs:
 def test_a_request_by_names(body: Any) -> None:
     args = args_of(body)
     assert args.pod.key == "default/new"
-    assert json.loads(args.node_names or b"") == ["b", "a"]
+    assert json.loads(bytes(args.node_names or b"")) == ["b", "a"]
 
 
 def test_a_request_with_whole_nodes() -> None:

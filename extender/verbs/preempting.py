@@ -1,0 +1,113 @@
+"""Which pods have to go from a node so that an important one may go there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.cluster.state import ClusterState
+from extender.model.labels import Labels
+from extender.model.objects import Pod, PodClass
+from extender.verbs.filtering import filter_nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods to be evicted from one node."""
+
+    uids: Sequence[str]
+    """The most important one first: the scheduler takes its priority for the highest."""
+    violations: int
+    """How many of them a disruption budget does not allow."""
+
+
+def choose_victims(
+    state: ClusterState, pod: Pod, candidates: Mapping[str, Victims], *, may_be_empty: bool
+) -> dict[str, Victims]:
+    """Return the candidates where the pod may go once the victims are gone, by filter's rules.
+
+    What the scheduler chose stays chosen, for reasons of its own: room, ports, volumes. Where that
+    is not enough, the pods of that node that still stand in the way join the victims, if
+    all of them are less important. Only anti-affinity can be cured so, and it leaves no choice: it
+    repels pod by pod, so every pod that repels must go, and sparing any other costs nothing. There
+    is thus no order in which pods are to be reprieved. Pods of other nodes are never added.
+
+    With `may_be_empty` false, candidates without victims are left out.
+    O(candidates x (victims x terms)), and O(pods of the node) where we refuse it.
+    """
+    judge = _Judge(state, pod)
+    chosen = {}
+    for node, proposed in candidates.items():
+        victims = judge.victims_on(node, proposed)
+        if victims is not None and (victims.uids or may_be_empty):
+            chosen[node] = victims
+    return chosen
+
+
+class _Judge:
+    """Judges the nodes of one call."""
+
+    def __init__(self, state: ClusterState, pod: Pod) -> None:
+        self._state = state
+        self._pod = pod
+        self._labels = state.namespace_labels(pod.pod_class.namespace)
+        self._repelling: dict[PodClass, frozenset[str]] = {}
+
+    def victims_on(self, node: str, proposed: Victims) -> Victims | None:
+        """Return the victims that make a node fit, None when no victims on it do."""
+        state = self._state
+        # Never the pod itself: it is left out of all counts anyway.
+        named = {*proposed.uids} - {self._pod.uid}
+        placed = state.pods_on(node)
+        gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
+        if self._fits(node, gone):
+            return proposed
+        # A pod that is being bound may turn out to be elsewhere, so it is never added.
+        spared = [each for each in placed if each.uid not in named]
+        added = [each for each in spared if self._is_in_the_way(each, node)]
+        if not added or not self._fits(node, [*gone, *added]):
+            return None
+        added.sort(key=lambda pod: (-pod.priority, pod.key))
+        return Victims(
+            _merged(proposed.uids, gone, added),
+            proposed.violations + state.budgets.violations(gone, added),
+        )
+
+    def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
+        state, pod = self._state, self._pod
+        with state.without(pod.key, pod.uid, gone):
+            asked = state.nodes.asked([node])
+            return bool(filter_nodes(state.question(pod.pod_class), asked).fits.names)
+
+    def _is_in_the_way(self, other: Pod, node: str) -> bool:
+        """Tell whether a pod on a node repels ours there, and may be evicted for it."""
+        if other.priority >= self._pod.priority or other.uid == self._pod.uid:
+            return False
+        keys = self._repelling.get(other.pod_class)
+        if keys is None:
+            keys = self._repelling[other.pod_class] = self._repelling_keys(other.pod_class)
+        return bool(keys) and not keys.isdisjoint(self._state.nodes.labels(node))
+
+    def _repelling_keys(self, other: PodClass) -> frozenset[str]:
+        """Return the topology keys over which pods of a class and ours repel each other."""
+        ours = self._pod.pod_class
+        labels = self._state.namespace_labels(other.namespace)
+        return _repelled(ours, other, labels) | _repelled(other, ours, self._labels)
+
+
+def _repelled(owner: PodClass, other: PodClass, namespace_labels: Labels) -> frozenset[str]:
+    return frozenset(
+        term.topology_key
+        for term in owner.affinity.required_anti
+        if term.pods.matches(other.namespace, namespace_labels, other.labels)
+    )
+
+
+def _merged(named: Sequence[str], known: Iterable[Pod], added: Iterable[Pod]) -> list[str]:
+    """Put the added victims among those that were named, the most important first.
+
+    One that we do not know stays in front: we cannot tell that it is less important.
+    """
+    priorities = {pod.uid: pod.priority for pod in (*known, *added)}
+    uids = [*named, *(pod.uid for pod in added)]
+    return sorted(uids, key=lambda uid: (uid in priorities, -priorities.get(uid, 0)))
