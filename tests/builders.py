@@ -71,6 +71,12 @@ class Pod(dict[str, Any]):
         status["phase"] = phase
         return changed
 
+    def priority(self, priority: int) -> Pod:
+        """Set the number that admission takes from its priority class."""
+        changed, spec = self._changed("spec")
+        spec["priority"] = priority
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")
@@ -120,6 +126,21 @@ def namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, A
     """Build a namespace with exactly these labels: none are added."""
     metadata = {"name": name, "uid": f"namespace-{name}", "labels": dict(labels or {})}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": {}, "status": {}}
+
+
+def budget(
+    name: str, selector: Json | None, allowed: int, *, disrupted: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Build a PodDisruptionBudget of namespace default with its status."""
+    status = {"disruptionsAllowed": allowed}
+    granted = dict.fromkeys(disrupted, "2026-01-01T00:00:00Z")
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default", "uid": f"budget-{name}"},
+        "spec": {"maxUnavailable": 1} | ({} if selector is None else {"selector": selector}),
+        "status": status | ({"disruptedPods": granted} if granted else {}),
+    }
 
 
 def requirement(key: str, operator: str, *values: str) -> dict[str, Any]:

@@ -39,6 +39,10 @@ class Reservations:
         """Return the reservations of a pod."""
         return [each for each in self._by_key.get(key, ()) if each.pod.uid == uid]
 
+    def on(self, node: str) -> list[Pod]:
+        """Return the pods that have places on a node."""
+        return [each.pod for each in self if each.pod.node == node]
+
     def add(self, reservation: Reservation) -> Reservation | None:
         """Keep a reservation; return the one for the same pod and node that it renews."""
         pod = reservation.pod

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 
+from extender.cluster.budgets import Budgets
 from extender.cluster.carried import CarriedTerms
 from extender.cluster.counted import CountedSets
 from extender.cluster.counters import Counters
@@ -15,6 +16,7 @@ from extender.cluster.placed import PlacedClass
 from extender.cluster.question import Question
 from extender.cluster.questions import Questions
 from extender.cluster.reservations import Reservation, Reservations
+from extender.cluster.residents import Residents
 from extender.model.labels import Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 
@@ -54,7 +56,9 @@ class ClusterState:
         most_counted_sets: int = MOST_COUNTED_SETS,
     ) -> None:
         self.nodes = Nodes()
+        self.budgets = Budgets()
         self._pods: dict[str, Pod] = {}
+        self._residents = Residents()
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self.nodes, self._namespaces, most_counted_sets)
         self._questions = Questions(self._counters, most_questions)
@@ -75,6 +79,10 @@ class ClusterState:
         """Return every pod that counts, a reserved one for each node that it may turn up on."""
         yield from (pod for pod in self._pods.values() if pod.node is not None)
         yield from (reservation.pod for reservation in self._reservations)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """Return the pods that are bound to a node, without those it is only reserved for."""
+        return self._residents.of(node)
 
     @property
     def namespaces(self) -> Mapping[str, Labels]:
@@ -117,12 +125,14 @@ class ClusterState:
             self._pods.pop(pod.key, None)
         else:
             # The new before the old, so that terms both carry are not dropped in between.
-            self._pods[pod.key] = self._place(pod)
+            pod = self._pods[pod.key] = self._place(pod)
+            self._residents.add(pod)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
+            self._residents.remove(old)
             self._displace(old)
 
     def remove_pod(self, key: str, uid: str) -> None:
@@ -131,12 +141,17 @@ class ClusterState:
         pod = self._pods.get(key)
         if pod is not None and pod.uid == uid:
             del self._pods[key]
+            self._residents.remove(pod)
             self._displace(pod)
 
     @contextmanager
-    def without(self, key: str, uid: str) -> Iterator[None]:
-        """Leave a pod out of all counts for a while: it is not its own neighbour."""
-        places = [reservation.pod for reservation in self._reservations.of(key, uid)]
+    def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
+        """Leave a pod out of all counts for a while: it is not its own neighbour.
+
+        And others as if they were gone, each given once and as it counts, on the node it counts on.
+        """
+        places = [*gone]
+        places += [reservation.pod for reservation in self._reservations.of(key, uid)]
         pod = self._pods.get(key)
         if pod is not None and pod.uid == uid:
             places.append(pod)

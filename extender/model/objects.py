@@ -76,6 +76,8 @@ class Pod:
     terminal: bool
     """Succeeded or Failed: it no longer occupies its domain."""
     pod_class: PodClass
+    priority: int = 0
+    """A pod may be evicted for one of higher priority."""
 
 
 @dataclass(frozen=True, slots=True)

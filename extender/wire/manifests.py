@@ -88,6 +88,7 @@ class PodSpec(msgspec.Struct):
 
     nodeName: str | None = None  # noqa: N815 - the API's spelling
     affinity: msgspec.Raw = NULL
+    priority: int | None = None
 
 
 class PodStatus(msgspec.Struct):
@@ -115,3 +116,32 @@ class LabelledManifest(msgspec.Struct):
     """v1.Node or v1.Namespace."""
 
     metadata: LabelledMetadata
+
+
+class BudgetMetadata(msgspec.Struct):
+    """Identity of a budget."""
+
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class BudgetSpec(msgspec.Struct):
+    """Which pods a budget is about."""
+
+    selector: LabelSelector | None = None
+
+
+class BudgetStatus(msgspec.Struct):
+    """What the disruption controller found."""
+
+    disruptionsAllowed: int = 0  # noqa: N815 - the API's spelling
+    disruptedPods: dict[str, msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
+
+
+class BudgetManifest(msgspec.Struct):
+    """policy/v1 PodDisruptionBudget."""
+
+    metadata: BudgetMetadata
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from extender.errors import ObjectError
+from extender.model.disruption import PodDisruptionBudget
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import (
@@ -34,6 +35,7 @@ TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
 _POD = msgspec.json.Decoder(manifests.PodManifest)
 _LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
+_BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 
@@ -45,6 +47,8 @@ class PodReader:
         self._most = most_raw_classes
         self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
         self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
+        self._priorities: dict[int, int] = {}
+        """One number object for each priority class, not one for each pod."""
 
     def read(self, raw: Json) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
@@ -55,6 +59,7 @@ class PodReader:
             raise ObjectError("metadata.name", "a pod needs a name")
         phase = None if pod.status is None else pod.status.phase
         key = f"{namespace}/{metadata.name}"
+        priority = spec.priority or 0
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -62,6 +67,7 @@ class PodReader:
             node=sys.intern(spec.nodeName) if spec.nodeName else None,
             terminal=phase in TERMINAL_PHASES,
             pod_class=self._class(namespace, bytes(metadata.labels), bytes(spec.affinity)),
+            priority=self._priorities.setdefault(priority, priority),
         )
 
     def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:
@@ -98,6 +104,22 @@ def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
     metadata = decode(_LABELLED, raw).metadata
     return Namespace(sys.intern(metadata.name), metadata.labels or {})
+
+
+def read_budget(raw: Json) -> PodDisruptionBudget:
+    """Read a policy/v1 PodDisruptionBudget; ObjectError names the field that is broken."""
+    budget = decode(_BUDGET, raw)
+    metadata = budget.metadata
+    key = f"{metadata.namespace or 'default'}/{metadata.name}"
+    spec, status = budget.spec or manifests.BudgetSpec(), budget.status or manifests.BudgetStatus()
+    return PodDisruptionBudget(
+        key=key,
+        uid=metadata.uid or key,
+        selector=_selector(spec.selector, "spec.selector"),
+        # Without a status, as in a manifest, nobody has found out that any may go.
+        allowed=status.disruptionsAllowed,
+        disrupted=frozenset(status.disruptedPods or ()),
+    )
 
 
 def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:

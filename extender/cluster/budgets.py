@@ -1,0 +1,57 @@
+"""The disruption budgets of the cluster, by namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from extender.model.disruption import PodDisruptionBudget
+from extender.model.objects import Pod
+
+
+class Budgets:
+    """All disruption budgets; they move no counters."""
+
+    def __init__(self) -> None:
+        self._in: dict[str, dict[str, PodDisruptionBudget]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._in.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        for budgets in self._in.values():
+            yield from budgets
+
+    def __getitem__(self, key: str) -> PodDisruptionBudget:
+        return self._in[key.partition("/")[0]][key]
+
+    def upsert(self, budget: PodDisruptionBudget) -> None:
+        """Add a budget, or replace the one of the same key."""
+        self._in.setdefault(budget.namespace, {})[budget.key] = budget
+
+    def remove(self, key: str, uid: str) -> None:
+        """Forget a budget; one that is unknown, or known under another uid, is left alone."""
+        namespace = key.partition("/")[0]
+        budgets = self._in.get(namespace, {})
+        if key in budgets and budgets[key].uid == uid:
+            del budgets[key]
+            if not budgets:
+                del self._in[namespace]
+
+    def violations(self, gone: Iterable[Pod], going: Iterable[Pod]) -> int:
+        """Return how many of the pods `going` some budget does not allow, once others are gone.
+
+        A pod beyond several budgets is one violation, as the scheduler counts them.
+        """
+        left: dict[str, int] = {}
+        for pod in gone:
+            self._charge(pod, left)
+        return sum(self._charge(pod, left) for pod in going)
+
+    def _charge(self, pod: Pod, left: dict[str, int]) -> bool:
+        """Charge every budget of a pod; tell whether one of them is overdrawn by that."""
+        overdrawn = False
+        for budget in self._in.get(pod.pod_class.namespace, {}).values():
+            if budget.is_charged_for(pod):
+                left[budget.key] = left.get(budget.key, budget.allowed) - 1
+                overdrawn = overdrawn or left[budget.key] < 0
+        return overdrawn
