@@ -36,7 +36,12 @@ class Lister(Generic[T]):
     skipped: Callable[[Skip], None]
 
     async def snapshot(self, version: str) -> Snapshot[T]:
-        """List everything, not older than `version` unless the server cannot tell."""
+        """List everything, not older than `version` unless the server cannot tell.
+
+        Without a version to start from, everything as it is now.
+        """
+        if not version:
+            return await self.latest()
         try:
             return await self._pages(
                 {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}

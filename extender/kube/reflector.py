@@ -37,8 +37,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-ANY_VERSION: Final = "0"
-"""Whatever the server has at hand; it may lie a little behind."""
+LATEST_VERSION: Final = ""
+"""What the server has at this moment. A program that starts again must not miss the pods that it
+bound itself a moment before, which a server's cache may not show yet."""
+
+_CACHED_VERSION: Final = "0"
+"""What a server may answer that has no version of its own to name: whatever it had at hand."""
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner and brought nothing is a failure; without this rule a server that closes
@@ -74,7 +78,7 @@ class Reflector(Generic[T]):
         self._log = RepeatingLog(logger, resource.name, self._timing.clock)
         self._lister = Lister(client, resource, self._skipped)
         self._streams = True
-        self._version = ANY_VERSION
+        self._version = LATEST_VERSION
         self._observer.synced(resource.name, False)  # noqa: FBT003 - a metric's value
 
     @property
@@ -168,7 +172,7 @@ class Reflector(Generic[T]):
 
     def _advance(self, event: Event) -> None:
         # A watch from no version begins with one ADDED for each object, in no order.
-        synthetic = event.kind is Kind.ADDED and self._version == ANY_VERSION
+        synthetic = event.kind is Kind.ADDED and self._version == _CACHED_VERSION
         if not synthetic and not _is_older(event.metadata.resource_version, self._version):
             self._version = event.metadata.resource_version
 

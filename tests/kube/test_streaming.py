@@ -51,7 +51,7 @@ async def test_stream_takes_the_place_of_the_list(rig: Rig) -> None:
     assert rig.things.streamed[0].params == {
         "watch": "true",
         "fieldSelector": "shape!=round",
-        "resourceVersion": "0",
+        "resourceVersion": "",
         "resourceVersionMatch": "NotOlderThan",
         "sendInitialEvents": "true",
         "allowWatchBookmarks": "true",
@@ -105,7 +105,7 @@ async def test_relist_by_stream_finds_what_was_missed(rig: Rig) -> None:
         rig.things.send(CLOSE)
         await rig.until_values(a=1)
     assert rig.things.listed == []
-    assert [seen.params["resourceVersion"] for seen in rig.things.streamed] == ["0", version]
+    assert [seen.params["resourceVersion"] for seen in rig.things.streamed] == ["", version]
 
 
 @pytest.mark.parametrize(
