@@ -14,7 +14,7 @@ import yaml
 
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
-from extender.wire.objects import Json, PodReader, decode, read_namespace, read_node
+from extender.wire.objects import Json, PodReader, decode, read_budget, read_namespace, read_node
 
 try:
     from yaml import CSafeLoader as YamlLoader
@@ -46,8 +46,8 @@ _LIST = msgspec.json.Decoder(_List)
 def load_cluster(path: Path, state: ClusterState) -> Counter[str]:
     """Put the objects of a file into the state; return how many there were of each kind.
 
-    Reads what `kubectl get nodes,namespaces,pods -A -o json` prints, or a YAML stream, plain or
-    gzip. Kinds that no rule looks at are counted and otherwise left alone.
+    Reads what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
+    YAML stream, plain or gzip. Kinds that no rule looks at are counted and otherwise left alone.
     """
     pods = PodReader()
     kinds: Counter[str] = Counter()
@@ -71,6 +71,8 @@ def _put(kind: str, raw: msgspec.Raw, pods: PodReader, state: ClusterState) -> N
             state.upsert_node(read_node(raw))
         case "Namespace":
             state.upsert_namespace(read_namespace(raw))
+        case "PodDisruptionBudget":
+            state.budgets.upsert(read_budget(raw))
 
 
 def _content(path: Path) -> Json:

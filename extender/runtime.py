@@ -21,7 +21,6 @@ from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
 from extender.source import (
-    RESOURCES,
     Source,
     keep_auditing,
     keep_expiring,
@@ -37,6 +36,7 @@ from extender.web.flights import Flights
 from extender.web.health import Check
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
+from extender.web.preempting import Preemptions
 from extender.web.shadow import Disagreements
 
 _log = logging.getLogger(__name__)
@@ -66,7 +66,9 @@ class Lifecycle:
         def informer(resource: str) -> Check:
             return lambda: None if self._source.synced[resource] else "not synced yet"
 
-        checks = {f"informer-sync/{resource}": informer(resource) for resource in RESOURCES}
+        checks = {
+            f"informer-sync/{resource}": informer(resource) for resource in self._source.synced
+        }
         checks["shutdown"] = lambda: "the process is stopping" if self.stopping else None
         return checks
 
@@ -92,7 +94,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
     state = ClusterState()
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
-        for resource in RESOURCES:
+        for resource in source.synced:
             metrics.track_objects(resource, partial(_count, state, resource))
         for eternal in (keep_auditing(state, metrics), keep_expiring(state)):
             parts.callback(asyncio.create_task(eternal).cancel)
@@ -131,7 +133,7 @@ def _callbacks(
     metrics: Metrics,
     lifecycle: Lifecycle,
 ) -> web.Application:
-    """Build the callbacks' application; only where the hard rules are ours is binding, too."""
+    """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
     rules = _rules(config)
     if not rules.enforce:
@@ -143,7 +145,13 @@ def _callbacks(
     binds = Binds(
         state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
     )
-    return callbacks_app(answers, metrics, limit, binds)
+    preemptions = Preemptions(
+        state,
+        metrics,
+        unready=lifecycle.unsynced,
+        may_be_empty=config.scheduler_takes_empty_victims,
+    )
+    return callbacks_app(answers, metrics, limit, binds, preemptions)
 
 
 def _rules(config: Config) -> Rules:
@@ -171,9 +179,7 @@ def _status(
         source=source.description,
         callbacks=callbacks_url,
         started=started,
-        resources=tuple(
-            Resource(name, synced[name], counts[name], heard[name]) for name in RESOURCES
-        ),
+        resources=tuple(Resource(name, synced[name], counts[name], heard[name]) for name in synced),
     )
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from extender.cluster.recount import audit
 from extender.cluster.state import ClusterState
-from extender.config import ClientConnection, Config
+from extender.config import Config, Mode
 from extender.metrics import Metrics
 from extender.offline import load_cluster
 from extender.web.binding import NoApiServer, PodBinder
 
 if TYPE_CHECKING:
+    from extender.kube.reflector import Reflector
     from extender.kube.watchers import Watchers
 
 RESOURCES = ("namespaces", "nodes", "pods")
+BUDGETS = "poddisruptionbudgets"
+"""Only where the hard rules are ours: otherwise nobody asks us about preemption."""
 
 AUDIT_PAUSE_SECONDS = 1.0
 """Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
@@ -50,11 +53,11 @@ class Source(Protocol):
 class Files:
     """A cluster that was read from files, and never changes."""
 
-    def __init__(self, description: str) -> None:
+    def __init__(self, description: str, resources: Sequence[str] = RESOURCES) -> None:
         self.description = description
         self.binder: PodBinder = NoApiServer()
-        self.synced: Mapping[str, bool] = dict.fromkeys(RESOURCES, True)
-        self.last_heard: Mapping[str, float | None] = dict.fromkeys(RESOURCES, time())
+        self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
+        self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
 
 
 class Live:
@@ -82,7 +85,12 @@ async def open_source(
     """Fill the state from the configured files, or keep it filled until the stack unwinds."""
     if config.cluster_files:
         return _load(config, state, metrics)
-    return await _watch(config.client_connection, state, metrics, parts)
+    return await _watch(config, state, metrics, parts)
+
+
+def resources(config: Config) -> tuple[str, ...]:
+    """Return what a configuration has to know of the cluster."""
+    return (*RESOURCES, BUDGETS) if config.mode is Mode.REPLACE else RESOURCES
 
 
 def object_counts(state: ClusterState) -> Mapping[str, int]:
@@ -91,6 +99,7 @@ def object_counts(state: ClusterState) -> Mapping[str, int]:
         "namespaces": len(state.namespaces),
         "nodes": len(state.nodes),
         "pods": len(state.pods),
+        BUDGETS: len(state.budgets),
     }
 
 
@@ -101,30 +110,33 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
             kinds = load_cluster(path, state)
             found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
             _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
-    source = Files(", ".join(map(str, config.cluster_files)))
-    for resource in RESOURCES:
+    source = Files(", ".join(map(str, config.cluster_files)), resources(config))
+    for resource in source.synced:
         metrics.synced(resource, synced=True)
     return source
 
 
 async def _watch(
-    connection: ClientConnection, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
+    config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Live:
     # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
     from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.feed import cluster_reflectors  # noqa: PLC0415
+    from extender.kube.feed import budget_reflector, cluster_reflectors  # noqa: PLC0415
     from extender.kube.timing import RateLimit  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
+    connection = config.client_connection
     kubeconfig = connection.kubeconfig
     credentials = await load_credentials(
         None if kubeconfig is None else str(kubeconfig), connection.context
     )
     limit = RateLimit(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
-    reflectors = cluster_reflectors(client, state, observer=metrics)
+    reflectors: list[Reflector[Any]] = [*cluster_reflectors(client, state, observer=metrics)]
+    if BUDGETS in resources(config):
+        reflectors.append(budget_reflector(client, state, observer=metrics))
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
@@ -157,7 +169,8 @@ async def _settle(watchers: Watchers, state: ClusterState) -> None:
     start = monotonic()
     with _collector_resting():
         await watchers.wait_synced()
-    counts = ", ".join(f"{count} {name}" for name, count in object_counts(state).items())
+    found = object_counts(state)
+    counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)
 
 

@@ -21,8 +21,9 @@ class Budgets:
         for budgets in self._in.values():
             yield from budgets
 
-    def __getitem__(self, key: str) -> PodDisruptionBudget:
-        return self._in[key.partition("/")[0]][key]
+    def get(self, key: str) -> PodDisruptionBudget | None:
+        """Return a budget by its key, None when there is none."""
+        return self._in.get(key.partition("/")[0], {}).get(key)
 
     def upsert(self, budget: PodDisruptionBudget) -> None:
         """Add a budget, or replace the one of the same key."""
@@ -30,12 +31,12 @@ class Budgets:
 
     def remove(self, key: str, uid: str) -> None:
         """Forget a budget; one that is unknown, or known under another uid, is left alone."""
-        namespace = key.partition("/")[0]
-        budgets = self._in.get(namespace, {})
-        if key in budgets and budgets[key].uid == uid:
+        budget = self.get(key)
+        if budget is not None and budget.uid == uid:
+            budgets = self._in[budget.namespace]
             del budgets[key]
             if not budgets:
-                del self._in[namespace]
+                del self._in[budget.namespace]
 
     def violations(self, gone: Iterable[Pod], going: Iterable[Pod]) -> int:
         """Return how many of the pods `going` some budget does not allow, once others are gone.

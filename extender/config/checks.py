@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import TYPE_CHECKING
 
 from extender.config.faults import show
@@ -12,11 +13,14 @@ from extender.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
+
 
 def check(config: Config) -> None:
     """Raise the first ConfigError of a configuration that fits the schema."""
     for error in (
         *_plugins(config),
+        *_scheduler_version(config.scheduler_version),
         *_not_available(config),
         *_addresses(config.serving),
         *_tls(config.serving),
@@ -30,6 +34,11 @@ def _plugins(config: Config) -> Iterator[ConfigError]:
             yield ConfigError(f"plugins[{index}]", f"{plugin} comes twice")
     if Plugin.INTER_POD_AFFINITY not in config.plugins:
         yield ConfigError("plugins", f"{Plugin.INTER_POD_AFFINITY} has to be among them")
+
+
+def _scheduler_version(version: str) -> Iterator[ConfigError]:
+    if not _MINOR_VERSION.fullmatch(version):
+        yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.36'")
 
 
 def _not_available(config: Config) -> Iterator[ConfigError]:

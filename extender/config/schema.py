@@ -17,6 +17,9 @@ from extender.config.node_affinity import NodeAffinityTerms
 API_VERSION = "affinity-extender.io/v1alpha1"
 KIND = "AffinityExtenderConfiguration"
 
+FIRST_WITH_EMPTY_VICTIMS = 38
+"""The minor version from which the scheduler takes candidates for preemption without victims."""
+
 PORT_RANGE = Meta(ge=0, le=65535)
 
 
@@ -214,6 +217,10 @@ class Config(_Block, frozen=True, kw_only=True):
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
     """Rules enforced here, in the order in which their refusals are reported."""
 
+    scheduler_version: str = "1.36"
+    """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 it fails a whole
+    preemption when one node is answered without victims; from 1.38 on such a node is welcome."""
+
     inter_pod_affinity: InterPodAffinity = InterPodAffinity()
     node_affinity: NodeAffinity = NodeAffinity()
     cross_namespace_pod_affinity: CrossNamespacePodAffinity = CrossNamespacePodAffinity()
@@ -228,3 +235,8 @@ class Config(_Block, frozen=True, kw_only=True):
     cluster_files: tuple[Path, ...] = ()
     """Files with Kubernetes objects to serve instead of a live cluster; when there are any, no API
     server is contacted. Relative names start at the working directory."""
+
+    @property
+    def scheduler_takes_empty_victims(self) -> bool:
+        """Whether preempt may answer a node from which nobody has to be evicted."""
+        return int(self.scheduler_version.removeprefix("1.")) >= FIRST_WITH_EMPTY_VICTIMS

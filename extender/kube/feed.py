@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import PodReader, read_budget, read_namespace, read_node
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from extender.kube.client import ApiClient
     from extender.kube.observers import ReflectorObserver
     from extender.kube.timing import Timing
+    from extender.model.disruption import PodDisruptionBudget
     from extender.model.objects import Namespace, Node, Pod
 
 NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -95,6 +96,30 @@ class NamespaceSink:
         self._state.remove_namespace(key)
 
 
+class BudgetSink:
+    """Disruption budgets into the cluster state."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._budgets = state.budgets
+
+    def keys(self) -> AbstractSet[str]:
+        """Return namespace/name of all budgets."""
+        return frozenset(self._budgets)
+
+    def uid(self, key: str) -> str:
+        """Return the uid of a budget, "" when it has just gone."""
+        budget = self._budgets.get(key)
+        return "" if budget is None else budget.uid
+
+    def upsert(self, obj: PodDisruptionBudget) -> None:
+        """Add or change a budget, or take its successor of the same name."""
+        self._budgets.upsert(obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget a budget."""
+        self._budgets.remove(key, uid)
+
+
 def cluster_reflectors(
     client: ApiClient,
     state: ClusterState,
@@ -111,3 +136,16 @@ def cluster_reflectors(
         Reflector(client, nodes, NodeSink(state), observer=observer, timing=timing),
         Reflector(client, pods, PodSink(state), observer=observer, timing=timing),
     )
+
+
+def budget_reflector(
+    client: ApiClient,
+    state: ClusterState,
+    *,
+    observer: ReflectorObserver | None = None,
+    timing: Timing | None = None,
+) -> Reflector[PodDisruptionBudget]:
+    """Build what keeps the disruption budgets of `state` equal to the cluster's."""
+    path = "/apis/policy/v1/poddisruptionbudgets"
+    budgets = Resource("poddisruptionbudgets", path, read_budget, {})
+    return Reflector(client, budgets, BudgetSink(state), observer=observer, timing=timing)

@@ -12,6 +12,7 @@ from extender.errors import RequestError
 from extender.metrics import Metrics
 from extender.web.answers import Answers
 from extender.web.binding import Binds
+from extender.web.preempting import Preemptions
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 Verb = Callable[[bytes], Awaitable[bytes]]
@@ -21,9 +22,13 @@ _log = logging.getLogger(__name__)
 
 
 def callbacks_app(
-    answers: Answers, metrics: Metrics, max_body_bytes: int, binds: Binds | None = None
+    answers: Answers,
+    metrics: Metrics,
+    max_body_bytes: int,
+    binds: Binds | None = None,
+    preemptions: Preemptions | None = None,
 ) -> web.Application:
-    """Serve POST /filter and /prioritize, and /bind where we bind.
+    """Serve POST /filter and /prioritize, /bind where we bind, and /preempt where we judge that.
 
     Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
     gives up the connection when more follows.
@@ -38,6 +43,10 @@ def callbacks_app(
     )
     if binds is not None:
         app.router.add_post("/bind", _handler("bind", binds.answer, binds.fault, metrics))
+    if preemptions is not None:
+        app.router.add_post(
+            "/preempt", _handler("preempt", preemptions.answer, preemptions.fault, metrics)
+        )
     return app
 
 

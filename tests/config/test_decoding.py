@@ -18,6 +18,7 @@ HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfi
 DOCUMENTED = f"""{HEADER}
 mode: assist
 plugins: [InterPodAffinity]
+schedulerVersion: "1.36"
 interPodAffinity:
   hardPodAffinityWeight: 1
   ignorePreferredTermsOfExistingPods: false
@@ -72,6 +73,7 @@ def test_defaults() -> None:
         "kind": "AffinityExtenderConfiguration",
         "mode": "assist",
         "plugins": ["InterPodAffinity"],
+        "schedulerVersion": "1.36",
         "interPodAffinity": {
             "hardPodAffinityWeight": 1,
             "ignorePreferredTermsOfExistingPods": False,
@@ -107,6 +109,7 @@ def test_every_field_reaches_its_attribute() -> None:
     actual = load_fields(
         {
             "mode": "replace",
+            "schedulerVersion": "1.38",
             "interPodAffinity": {
                 "hardPodAffinityWeight": 0,
                 "ignorePreferredTermsOfExistingPods": True,
@@ -132,6 +135,7 @@ def test_every_field_reaches_its_attribute() -> None:
         }
     )
     assert actual.mode is config.Mode.REPLACE
+    assert actual.scheduler_version == "1.38"
     assert actual.inter_pod_affinity == config.InterPodAffinity(
         hard_pod_affinity_weight=0, ignore_preferred_terms_of_existing_pods=True, weight=7
     )
@@ -174,6 +178,23 @@ def test_address_of_the_operations_port(serving: dict[str, str], expected: str) 
     assert load_fields({"serving": serving}).serving.effective_ops_bind_address == expected
 
 
+@pytest.mark.parametrize(
+    ("version", "takes_them"),
+    [
+        pytest.param("1.36", False, id="the last one measured"),
+        pytest.param("1.37", False, id="the last one that fails"),
+        pytest.param("1.38", True, id="the first one that does not"),
+        pytest.param("1.100", True, id="three digits"),
+        pytest.param("1.9", False, id="one digit is less than two"),
+    ],
+)
+def test_which_schedulers_take_candidates_without_victims(
+    version: str, *, takes_them: bool
+) -> None:
+    loaded = load_fields({"schedulerVersion": version})
+    assert loaded.scheduler_takes_empty_victims is takes_them
+
+
 def test_a_block_with_only_comments_keeps_its_defaults() -> None:
     assert load_text(f"{HEADER}serving:\n  # port: 1\n  port: null\n") == load_text(HEADER)
 
@@ -184,6 +205,11 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         pytest.param("mode", "fast", "'fast' is not one of shadow, assist, replace", id="an enum"),
         pytest.param("mode", 3, "3 is not one of shadow, assist, replace", id="a number for one"),
         pytest.param("plugins", "InterPodAffinity", "'InterPodAffinity' is not a list", id="list"),
+        pytest.param("schedulerVersion", 1.38, "1.38 is not a text", id="a version without quotes"),
+        pytest.param("schedulerVersion", "v1.36.3", "'v1.36.3' is not like '1.36'", id="a patch"),
+        pytest.param(
+            "schedulerVersion", "1.36\n", "'1.36\\n' is not like '1.36'", id="a line's end"
+        ),
         pytest.param(
             "interPodAffinity.hardPodAffinityWeight", 150, "150 is not in 0..100", id="too high"
         ),

@@ -24,7 +24,12 @@ def test_the_extender_lists_and_watches_and_no_more(overlay: Path) -> None:
             "apiGroups": [""],
             "resources": ["pods", "nodes", "namespaces"],
             "verbs": ["list", "watch"],
-        }
+        },
+        {
+            "apiGroups": ["policy"],
+            "resources": ["poddisruptionbudgets"],
+            "verbs": ["list", "watch"],
+        },
     ]
 
 
