@@ -20,6 +20,7 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
+from extender.patrol import keep_patrolling
 from extender.source import (
     Source,
     keep_auditing,
@@ -100,6 +101,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
             parts.callback(asyncio.create_task(eternal).cancel)
         metrics.track_reservations(lambda: len(state.reservations))
         lifecycle = Lifecycle(source)
+        patrolling = keep_patrolling(state, metrics, PLUGIN, lifecycle.unsynced)
+        parts.callback(asyncio.create_task(patrolling, name="patrol").cancel)
         callbacks_url = await listen_callbacks(
             _callbacks(config, source, state, metrics, lifecycle), config.serving, metrics, parts
         )

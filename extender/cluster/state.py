@@ -17,8 +17,10 @@ from extender.cluster.question import Question
 from extender.cluster.questions import Questions
 from extender.cluster.reservations import Reservation, Reservations
 from extender.cluster.residents import Residents
+from extender.cluster.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
+from extender.model.pod_affinity import Term
 
 MOST_QUESTIONS = 4096
 """Classes whose resolved questions are remembered; some kilobytes each."""
@@ -57,6 +59,7 @@ class ClusterState:
     ) -> None:
         self.nodes = Nodes()
         self.budgets = Budgets()
+        self._most_counted_sets = most_counted_sets
         self._pods: dict[str, Pod] = {}
         self._residents = Residents()
         self._namespaces: dict[str, Labels] = {}
@@ -111,6 +114,18 @@ class ClusterState:
     def question(self, pod_class: PodClass) -> Question:
         """Return what pods of a class have to be compared with."""
         return self._questions.about(pod_class)
+
+    def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
+        """Return where the pods are that match all of some required terms, by each term's key.
+
+        None when that would take room from the sets that callbacks ask for.
+        """
+        group = frozenset(term.pods for term in terms)
+        keys = [term.topology_key for term in terms]
+        new = sum(self.counted.find(group, key) is None for key in {*keys})
+        if new and len(self.counted) + new > self._most_counted_sets // 2:
+            return None
+        return [self._counters.matching(group, key) for key in keys]
 
     # Pods
 

@@ -1,0 +1,194 @@
+"""Required rules that placed pods break, whoever placed them.
+
+Found by walking over classes and the tables of the terms that concern them; never over pairs of
+pods. Pods are looked at only where a rule is broken, to name two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from extender.cluster.carried import CarriedTerm, Role
+from extender.cluster.placed import PlacedClass
+from extender.cluster.state import ClusterState
+from extender.cluster.topology import NO_DOMAIN, DomainTable, picker
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One term that is broken in one topology domain, by however many pods."""
+
+    role: Role
+    """REQUIRED_ANTI or REQUIRED."""
+    term: Term
+    domain: str | None
+    """Label value; None for pods with required affinity on nodes that lack the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """The pods that show a violation."""
+
+    owner: str
+    """A pod that carries the term."""
+    other: str | None = None
+    """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
+
+
+News: TypeAlias = tuple[Violation, Witnesses]
+
+
+def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
+    """Look at every placed class once, in steps; yield what each step found.
+
+    The state may change between two steps. A step ends once it has looked at so many pairs of a
+    class and a node; one class is never split. A class costs its nodes times the required terms
+    that concern it.
+    """
+    found: set[Violation] = set()
+    seen = 0
+    for placed in list(state.placed_classes):
+        kept = len(state.counted)
+        if placed.on_nodes:
+            seen += len(placed.on_nodes)
+            found.update(_too_close(state, placed))
+            found.update(_lonely(state, placed))
+        # Counting the company of a rule for the first time goes over many classes.
+        if seen >= entries or len(state.counted) > kept:
+            yield found
+            found, seen = set(), 0
+    yield found
+
+
+def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
+    """Name pods that show a violation, None when there are none (any more).
+
+    O(nodes + pods in the domain). A pod that may turn up on either of two nodes is not two pods.
+    """
+    pods = list(_pods_in(state, violation))
+    if violation.role is Role.REQUIRED:
+        return _lonely_pod(state, pods, violation)
+    term = violation.term
+    owners = [pod for pod in pods if term in pod.pod_class.affinity.required_anti]
+    for pod in pods:
+        if _matches(state, term, pod.pod_class):
+            other = next((owner for owner in owners if owner.uid != pod.uid), None)
+            if other is not None:
+                return Witnesses(other.key, pod.key)
+    return None
+
+
+class Watch:
+    """What is broken at present, and what is new."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._known: dict[Violation, Witnesses] = {}
+
+    def count(self, role: Role) -> int:
+        """Return how many violations there are of one kind of rule."""
+        return sum(violation.role is role for violation in self._known)
+
+    def take(self, found: Iterable[Violation]) -> Iterator[News | None]:
+        """Take over what a step found; yield what was not known yet, once each.
+
+        None is yielded after a look that brought no news, so that each item is one look at pods.
+        """
+        for violation in found:
+            if violation not in self._known:
+                shown = witnesses(self._state, violation)
+                if shown is not None:
+                    self._known[violation] = shown
+                yield None if shown is None else (violation, shown)
+
+    def drop_ended(self, still: Container[Violation]) -> Iterator[News | None]:
+        """Forget what a whole round did not find and nobody shows; yield it, as `take` does.
+
+        Classes come and go during a round, so one that was not found may be there all the same.
+        """
+        for violation, shown in list(self._known.items()):
+            if violation not in still:
+                ended = witnesses(self._state, violation) is None
+                if ended:
+                    del self._known[violation]
+                yield (violation, shown) if ended else None
+
+
+def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
+    """Yield the anti-affinity terms of other pods that pods of a class break."""
+    pod_class = placed.pod_class
+    numbers = list(placed.on_nodes)
+    labels = state.namespace_labels(pod_class.namespace)
+    for carried in state.carried.matching(pod_class, labels):
+        if carried.role is not Role.REQUIRED_ANTI:
+            continue
+        counts, topology = carried.owners.counts, carried.owners.topology
+        own = _own_share(placed, carried)
+        for domain in counts.keys() & set(picker(numbers)(topology.domain_of)):
+            # A pod is no trouble to itself, but to the next one of its class it is.
+            if counts[domain] > own:
+                yield Violation(Role.REQUIRED_ANTI, carried.term, topology.values[domain])
+
+
+def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
+    """Return what one pod of a class adds to the carriers of a term."""
+    return sum(amount for table, amount in placed.owned if table is carried.owners)
+
+
+def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
+    """Yield the required affinity terms of a class that its nodes do not meet.
+
+    A pod that matches its own terms may have been the first of its group, and every other pod of
+    the group may have gone since: it is only ever wrong on a node without the key.
+    """
+    rules = placed.pod_class.affinity.required
+    if not rules:
+        return
+    numbers = [number for number in placed.on_nodes if state.nodes.names[number] in state.nodes]
+    company = state.company(rules)
+    if not numbers or company is None:
+        return
+    first = _starts_group(state, placed.pod_class)
+    for term, table in zip(rules, company, strict=True):
+        for domain in set(picker(numbers)(table.topology.domain_of)):
+            if _unmet(domain, table, first=first):
+                value = None if domain == NO_DOMAIN else table.topology.values[domain]
+                yield Violation(Role.REQUIRED, term, value)
+
+
+def _starts_group(state: ClusterState, pod_class: PodClass) -> bool:
+    return all(_matches(state, term, pod_class) for term in pod_class.affinity.required)
+
+
+def _unmet(domain: int, table: DomainTable, *, first: bool) -> bool:
+    return domain == NO_DOMAIN or not (first or domain in table.counts)
+
+
+def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
+    for pod in pods:
+        rules = pod.pod_class.affinity.required
+        company = state.company(rules) if violation.term in rules else None
+        if company is not None:
+            table = company[rules.index(violation.term)]
+            domain = table.topology.domain_of[state.nodes.number_of(pod.node or "")]
+            if _unmet(domain, table, first=_starts_group(state, pod.pod_class)):
+                return Witnesses(pod.key)
+    return None
+
+
+def _matches(state: ClusterState, term: Term, pod_class: PodClass) -> bool:
+    namespace_labels = state.namespace_labels(pod_class.namespace)
+    return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
+
+
+def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod]:
+    """Yield the pods on the known nodes of a violation's domain, reserved ones as well."""
+    key, value = violation.term.topology_key, violation.domain
+    names = {name: None for name in state.nodes if state.nodes.labels(name).get(key) == value}
+    for name in names:
+        yield from state.pods_on(name)
+    yield from (each.pod for each in state.reservations if each.pod.node in names)
