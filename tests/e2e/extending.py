@@ -71,6 +71,11 @@ class Extender:
         await asyncio.to_thread(self._process.wait_ready)
         self._asked_by_us.clear()
 
+    async def kill_and_start_again(self) -> None:
+        """End the process without a warning, in the middle of whatever it does."""
+        await asyncio.to_thread(self._process.kill)
+        await self.start_again()
+
     async def stop(self) -> None:
         """End the process as Kubernetes ends one, which it must take well."""
         self._process.check_alive()

@@ -42,9 +42,24 @@ async def scheduling(
             yield extender
 
 
-def _scheduler(control_plane: ControlPlane, mode: str, url: str, folder: Path) -> Process:
+@asynccontextmanager
+async def rival(
+    control_plane: ControlPlane, extender: Extender, name: str, folder: Path
+) -> AsyncIterator[None]:
+    """Run one more scheduler, for pods that name it, beside the same extender."""
+    with _scheduler(control_plane, extender.mode, extender.url, folder, name) as scheduler:
+        await asyncio.to_thread(scheduler.wait_ready)
+        yield
+
+
+def _scheduler(
+    control_plane: ControlPlane, mode: str, url: str, folder: Path, name: str = ""
+) -> Process:
+    configuration = _scheduler_config(control_plane, mode, url)
+    if name:
+        configuration["profiles"][0]["schedulerName"] = name
     config = folder / "scheduler.yaml"
-    config.write_text(yaml.safe_dump(_scheduler_config(control_plane, mode, url)))
+    config.write_text(yaml.safe_dump(configuration))
     port = free_port()
     command = [
         control_plane.binaries["kube-scheduler"],

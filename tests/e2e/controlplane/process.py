@@ -112,6 +112,13 @@ class Process:
             self._popen.kill()
             return self._popen.wait()
 
+    def kill(self) -> None:
+        """End the program as a crash would."""
+        self.check_alive()
+        if self._popen is not None:
+            self._popen.kill()
+            self._popen.wait()
+
 
 def tail(log: Path) -> str:
     """Return the end of what a program has written."""
