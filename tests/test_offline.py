@@ -12,7 +12,7 @@ import yaml
 from extender.cluster.recount import live
 from extender.cluster.state import ClusterState
 from extender.offline import ClusterFileError, load_cluster
-from tests.builders import namespace, node, pod, selector, term
+from tests.builders import budget, namespace, node, pod, selector, term
 
 ZONE = "topology.kubernetes.io/zone"
 OBJECTS = [
@@ -63,6 +63,13 @@ def test_a_cluster_in_several_files(tmp_path: Path) -> None:
     for kind in ("Pod", "Node", "Namespace"):
         load(tmp_path / kind, typed(kind), state)
     assert list(live(state).values()) == [{"z": 1}]
+
+
+def test_disruption_budgets_are_loaded(tmp_path: Path) -> None:
+    state = load(tmp_path / "budget", json.dumps(budget("one", selector(app="web"), 2)).encode())
+    found = state.budgets.get("default/one")
+    assert found is not None
+    assert (found.uid, found.allowed) == ("budget-one", 2)
 
 
 def test_an_empty_file_is_an_empty_cluster(tmp_path: Path) -> None:

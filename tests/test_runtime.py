@@ -62,6 +62,24 @@ async def test_readiness_fails_first_while_callbacks_go_on() -> None:
         assert (await post(f"{program.callbacks_url}/filter", question))["Error"] == ""
 
 
+@pytest.mark.parametrize(
+    ("mode", "status"),
+    [
+        pytest.param("replace", 200, id="replace judges preemption"),
+        pytest.param("assist", 404, id="assist leaves it to the scheduler"),
+    ],
+)
+async def test_preemption_and_its_budgets_go_with_the_hard_rules(mode: str, status: int) -> None:
+    async with running(configuration(MODE=mode)) as program, aiohttp.ClientSession() as session:
+        body = {"Pod": {"metadata": {"name": "new"}}, "NodeNameToMetaVictims": {}}
+        async with session.post(f"{program.callbacks_url}/preempt", json=body) as response:
+            assert response.status == status
+        _, checks = await get(f"{program.ops_url}/readyz?verbose")
+        _, metrics = await get(f"{program.ops_url}/metrics")
+        for text in (checks, metrics):
+            assert ("poddisruptionbudgets" in text) is (mode == "replace")
+
+
 async def test_metrics_and_page_show_the_cluster() -> None:
     async with running(configuration()) as program:
         _, metrics = await get(f"{program.ops_url}/metrics")

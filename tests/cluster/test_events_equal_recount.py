@@ -211,6 +211,20 @@ class EventStream(RuleBasedStateMachine):
             pod.key: facts(pod) for pod in expected
         }
 
+    @invariant()
+    def residents_are_the_pods_bound(self) -> None:
+        """Each node has exactly the pods that are bound to it, known or not."""
+        bound = {id(pod) for pod in self.state.pods.values() if pod.node is not None}
+        names = {pod.node for pod in self.state.pods.values() if pod.node is not None}
+        found = [
+            (name, pod)
+            for name in {*names, *strategies.NODE_NAMES, strategies.UNKNOWN_NODE}
+            for pod in self.state.pods_on(name)
+        ]
+        assert all(pod.node == name for name, pod in found)
+        assert len(found) == len(bound)
+        assert {id(pod) for _, pod in found} == bound
+
     def teardown(self) -> None:
         """Take everything away: then nothing may be left that somebody carries."""
         for key, pod in self.pods.items():

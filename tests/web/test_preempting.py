@@ -1,0 +1,165 @@
+"""The preempt callback, from the scheduler's request to its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.verbs.prioritizing import Scoring
+from extender.web.answers import Answers, Rules
+from extender.web.callbacks import callbacks_app
+from extender.web.preempting import Preemptions
+from tests.builders import Json, node, pod, selector, state_of, term
+
+Client = TestClient[Request, Application]
+
+HOST = "kubernetes.io/hostname"
+NODES = [node(name, {HOST: name}) for name in ("a", "b")]
+IMPORTANT = pod("new").priority(100).anti_affinity(term(HOST, selector(app="web")))
+PODS = [
+    pod("plain").on("a"),
+    pod("web").labels(app="web").on("a"),
+    pod("calm").on("b"),
+    pod("firm").labels(app="web").priority(100).on("b"),
+]
+PROPOSED = {"a": ["default-plain"], "b": ["default-calm"]}
+NOBODY: Json = {"NodeNameToMetaVictims": {}}
+
+
+class Bench:
+    """Everything behind the callback."""
+
+    def __init__(
+        self,
+        state: ClusterState | None = None,
+        *,
+        unready: str | None = None,
+        may_be_empty: bool = False,
+    ) -> None:
+        self.registry = CollectorRegistry()
+        metrics = Metrics(self.registry, "test")
+        state = state or state_of(NODES, [], PODS)
+        rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
+        answers = Answers(state, rules, metrics, lambda: unready)
+        preemptions = Preemptions(
+            state, metrics, unready=lambda: unready, may_be_empty=may_be_empty
+        )
+        self.app = callbacks_app(answers, metrics, 1 << 20, preemptions=preemptions)
+
+    def observed(self, status: str) -> float | None:
+        """Return how many calls ended with a status."""
+        return self.registry.get_sample_value(
+            "affinity_extender_plugin_execution_duration_seconds_count",
+            {"plugin": "InterPodAffinity", "extension_point": "Preempt", "status": status},
+        )
+
+
+def question(incoming: Any, victims: dict[str, list[str]]) -> dict[str, Any]:
+    """Ask about some nodes, as the scheduler does."""
+    return {
+        "Pod": incoming,
+        "NodeNameToVictims": None,
+        "NodeNameToMetaVictims": {
+            name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0}
+            for name, uids in victims.items()
+        },
+    }
+
+
+async def ask(client: Client, body: Any) -> Any:
+    """Ask, and check what Go relies on in every answer."""
+    response = await client.post("/preempt", json=body)
+    assert response.status == 200
+    assert response.headers["Content-Length"] == str(len(await response.read()))
+    return await response.json()
+
+
+async def test_a_node_is_kept_with_who_else_has_to_go(aiohttp_client: Any) -> None:
+    bench = Bench()
+    answer = await ask(await aiohttp_client(bench.app), question(IMPORTANT, PROPOSED))
+    assert answer == {
+        "NodeNameToMetaVictims": {
+            "a": {
+                "Pods": [{"UID": "default-plain"}, {"UID": "default-web"}],
+                "NumPDBViolations": 0,
+            }
+        }
+    }
+    assert bench.observed("Success") == 1
+
+
+async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench().app)
+    body = {"Pod": IMPORTANT, "NodeNameToVictims": {"a": {"Pods": [PODS[1]]}}}
+    assert await ask(client, body) == {
+        "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-web"}], "NumPDBViolations": 0}}
+    }
+
+
+async def test_no_candidate_helps(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    assert await ask(client, question(IMPORTANT, {"b": ["default-calm"]})) == NOBODY
+    assert bench.observed("Unschedulable") == 1
+
+
+async def test_the_configuration_allows_empty_victims(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench(may_be_empty=True).app)
+    answer = await ask(client, question(pod("harmless"), {"a": []}))
+    assert answer == {"NodeNameToMetaVictims": {"a": {"Pods": [], "NumPDBViolations": 0}}}
+
+
+async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
+    polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
+    assert await ask(await aiohttp_client(Bench().app), question(polite, PROPOSED)) == NOBODY
+
+
+class Defective(ClusterState):
+    """A state that cannot be asked."""
+
+    def question(self, pod_class: Any) -> Any:
+        """Fail."""
+        del pod_class
+        raise ZeroDivisionError("100% broken")
+
+
+@pytest.mark.parametrize(
+    ("bench", "body", "says"),
+    [
+        pytest.param(
+            Bench(unready="pods not synced yet"),
+            question(IMPORTANT, PROPOSED),
+            "pods not synced yet",
+            id="not synced",
+        ),
+        pytest.param(Bench(), question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"),
+        pytest.param(
+            Bench(), {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
+        ),
+        pytest.param(
+            Bench(Defective()), question(IMPORTANT, PROPOSED), "ZeroDivisionError", id="a defect"
+        ),
+    ],
+)
+async def test_a_fault_evicts_nobody(
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture, bench: Bench, body: Any, says: str
+) -> None:
+    assert await ask(await aiohttp_client(bench.app), body) == NOBODY
+    assert bench.observed("Error") == 1
+    assert says in caplog.text
+    assert "no pod is evicted" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(b"{", id="not JSON"), pytest.param(b"{}", id="no preemption at all")],
+)
+async def test_what_is_no_callback_is_a_client_error(aiohttp_client: Any, body: bytes) -> None:
+    client = await aiohttp_client(Bench().app)
+    assert (await client.post("/preempt", data=body)).status == 400
