@@ -142,8 +142,8 @@ def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
 def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
     """Yield the required affinity terms of a class that its nodes do not meet.
 
-    A pod that matches its own terms may have been the first of its group, and every other pod of
-    the group may have gone since: it is only ever wrong on a node without the key.
+    A pod that matches its own terms counts as its own company: it may have been the first of its
+    group, and all others may have gone since. It is only ever wrong on a node without the key.
     """
     rules = placed.pod_class.affinity.required
     if not rules:
@@ -152,20 +152,11 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
     company = state.company(rules)
     if not numbers or company is None:
         return
-    first = _starts_group(state, placed.pod_class)
     for term, table in zip(rules, company, strict=True):
         for domain in set(picker(numbers)(table.topology.domain_of)):
-            if _unmet(domain, table, first=first):
+            if domain not in table.counts:
                 value = None if domain == NO_DOMAIN else table.topology.values[domain]
                 yield Violation(Role.REQUIRED, term, value)
-
-
-def _starts_group(state: ClusterState, pod_class: PodClass) -> bool:
-    return all(_matches(state, term, pod_class) for term in pod_class.affinity.required)
-
-
-def _unmet(domain: int, table: DomainTable, *, first: bool) -> bool:
-    return domain == NO_DOMAIN or not (first or domain in table.counts)
 
 
 def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
@@ -175,7 +166,7 @@ def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> W
         if company is not None:
             table = company[rules.index(violation.term)]
             domain = table.topology.domain_of[state.nodes.number_of(pod.node or "")]
-            if _unmet(domain, table, first=_starts_group(state, pod.pod_class)):
+            if domain not in table.counts:
                 return Witnesses(pod.key)
     return None
 
