@@ -13,7 +13,7 @@ from typing import TypeAlias
 from extender.cluster.carried import CarriedTerm, Role
 from extender.cluster.placed import PlacedClass
 from extender.cluster.state import ClusterState
-from extender.cluster.topology import NO_DOMAIN, DomainTable, picker
+from extender.cluster.topology import NO_DOMAIN, picker
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 
