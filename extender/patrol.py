@@ -18,8 +18,8 @@ STEP_ENTRIES = 100
 """Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
 and carries two required rules, a tenth of that for replicas of the same few hundred apps."""
 STEP_PAUSE_SECONDS = 0.05
-"""A round takes half a minute with 50,000 pods that are all different, at a thirtieth of a core, and
-with 150,000 replicas of 500 apps, at a thousandth."""
+"""A round takes half a minute with 50,000 pods that are all different, at a thirtieth of a core,
+and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
