@@ -87,12 +87,12 @@ class Bench:
             await self.api.request("PUT", f"/api/v1/namespaces/{key_of(thing)}", thing)
 
     @asynccontextmanager
-    async def scheduled_by(self, mode: str) -> AsyncIterator[None]:
+    async def scheduled_by(self, mode: str, extender_mode: str = "") -> AsyncIterator[None]:
         """Run a scheduler, and the extender beside it if the mode has one."""
         self._runs += 1
         folder = self._folder / f"{self._runs}-{mode}"
         folder.mkdir()
-        async with scheduling(self.control_plane, mode, folder) as extender:
+        async with scheduling(self.control_plane, mode, folder, extender_mode) as extender:
             self.extender = extender
             try:
                 yield

@@ -28,15 +28,18 @@ _SHIPPED_URL = "http://127.0.0.1:10280"
 
 @asynccontextmanager
 async def scheduling(
-    control_plane: ControlPlane, mode: str, folder: Path
+    control_plane: ControlPlane, mode: str, folder: Path, extender_mode: str = ""
 ) -> AsyncIterator[Extender | None]:
-    """Run the scheduler, and in assist and replace the extender beside it, for a while."""
+    """Run the scheduler, and unless it is stock the extender beside it, for a while.
+
+    Both in the same mode, unless another one is named for the extender.
+    """
     if mode == STOCK:
         with _scheduler(control_plane, mode, "", folder) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
             yield None
         return
-    async with Extender.running(control_plane, mode, folder) as extender:
+    async with Extender.running(control_plane, extender_mode or mode, folder) as extender:
         with _scheduler(control_plane, mode, extender.url, folder) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
             yield extender
