@@ -63,9 +63,7 @@ def _repels(owner: PodClass, other: PodClass, labels_of: Callable[[str], Labels]
     if not terms:
         return False
     namespace_labels = labels_of(other.namespace)
-    return any(
-        term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms
-    )
+    return any(term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms)
 
 
 def _joins(pod: PodClass, owner: PodClass, labels_of: Callable[[str], Labels]) -> bool:
@@ -74,6 +72,4 @@ def _joins(pod: PodClass, owner: PodClass, labels_of: Callable[[str], Labels]) -
     if not terms:
         return False
     namespace_labels = labels_of(pod.namespace)
-    return all(
-        term.pods.matches(pod.namespace, namespace_labels, pod.labels) for term in terms
-    )
+    return all(term.pods.matches(pod.namespace, namespace_labels, pod.labels) for term in terms)

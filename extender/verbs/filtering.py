@@ -34,7 +34,11 @@ class Constraint:
     def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the nodes that fit, and of those that are refused."""
         names = asked.names
-        if self.forbidden and self.topology.values_are_names and 4 * len(self.domains) <= len(names):
+        if (
+            self.forbidden
+            and self.topology.values_are_names
+            and 4 * len(self.domains) <= len(names)
+        ):
             # The short way for hostnames: the domains are the names, so no node is looked up.
             refused = self._values()
             fits = [name for name in names if name not in refused]

@@ -155,7 +155,8 @@ def test_replace_switches_the_plugin_off_everywhere() -> None:
 def test_replace_decides_and_is_never_skipped() -> None:
     found = extender(SCHEDULER_CONFIG / "replace.yaml")
     verbs = {name: value for name, value in found.items() if name.endswith("Verb")}
-    assert verbs == {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind"}
+    expected = ("filter", "prioritize", "bind", "preempt")
+    assert verbs == {f"{verb}Verb": verb for verb in expected}
     assert found["ignorable"] is False
 
 

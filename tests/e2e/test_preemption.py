@@ -1,0 +1,153 @@
+"""An important pod evicts who stands in its way, and nobody for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.api import ApiError, key_of
+from tests.e2e.bench import SETTLE_S, pods_path
+from tests.e2e.extending import REPLACE
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Any
+
+    from tests.e2e.api import Api
+    from tests.e2e.bench import Bench
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+LOW, MIDDLE, HIGH = ("e2e-low", 10), ("e2e-middle", 20), ("e2e-high", 30)
+DB = {"app": "db"}
+
+QUIET_S = 3.0
+"""A scheduler that spins makes hundreds of calls in this time; emptying nodes takes less."""
+FEW = 8
+
+
+@pytest.fixture(autouse=True)
+async def _classes(bench: Bench) -> None:
+    for name, value in (LOW, MIDDLE, HIGH):
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        try:
+            await bench.api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value})
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+
+
+def ranked(each: JSON, priority: tuple[str, int], grace: int = 0) -> JSON:
+    """Give a pod a priority; without grace it is gone once it is evicted, kubelet or not."""
+    spec = {"priorityClassName": priority[0], "terminationGracePeriodSeconds": grace}
+    return each | {"spec": each["spec"] | spec}
+
+
+def plain(name: str, on: str, priority: tuple[str, int] = LOW, **more: Any) -> JSON:
+    """Return a placed pod that is in nobody's way."""
+    return ranked(pod(name, on=on), priority, **more)
+
+
+def db(name: str, on: str, priority: tuple[str, int] = LOW, **labels: str) -> JSON:
+    """Return a placed pod that the important one avoids."""
+    return ranked(pod(name, labels=DB | labels, on=on), priority)
+
+
+def important(key: str = HOSTNAME) -> JSON:
+    """Return a pod that wants no database near it, and may evict those below it."""
+    return ranked(pod("important", apart=[term(key, DB)]), HIGH)
+
+
+@asynccontextmanager
+async def budget(api: Api, labels: dict[str, str]) -> AsyncIterator[None]:
+    """Allow no disruption of some pods; the controller that would find that out does not run."""
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+    made = await api.create(BUDGETS, kind | {"metadata": {"name": "strict"}, "spec": spec})
+    status = {
+        "observedGeneration": made["metadata"]["generation"],
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
+    await api.request("PUT", f"{BUDGETS}/strict/status", made | {"status": status})
+    try:
+        yield
+    finally:
+        await api.delete(f"{BUDGETS}/strict")
+
+
+async def place(bench: Bench, wanted: JSON) -> str:
+    """Create a pod and return its node, however many refusals come before."""
+    await bench.api.create(pods_path(wanted), wanted)
+    await bench.pods.until(lambda: key_of(wanted) in bench.pods.objects, SETTLE_S, "the pod")
+    return await bench.bound(key_of(wanted))
+
+
+def left(bench: Bench) -> set[str]:
+    """Return the names of the pods that are there and are not being deleted."""
+    pods = bench.pods.objects.values()
+    return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
+
+
+async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(
+    bench: Bench,
+) -> None:
+    await bench.add(
+        *(node("curable", pods=3), node("hopeless", pods=2)),
+        *(plain("victim", "curable"), db("blocker", "curable", MIDDLE)),
+        plain("spared", "curable", MIDDLE),
+        # To the scheduler this node looks better: a pod without a priority is all that has to go.
+        *(pod("bystander", on="hopeless"), db("rock", "hopeless", HIGH)),
+    )
+    wanted = important()
+    async with bench.scheduled_by(REPLACE):
+        assert await place(bench, wanted) == "curable"
+    assert left(bench) == {"important", "spared", "bystander", "rock"}
+    await bench.assert_lawful()
+
+
+async def test_a_victim_that_was_in_the_way_is_enough(bench: Bench) -> None:
+    await bench.add(node("n", pods=2), db("blocker", "n"), plain("spared", "n", MIDDLE))
+    wanted = important()
+    async with bench.scheduled_by(REPLACE):
+        assert await place(bench, wanted) == "n"
+    assert left(bench) == {"important", "spared"}
+
+
+async def test_a_budget_that_a_blocking_pod_has_turns_the_choice(bench: Bench) -> None:
+    await bench.add(
+        *(node("guarded", pods=2), node("free", pods=2)),
+        *(plain("g-victim", "guarded"), db("g-blocker", "guarded", LOW, budget="strict")),
+        # Cheaper to leave alone in every other respect: the blocker there is more important.
+        *(plain("f-victim", "free"), db("f-blocker", "free", MIDDLE)),
+    )
+    wanted = important()
+    async with budget(bench.api, {"budget": "strict"}), bench.scheduled_by(REPLACE):
+        assert await place(bench, wanted) == "free"
+    assert left(bench) == {"important", "g-victim", "g-blocker"}
+
+
+async def test_nobody_is_evicted_where_that_would_not_help(bench: Bench) -> None:
+    nodes = [f"n{number}" for number in range(10)]
+    await bench.add(
+        *(node(name, "z", pods=1) for name in (*nodes, "rocky")),
+        *(plain(f"on-{name}", name) for name in nodes),
+        db("rock", "rocky", HIGH),
+    )
+    wanted = important(ZONE)
+    async with bench.scheduled_by(REPLACE):
+        assert set((await bench.settle(wanted)).values()) == {None}
+        # Nothing is to happen from now on, so there is nothing to wait for.
+        await asyncio.sleep(QUIET_S)
+        extender = bench.extender
+        assert extender
+        assert 1 <= await extender.calls("preempt") <= FEW
+        assert await extender.calls("filter") <= FEW
+    assert left(bench) == {"important", "rock", *(f"on-{name}" for name in nodes)}
