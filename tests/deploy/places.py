@@ -10,8 +10,16 @@ import yaml
 ROOT = Path(__file__).parents[2]
 SCHEDULER_CONFIG = ROOT / "scheduler-config"
 MANIFESTS = ROOT / "manifests"
-SIDECAR = MANIFESTS / "overlays" / "sidecar"
-KUBEADM = MANIFESTS / "overlays" / "kubeadm"
+OVERLAYS = MANIFESTS / "overlays"
+SIDECAR = OVERLAYS / "sidecar"
+SIDECARS = {
+    "assist": SIDECAR,
+    "replace": OVERLAYS / "sidecar-replace",
+    "shadow": OVERLAYS / "sidecar-shadow",
+}
+"""The second scheduler in each mode."""
+KUBEADM = OVERLAYS / "kubeadm"
+KUBEADM_REPLACE = OVERLAYS / "kubeadm-replace"
 SAMPLES = ROOT / "extender" / "samples"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ from extender.config import Config
 from extender.config.checks import check
 from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
-from tests.deploy.places import KUBEADM, MANIFESTS, SIDECAR, named, read_yaml
+from tests.deploy.places import KUBEADM, MANIFESTS, SIDECARS, named, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     """Reads a pod when the test runs: rendering may skip, collecting may not."""
 
 
-def second_scheduler() -> dict[str, Any]:
+def second_scheduler(mode: str = "assist") -> dict[str, Any]:
     """Return the pod template of the second scheduler."""
-    return dict(named(render(SIDECAR), "Deployment", "affinity-scheduler")["spec"]["template"])
+    deployment = named(render(SIDECARS[mode]), "Deployment", "affinity-scheduler")
+    return dict(deployment["spec"]["template"])
 
 
 def static_pod() -> dict[str, Any]:
@@ -32,7 +34,10 @@ def static_pod() -> dict[str, Any]:
 in_every_pod = pytest.mark.parametrize(
     "get_pod",
     [
-        pytest.param(second_scheduler, id="second scheduler"),
+        *(
+            pytest.param(partial(second_scheduler, mode), id=f"second scheduler, {mode}")
+            for mode in SIDECARS
+        ),
         pytest.param(static_pod, id="kubeadm's static pod"),
     ],
 )

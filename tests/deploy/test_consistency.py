@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from extender import __version__
-from extender.config import OPTIONS, Mode
+from extender.config import OPTIONS
 from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
-from tests.deploy.places import SIDECAR
+from tests.deploy.places import SIDECARS
 from tests.deploy.pods import (
     containers,
     extender,
@@ -37,15 +39,20 @@ def test_flags_exist(get_pod: GetPod) -> None:
     }
 
 
-def test_the_configuration_loads_and_is_for_the_mode_of_the_scheduler() -> None:
-    config = shipped_config()
-    assert config.mode is Mode.ASSIST
+in_every_mode = pytest.mark.parametrize("mode", SIDECARS)
+
+
+@in_every_mode
+def test_the_configuration_loads_and_is_for_the_mode_of_the_scheduler(mode: str) -> None:
     rendered = next(
         one
-        for one in render(SIDECAR)
+        for one in render(SIDECARS[mode])
         if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("affinity-extender")
     )
-    assert decode(parse(rendered["data"]["config.yaml"], "config.yaml")) == config
+    text = rendered["data"]["config.yaml"]
+    assert decode(parse(text, "config.yaml")) == shipped_config()
+    flags = [flag for flag in extender(second_scheduler(mode))["args"] if "--mode" in flag]
+    assert flags == ([] if mode == shipped_config().mode else [f"--mode={mode}"])
 
 
 @in_every_pod
@@ -58,8 +65,21 @@ def test_named_files_are_mounted(get_pod: GetPod) -> None:
         assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
 
 
-def test_volumes_are_the_generated_ones() -> None:
-    generated = {one["metadata"]["name"] for one in render(SIDECAR) if one["kind"] == "ConfigMap"}
-    mounted = {volume["configMap"]["name"] for volume in second_scheduler()["spec"]["volumes"]}
-    assert mounted == generated
-    assert all(re.search(r"-[a-z0-9]{10}$", name) for name in mounted)
+@in_every_mode
+def test_volumes_are_the_generated_ones(mode: str) -> None:
+    objects = render(SIDECARS[mode])
+    generated = {one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"}
+    volumes = second_scheduler(mode)["spec"]["volumes"]
+    assert {volume["configMap"]["name"] for volume in volumes} == generated
+    assert all(re.search(r"-[a-z0-9]{10}$", name) for name in generated)
+
+
+@in_every_mode
+def test_the_second_scheduler_gets_the_file_of_its_mode(mode: str) -> None:
+    overlay = SIDECARS[mode]
+    (rendered,) = (
+        one["data"]["config.yaml"]
+        for one in render(overlay)
+        if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("affinity-scheduler")
+    )
+    assert rendered == (overlay / "scheduler-config.yaml").read_text()

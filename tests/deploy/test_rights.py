@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.deploy.kustomize import render
-from tests.deploy.places import KUBEADM, SIDECAR, named, read_yaml
+from tests.deploy.places import (
+    KUBEADM,
+    KUBEADM_REPLACE,
+    SIDECAR,
+    SIDECARS,
+    named,
+    read_yaml,
+)
 from tests.deploy.pods import second_scheduler
 
 if TYPE_CHECKING:
@@ -74,6 +81,21 @@ def test_all_of_it_goes_to_the_account_of_the_pod() -> None:
     expected = {"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}
     assert [one for one in subjects if one != expected] == []
     assert named(render(SIDECAR), "ServiceAccount", account)
+
+
+@pytest.mark.parametrize("overlay", [SIDECARS["replace"], KUBEADM_REPLACE], ids=["sidecar", "host"])
+def test_in_replace_the_extender_also_binds_and_no_more(overlay: Path) -> None:
+    objects = render(overlay)
+    role = named(objects, "ClusterRole", "affinity-extender-binder")
+    assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["pods/binding"], ["create"]),
+        (["pods"], ["get"]),
+    ]
+    reader, binder = (
+        named(objects, "ClusterRoleBinding", name)["subjects"]
+        for name in ("affinity-extender", "affinity-extender-binder")
+    )
+    assert reader == binder
 
 
 def test_on_kubeadm_it_goes_to_the_holder_of_a_certificate() -> None:

@@ -10,16 +10,20 @@ from urllib.parse import urlsplit
 import pytest
 
 from extender.config import Mode, Prioritize, Serving
-from tests.deploy.places import SCHEDULER_CONFIG, SIDECAR, read_yaml
+from tests.deploy.places import SCHEDULER_CONFIG, SIDECARS, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SHIPPED = sorted(SCHEDULER_CONFIG.glob("*.yaml"))
-SIDECAR_CONFIG = SIDECAR / "scheduler-config.yaml"
+SIDECAR_CONFIGS = {mode: path / "scheduler-config.yaml" for mode, path in SIDECARS.items()}
 
 in_every_file = pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.name) for path in [*SHIPPED, SIDECAR_CONFIG]]
+    "path",
+    [
+        *(pytest.param(path, id=path.name) for path in SHIPPED),
+        *(pytest.param(path, id=path.parent.name) for path in SIDECAR_CONFIGS.values()),
+    ],
 )
 
 IN_TREE_WEIGHT = 2
@@ -160,15 +164,16 @@ def test_replace_decides_and_is_never_skipped() -> None:
     assert found["ignorable"] is False
 
 
-def test_the_second_scheduler_is_assist_under_its_own_name() -> None:
-    expected = read_yaml(SCHEDULER_CONFIG / "assist.yaml")
+@pytest.mark.parametrize("mode", [mode.value for mode in Mode])
+def test_the_second_scheduler_is_the_mode_under_its_own_name(mode: str) -> None:
+    expected = read_yaml(SCHEDULER_CONFIG / f"{mode}.yaml")
     del expected["clientConnection"]["kubeconfig"]
     expected["leaderElection"] |= {
         "resourceName": "affinity-scheduler",
         "resourceNamespace": "kube-system",
     }
     expected["profiles"][0]["schedulerName"] = "affinity-scheduler"
-    assert read_yaml(SIDECAR_CONFIG) == expected
+    assert read_yaml(SIDECAR_CONFIGS[mode]) == expected
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in SHIPPED])

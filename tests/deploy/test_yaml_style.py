@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ import pytest
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
     KUBEADM,
+    KUBEADM_REPLACE,
     MANIFESTS,
     SAMPLES,
     SCHEDULER_CONFIG,
-    SIDECAR,
+    SIDECARS,
     read_objects,
 )
 
@@ -38,8 +40,12 @@ def test_yamllint_has_no_remark() -> None:
 @pytest.mark.parametrize(
     "objects",
     [
-        pytest.param(lambda: render(SIDECAR), id="second scheduler"),
+        *(
+            pytest.param(partial(render, overlay), id=f"second scheduler, {mode}")
+            for mode, overlay in SIDECARS.items()
+        ),
         pytest.param(lambda: render(KUBEADM), id="kubeadm, applied"),
+        pytest.param(lambda: render(KUBEADM_REPLACE), id="kubeadm in replace, applied"),
         pytest.param(lambda: read_objects(KUBEADM / "static-pod.yaml"), id="kubeadm, on the host"),
         pytest.param(lambda: read_objects(SAMPLES / "cluster.yaml"), id="sample cluster"),
     ],
