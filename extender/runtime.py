@@ -6,11 +6,12 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic, time
+from typing import Any, NoReturn
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -97,12 +98,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         source = await open_source(config, state, metrics, parts)
         for resource in source.synced:
             metrics.track_objects(resource, partial(_count, state, resource))
-        for eternal in (keep_auditing(state, metrics), keep_expiring(state)):
-            parts.callback(asyncio.create_task(eternal).cancel)
         metrics.track_reservations(lambda: len(state.reservations))
         lifecycle = Lifecycle(source)
+        _keep_running("audit", keep_auditing(state, metrics), parts)
+        _keep_running("expiry", keep_expiring(state), parts)
         patrolling = keep_patrolling(state, metrics, PLUGIN, lifecycle.unsynced)
-        parts.callback(asyncio.create_task(patrolling, name="patrol").cancel)
+        _keep_running("patrol", patrolling, parts)
         callbacks_url = await listen_callbacks(
             _callbacks(config, source, state, metrics, lifecycle), config.serving, metrics, parts
         )
@@ -114,6 +115,20 @@ async def running(config: Config) -> AsyncIterator[Running]:
             metrics=metrics,
         )
         yield Running(state, lifecycle, callbacks_url, await listen_ops(ops, config.serving, parts))
+
+
+def _keep_running(name: str, eternal: Coroutine[Any, Any, NoReturn], parts: AsyncExitStack) -> None:
+    """Run a task that never ends by itself until the stack unwinds; say so should it end."""
+    task = asyncio.create_task(eternal, name=name)
+    task.add_done_callback(_tell_of_end)
+    parts.callback(task.cancel)
+
+
+def _tell_of_end(task: asyncio.Task[NoReturn]) -> None:
+    if not task.cancelled():
+        _log.error(
+            "%s has ended, restart to have it again", task.get_name(), exc_info=task.exception()
+        )
 
 
 async def _until_signalled(config: Config) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import aiohttp
 import pytest
@@ -96,6 +96,19 @@ async def test_an_occupied_port_is_said_in_one_line() -> None:
         with pytest.raises(ExtenderError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with running(configuration(PORT=port)):
                 pass
+
+
+async def test_the_end_of_a_task_that_should_not_end_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def defective(*_: object) -> NoReturn:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("extender.runtime.keep_patrolling", defective)
+    async with running(configuration()):
+        pass
+    assert "patrol has ended" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_a_broken_cluster_file_keeps_the_program_from_starting(tmp_path: Path) -> None:
