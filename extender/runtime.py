@@ -159,15 +159,23 @@ def _callbacks(
         answers = Answers(state, rules, metrics, lifecycle.unsynced, shadow=shadow)
         return callbacks_app(answers, metrics, limit)
     flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
-    answers = Answers(state, rules, metrics, lifecycle.unsynced, flights)
-    binds = Binds(
-        state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
-    )
     preemptions = Preemptions(
         state,
         metrics,
         unready=lifecycle.unsynced,
         may_be_empty=config.scheduler_takes_empty_victims,
+        clock=monotonic,
+    )
+    answers = Answers(
+        state,
+        rules,
+        metrics,
+        lifecycle.unsynced,
+        flights,
+        keep_waiting=preemptions.keep_waiting,
+    )
+    binds = Binds(
+        state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
     )
     return callbacks_app(answers, metrics, limit, binds, preemptions)
 

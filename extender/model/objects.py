@@ -78,6 +78,10 @@ class Pod:
     pod_class: PodClass
     priority: int = 0
     """A pod may be evicted for one of higher priority."""
+    deleting: bool = False
+    """On its way out; it counts until it is gone."""
+    nominated: str | None = None
+    """The node that the scheduler holds for it while it waits."""
 
 
 @dataclass(frozen=True, slots=True)

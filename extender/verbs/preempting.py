@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
@@ -44,6 +44,21 @@ def choose_victims(
     return chosen
 
 
+def only_waits(state: ClusterState, pod: Pod, going: Container[str]) -> bool:
+    """Tell whether the node that is held for a pod fits once pods on their way out are gone.
+
+    Those are the less important ones there that are being deleted, or whose uids are in `going`.
+    """
+    if pod.nominated is None:
+        return False
+    gone = [
+        each
+        for each in state.pods_on(pod.nominated)
+        if (each.deleting or each.uid in going) and _may_be_evicted(each, pod)
+    ]
+    return bool(gone) and _fits(state, pod, pod.nominated, gone)
+
+
 class _Judge:
     """Judges the nodes of one call."""
 
@@ -60,12 +75,12 @@ class _Judge:
         named = {*proposed.uids} - {self._pod.uid}
         placed = state.pods_on(node)
         gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
-        if self._fits(node, gone):
+        if _fits(state, self._pod, node, gone):
             return proposed
         # A pod that is being bound may turn out to be elsewhere, so it is never added.
         spared = [each for each in placed if each.uid not in named]
         added = [each for each in spared if self._is_in_the_way(each, node)]
-        if not added or not self._fits(node, [*gone, *added]):
+        if not added or not _fits(state, self._pod, node, [*gone, *added]):
             return None
         added.sort(key=lambda pod: (-pod.priority, pod.key))
         return Victims(
@@ -73,15 +88,9 @@ class _Judge:
             proposed.violations + state.budgets.violations(gone, added),
         )
 
-    def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
-        state, pod = self._state, self._pod
-        with state.without(pod.key, pod.uid, gone):
-            asked = state.nodes.asked([node])
-            return bool(filter_nodes(state.question(pod.pod_class), asked).fits.names)
-
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
         """Tell whether a pod on a node repels ours there, and may be evicted for it."""
-        if other.priority >= self._pod.priority or other.uid == self._pod.uid:
+        if not _may_be_evicted(other, self._pod):
             return False
         keys = self._repelling.get(other.pod_class)
         if keys is None:
@@ -93,6 +102,16 @@ class _Judge:
         ours = self._pod.pod_class
         labels = self._state.namespace_labels(other.namespace)
         return _repelled(ours, other, labels) | _repelled(other, ours, self._labels)
+
+
+def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod]) -> bool:
+    with state.without(pod.key, pod.uid, gone):
+        asked = state.nodes.asked([node])
+        return bool(filter_nodes(state.question(pod.pod_class), asked).fits.names)
+
+
+def _may_be_evicted(other: Pod, pod: Pod) -> bool:
+    return other.priority < pod.priority and other.uid != pod.uid
 
 
 def _repelled(owner: PodClass, other: PodClass, namespace_labels: Labels) -> frozenset[str]:

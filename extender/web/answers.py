@@ -66,14 +66,19 @@ class Answers:
         flights: Flights | None = None,
         *,
         shadow: Disagreements | None = None,
+        keep_waiting: Callable[[Pod], bool] | None = None,
     ) -> None:
-        """With `shadow`, answers change nothing: where we would differ is noted there."""
+        """With `shadow`, answers change nothing: where we would differ is noted there.
+
+        `keep_waiting` tells whether the node held for a pod is refused for its victims alone.
+        """
         self._state = state
         self._rules = rules
         self._metrics = metrics
         self._unready = unready
         self._flights = flights
         self._shadow = shadow
+        self._keep_waiting = keep_waiting
         self._pods = PodReader()
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
@@ -93,7 +98,13 @@ class Answers:
             self._flights.depart(args.pod)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
-        return write_filter_result(verdicts, args, names_json, resolvable=self._rules.resolvable)
+        return write_filter_result(
+            verdicts,
+            args,
+            names_json,
+            resolvable=self._rules.resolvable,
+            waits_for=self._waits_for(args.pod, verdicts),
+        )
 
     async def prioritize(self, body: bytes) -> bytes:
         """Answer /prioritize."""
@@ -151,6 +162,14 @@ class Answers:
         seconds = perf_counter() - start
         self._metrics.observe_plugin(PLUGIN, "Filter", status_of(verdicts), seconds)
         return verdicts
+
+    def _waits_for(self, pod: Pod, verdicts: Verdicts) -> str | None:
+        """Return the node held for a pod, if it is refused only until victims there are gone."""
+        node = pod.nominated
+        if node is None or self._keep_waiting is None:
+            return None
+        refused = any(reason.resolvable and node in names for reason, names in verdicts.refused)
+        return node if refused and self._keep_waiting(pod) else None
 
     def _warn_of_mismatch(self) -> None:
         if not self._warned:

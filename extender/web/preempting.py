@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from time import perf_counter
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
-from extender.verbs.preempting import choose_victims
+from extender.model.objects import Pod
+from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.web.answers import PLUGIN, NotReadyError
 from extender.wire.objects import PodReader
 from extender.wire.preemption import (
@@ -18,13 +20,23 @@ from extender.wire.preemption import (
     write_preemption_result,
 )
 
+LAG_SECONDS = 2.0
+"""How long victims that we have just named count as on their way out before any watch tells; the
+scheduler's own watch may be ahead. Longer, and an eviction that failed would hold up the pod."""
+MOST_REMEMBERED = 64
+
 _NONE = write_preemption_result({})
 
 _log = logging.getLogger(__name__)
 
 
 class Preemptions:
-    """Answers /preempt. Whatever goes wrong, nobody is evicted for it."""
+    """Answers /preempt. Whatever goes wrong, nobody is evicted for it.
+
+    Evictions take their time, and victims go one by one. When the room is there and a victim that
+    repels the pod is not gone yet, filter refuses the node; the scheduler would then look for
+    victims elsewhere, and so on, node after node. So a pod that has a node held for it waits.
+    """
 
     def __init__(
         self,
@@ -33,12 +45,15 @@ class Preemptions:
         *,
         unready: Callable[[], str | None],
         may_be_empty: bool,
+        clock: Callable[[], float],
     ) -> None:
         self._state = state
         self._metrics = metrics
         self._unready = unready
         self._may_be_empty = may_be_empty
+        self._clock = clock
         self._pods = PodReader()
+        self._told: OrderedDict[str, tuple[float, Mapping[str, Victims]]] = OrderedDict()
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
@@ -54,6 +69,15 @@ class Preemptions:
         _log.warning("preempt failed, no pod is evicted: %s", error)
         return _NONE
 
+    def keep_waiting(self, pod: Pod) -> bool:
+        """Tell whether a pod only waits for its victims to be gone from the node held for it."""
+        if pod.nominated is None:
+            return False
+        told, candidates = self._told.get(pod.uid, (-LAG_SECONDS, {}))
+        victims = candidates.get(pod.nominated)
+        lagging = victims is not None and self._clock() - told < LAG_SECONDS
+        return only_waits(self._state, pod, victims.uids if victims and lagging else ())
+
     def _read(self, body: bytes) -> PreemptionArgs:
         args = read_preemption_args(body, self._pods)
         reason = self._unready()
@@ -64,6 +88,9 @@ class Preemptions:
     def _choose(self, args: PreemptionArgs) -> bytes:
         if not args.may_preempt:
             # The scheduler does not even ask for such a pod.
+            return _NONE
+        if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
+            _log.info("%s waits for its victims on %s to go", args.pod.key, args.pod.nominated)
             return _NONE
         start = perf_counter()
         chosen = choose_victims(
@@ -77,4 +104,15 @@ class Preemptions:
                 "preempting for %s: %d of %d nodes would do, with %d victims of ours",
                 args.pod.key, len(chosen), len(args.candidates), added,
             )  # fmt: skip
+        self._remember(args.pod.uid, chosen)
         return write_preemption_result(chosen)
+
+    def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
+        now = self._clock()
+        self._told.pop(uid, None)
+        self._told[uid] = (now, chosen)
+        while len(self._told) > MOST_REMEMBERED or now - self._oldest() >= LAG_SECONDS:
+            self._told.popitem(last=False)
+
+    def _oldest(self) -> float:
+        return next(iter(self._told.values()))[0]

@@ -81,6 +81,7 @@ class PodMetadata(msgspec.Struct):
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL
+    deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 
 
 class PodSpec(msgspec.Struct):
@@ -92,9 +93,10 @@ class PodSpec(msgspec.Struct):
 
 
 class PodStatus(msgspec.Struct):
-    """The phase of a pod."""
+    """What became of a pod, and where the scheduler wants it."""
 
     phase: str | None = None
+    nominatedNodeName: str | None = None  # noqa: N815 - the API's spelling
 
 
 class PodManifest(msgspec.Struct):

@@ -33,6 +33,8 @@ once when they are too many: the next pod of each class pays one full decode, ab
 
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
+_NO_STATUS = manifests.PodStatus()
+
 _POD = msgspec.json.Decoder(manifests.PodManifest)
 _LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
 _BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
@@ -57,7 +59,7 @@ class PodReader:
         namespace = sys.intern(metadata.namespace or "default")
         if not metadata.name:
             raise ObjectError("metadata.name", "a pod needs a name")
-        phase = None if pod.status is None else pod.status.phase
+        status = pod.status or _NO_STATUS
         key = f"{namespace}/{metadata.name}"
         priority = spec.priority or 0
         return Pod(
@@ -65,9 +67,12 @@ class PodReader:
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
             node=sys.intern(spec.nodeName) if spec.nodeName else None,
-            terminal=phase in TERMINAL_PHASES,
+            terminal=status.phase in TERMINAL_PHASES,
             pod_class=self._class(namespace, bytes(metadata.labels), bytes(spec.affinity)),
             priority=self._priorities.setdefault(priority, priority),
+            deleting=metadata.deletionTimestamp is not None,
+            # Of a pod that has its node the wish is history.
+            nominated=None if spec.nodeName else status.nominatedNodeName or None,
         )
 
     def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:

@@ -116,18 +116,27 @@ def write_binding_result(error: str = "") -> bytes:
 
 
 def write_filter_result(
-    verdicts: Verdicts, args: ExtenderArgs, names_json: bytes, *, resolvable: bool
+    verdicts: Verdicts,
+    args: ExtenderArgs,
+    names_json: bytes,
+    *,
+    resolvable: bool,
+    waits_for: str | None = None,
 ) -> bytes:
     """Write an ExtenderFilterResult around the names that write_names made.
 
     With `resolvable`, anti-affinity refusals go to FailedNodes as in-tree; otherwise every
     refusal is unresolvable, because released schedulers spin on extender refusals in FailedNodes.
+    Except for the node that the pod `waits_for`: called unresolvable, the scheduler would give it
+    up and evict others elsewhere; otherwise it sees victims going there, and waits as well.
     """
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
     for reason, names in verdicts.refused:
         refused = failed if resolvable and reason.resolvable else unresolvable
         refused.update(dict.fromkeys(names, reason.value))
+    if waits_for in unresolvable:
+        failed[waits_for] = unresolvable.pop(waits_for)
     nodes = _NULL
     if args.nodes is not None:
         items = b",".join([bytes(args.nodes[name]) for name in verdicts.fits.names])

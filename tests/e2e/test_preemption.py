@@ -151,3 +151,33 @@ async def test_nobody_is_evicted_where_that_would_not_help(bench: Bench) -> None
         assert 1 <= await extender.calls("preempt") <= FEW
         assert await extender.calls("filter") <= FEW
     assert left(bench) == {"important", "rock", *(f"on-{name}" for name in nodes)}
+
+
+async def test_a_pod_waits_for_its_victims_without_evicting_more(bench: Bench) -> None:
+    await bench.add(
+        *(node(name, pods=2) for name in ("n1", "n2")),
+        *(ranked(pod(f"victim-{n}", on=n), LOW, grace=3600) for n in ("n1", "n2")),
+        *(ranked(pod(f"blocker-{n}", labels=DB, on=n), MIDDLE, grace=3600) for n in ("n1", "n2")),
+    )
+    wanted = important()
+
+    def going() -> list[JSON]:
+        pods = bench.pods.objects.values()
+        return [p for p in pods if p["metadata"].get("deletionTimestamp")]
+
+    async with bench.scheduled_by(REPLACE):
+        await bench.api.create(pods_path(wanted), wanted)
+        await bench.pods.until(lambda: len(going()) == 2, SETTLE_S, "two pods to be evicted")
+        (where,) = {each["spec"]["nodeName"] for each in going()}
+        assert left(bench).isdisjoint({f"victim-{where}", f"blocker-{where}"})
+
+        # Now there is room, so that the other plugins let the pod in, and only we do not.
+        await bench.api.delete(f"{pods_path(wanted)}/victim-{where}")
+        await asyncio.sleep(QUIET_S)
+        assert bench.extender
+        assert 1 <= await bench.extender.calls("filter") <= FEW
+        assert [each["metadata"]["name"] for each in going()] == [f"blocker-{where}"]
+
+        await bench.api.delete(f"{pods_path(wanted)}/blocker-{where}")
+        assert await bench.bound("default/important") == where
+    assert len(left(bench)) == 3

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from extender.cluster.recount import mismatches
 from extender.cluster.state import ClusterState
-from extender.verbs.preempting import Victims, choose_victims
+from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.wire.objects import read_budget
 from tests import oracle, strategies
 from tests.builders import (
@@ -287,6 +287,30 @@ def test_a_pod_that_is_being_bound_may_be_the_schedulers_victim() -> None:
     state = state_of(NODES, NAMESPACES, [])
     state.reserve(model_pod(db("y")), "a1", 1.0)
     assert choose(state, APART, {"a1": ["y"]}) == {"a1": (["y"], 0)}
+
+
+@pytest.mark.parametrize(
+    ("pods", "waits"),
+    [
+        pytest.param([db("x").being_deleted()], True, id="the one in the way is being deleted"),
+        pytest.param([db("told")], True, id="it is about to be, though no watch tells"),
+        pytest.param([db("x")], False, id="it stays"),
+        pytest.param(
+            [db("x").being_deleted(), db("y")], False, id="another one is in the way and stays"
+        ),
+        pytest.param(
+            [db("x", priority=HIGH).being_deleted()], False, id="it was not evicted for this pod"
+        ),
+        pytest.param([db("x", on="b1").being_deleted()], False, id="it goes from another node"),
+        pytest.param([], False, id="nobody is in the way"),
+    ],
+)
+def test_a_pod_waits_for_its_victims(pods: list[Json], *, waits: bool) -> None:
+    state = state_of(NODES, NAMESPACES, pods)
+    held = model_pod({**APART, "status": {"nominatedNodeName": "a1"}})
+    assert only_waits(state, held, uids("told")) is waits
+    assert not only_waits(state, model_pod(APART), uids("told")), "no node is held for it"
+    assert mismatches(state) == []
 
 
 def test_a_deleted_budget_is_forgotten_unless_another_took_its_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
-from extender.web.preempting import Preemptions
-from tests.builders import Json, node, pod, selector, state_of, term
+from extender.web.preempting import LAG_SECONDS, MOST_REMEMBERED, Preemptions
+from tests.builders import Json, model_node, model_pod, node, pod, selector, state_of, term
 
 Client = TestClient[Request, Application]
 
@@ -42,13 +43,20 @@ class Bench:
         unready: str | None = None,
         may_be_empty: bool = False,
     ) -> None:
+        self.now = 0.0
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
-        state = state or state_of(NODES, [], PODS)
+        self.state = state = state or state_of(NODES, [], PODS)
         rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
-        answers = Answers(state, rules, metrics, lambda: unready)
         preemptions = Preemptions(
-            state, metrics, unready=lambda: unready, may_be_empty=may_be_empty
+            state,
+            metrics,
+            unready=lambda: unready,
+            may_be_empty=may_be_empty,
+            clock=lambda: self.now,
+        )
+        answers = Answers(
+            state, rules, metrics, lambda: unready, keep_waiting=preemptions.keep_waiting
         )
         self.app = callbacks_app(answers, metrics, 1 << 20, preemptions=preemptions)
 
@@ -72,9 +80,9 @@ def question(incoming: Any, victims: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
-async def ask(client: Client, body: Any) -> Any:
+async def ask(client: Client, body: Any, verb: str = "preempt") -> Any:
     """Ask, and check what Go relies on in every answer."""
-    response = await client.post("/preempt", json=body)
+    response = await client.post(f"/{verb}", json=body)
     assert response.status == 200
     assert response.headers["Content-Length"] == str(len(await response.read()))
     return await response.json()
@@ -118,6 +126,64 @@ async def test_the_configuration_allows_empty_victims(aiohttp_client: Any) -> No
 async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
     polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
     assert await ask(await aiohttp_client(Bench().app), question(polite, PROPOSED)) == NOBODY
+
+
+HELD = {**IMPORTANT, "status": {"nominatedNodeName": "a"}}
+ELSEWHERE = {"c": ["default-other"]}
+REFUSED = "node(s) didn't match pod anti-affinity rules"
+
+
+async def verdict_on(client: Client, incoming: Any, name: str) -> str:
+    """Filter one node; return the list that it ends up in."""
+    answer = await ask(client, {"Pod": incoming, "NodeNames": [name]}, "filter")
+    (found,) = (key for key, value in answer.items() if value and key != "Nodes")
+    assert answer[found] in ({name: REFUSED}, [name])
+    return str(found)
+
+
+async def test_a_pod_waits_for_victims_that_take_their_time(
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
+    bench.state.upsert_pod(model_pod(PODS[1].being_deleted()))
+    with caplog.at_level(logging.INFO):
+        assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
+    assert "default/new waits for its victims on a to go" in caplog.text
+    # Resolvable, for then the scheduler looks at the node itself and waits as well.
+    assert await verdict_on(client, HELD, "a") == "FailedNodes"
+    assert await verdict_on(client, IMPORTANT, "a") == "FailedAndUnresolvableNodes"
+    assert await verdict_on(client, HELD, "b") == "FailedAndUnresolvableNodes"
+    bench.state.remove_pod("default/web", "default-web")
+    assert await verdict_on(client, HELD, "a") == "NodeNames"
+
+
+async def test_victims_just_named_are_on_their_way_though_the_watch_is_late(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench()
+    bench.state.upsert_node(model_node(node("c", {HOST: "c"})))
+    client = await aiohttp_client(bench.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    assert await verdict_on(client, HELD, "a") == "FailedNodes"
+    assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
+    # An eviction may fail, and the scheduler ask about the node again, or about others later.
+    assert set((await ask(client, question(HELD, PROPOSED)))["NodeNameToMetaVictims"]) == {"a"}
+    bench.now = LAG_SECONDS
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
+    answer = await ask(client, question(HELD, ELSEWHERE))
+    assert set(answer["NodeNameToMetaVictims"]) == {"c"}
+
+
+async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    for number in range(MOST_REMEMBERED):
+        other = IMPORTANT.uid(f"uid-{number}")
+        await ask(client, question(other, PROPOSED))
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
 
 
 class Defective(ClusterState):

@@ -34,6 +34,17 @@ def test_a_manifest_without_uid_namespace_and_status_is_a_waiting_pod() -> None:
     assert found.pod_class.affinity == Affinity()
 
 
+def test_what_preemption_looks_at() -> None:
+    plain = read(pod("plain"))
+    assert (plain.priority, plain.deleting, plain.nominated) == (0, False, None)
+    waiting = read({**pod("w").priority(-7), "status": {"nominatedNodeName": "a"}})
+    assert (waiting.priority, waiting.nominated) == (-7, "a")
+    placed = pod("p").on("b").being_deleted()
+    placed["status"]["nominatedNodeName"] = "a"
+    found = read(placed)
+    assert (found.deleting, found.nominated) == (True, None), "it has its node: no wish is left"
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
