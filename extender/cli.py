@@ -63,7 +63,7 @@ precedence: flags over environment over file over defaults.
 
 examples:
   affinity-extender serve --cluster dump.json.gz --mode replace
-  kubectl get nodes,namespaces,pods -A -o json > dump.json   # what --cluster reads
+  kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json   # what --cluster reads
   affinity-extender serve --config extender.yaml --validate-only
   affinity-extender serve --config extender.yaml --port 10290 --write-config-to effective.yaml
   curl localhost:10281/readyz?verbose
