@@ -71,14 +71,13 @@ class Nodes:
     def asked(self, names: Sequence[str]) -> AskedNodes:
         """Look up the names of a question."""
         known = self._known
-        asked = AskedNodes(names, (), known, self.version)
-        try:
-            asked.numbers  # noqa: B018 - the look-up that finds an unknown name
-        except KeyError:
-            found = [name for name in names if name in known]
-            unknown = [name for name in names if name not in known]
-            return AskedNodes(found, unknown, known, self.version)
-        return asked
+        # Membership only: a number is one more object to fetch for each name, and filters about
+        # hostnames never need it.
+        if all(map(known.__contains__, names)):
+            return AskedNodes(names, (), known, self.version)
+        found = [name for name in names if name in known]
+        unknown = [name for name in names if name not in known]
+        return AskedNodes(found, unknown, known, self.version)
 
     @property
     def names(self) -> Sequence[str]:
