@@ -110,6 +110,7 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
             kinds = load_cluster(path, state)
             found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
             _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
+    state.nodes.compact()
     source = Files(", ".join(map(str, config.cluster_files)), resources(config))
     for resource in source.synced:
         metrics.synced(resource, synced=True)
@@ -169,6 +170,7 @@ async def _settle(watchers: Watchers, state: ClusterState) -> None:
     start = monotonic()
     with _collector_resting():
         await watchers.wait_synced()
+    state.nodes.compact()
     found = object_counts(state)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)

@@ -252,3 +252,12 @@ def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:
     state.upsert_pod(model_pod(WEB.on("c1")))
     assert matching(state) == {"c": 1}
     assert mismatches(state) == []
+
+
+def test_names_next_to_each_other_mean_the_same_nodes() -> None:
+    state = cluster(WEB.on("a1"))
+    before = {name: state.nodes.asked([name]).numbers for name in state.nodes}
+    state.nodes.compact()
+    assert {name: state.nodes.asked([name]).numbers for name in state.nodes} == before
+    state.remove_node("a1")
+    assert state.nodes.asked(["a1", "b1"]).unknown == ["a1"]
