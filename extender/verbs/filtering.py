@@ -34,16 +34,17 @@ class Constraint:
     def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the nodes that fit, and of those that are refused."""
         names = asked.names
-        if (
-            self.forbidden
-            and self.topology.values_are_names
-            and 4 * len(self.domains) <= len(names)
-        ):
+        if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
             # The short way for hostnames: the domains are the names, so no node is looked up.
             refused = self._values()
             fits = [name for name in names if name not in refused]
+            if len(fits) == len(names):
+                return fits, ()
+            if len(fits) + len(refused) != len(names):
+                # Some of the refused were not asked about.
+                refused = refused.intersection(names)
             # Sorted, because the order of a set differs from one start of Python to the next.
-            return fits, [] if len(fits) == len(names) else sorted(refused.intersection(names))
+            return fits, sorted(refused)
         inside = map(self.domains.__contains__, picker(asked.numbers)(self.topology.domain_of))
         hits = list(inside if self.forbidden else map(not_, inside))
         if True not in hits:
