@@ -23,6 +23,16 @@ $(STAMP): requirements.txt requirements-dev.txt pyproject.toml
 run: $(STAMP) ## serve the bundled sample cluster in replace mode
 	@$(BIN)/affinity-extender serve --cluster extender/samples/cluster.yaml --mode replace
 
+# Where results count, tests fail for want of a tool; so there it is installed first.
+ifeq ($(CI),true)
+test: system-tools
+endif
+
+.PHONY: system-tools
+system-tools: ## install what is no Python package: promtool (Debian, as root)
+	@command -v promtool >/dev/null || { apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus >/dev/null; }
+
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@$(BIN)/python -m pytest tests --ignore=tests/e2e
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.missing import missing
 from tests.e2e.controlplane.binaries import cache_folder
 from tests.e2e.controlplane.toolchain import MissingToolError, find_go
+from tests.missing import missing
 
 VERSION = "v5.8.2"
 """The newest release that the Go of the end-to-end tests (1.26) can build."""

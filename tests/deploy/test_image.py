@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from extender.config import Serving
-from tests.deploy.missing import missing
 from tests.deploy.places import KUBEADM, ROOT, read_yaml
+from tests.missing import missing
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
