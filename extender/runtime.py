@@ -215,7 +215,7 @@ def _announce(config: Config, program: Running) -> None:
     if not config.cluster_files:
         return
     lines = [
-        f"callbacks  {program.callbacks_url}  (POST /filter, /prioritize)",
+        f"callbacks  {program.callbacks_url}  (kube-scheduler's urlPrefix)",
         f"page       {program.ops_url}/",
     ]
     question = config.cluster_files[0].with_name("refused.json")
