@@ -115,6 +115,13 @@ class ClusterState:
         """Return what pods of a class have to be compared with."""
         return self._questions.about(pod_class)
 
+    def question_of(self, pod: Pod) -> Question:
+        """Return what a pod has to be compared with, its rules as they were when it was created."""
+        known = self._pods.get(pod.key)
+        if known is not None and known.uid == pod.uid:
+            return self.question(known.pod_class.relabelled(pod.pod_class))
+        return self.question(pod.pod_class)
+
     def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.
 

@@ -59,7 +59,8 @@ class PodClass:
         Label keys were merged when the pod was created; a later edit of its labels must not
         merge them again.
         """
-        if new.affinity is self.affinity or new.written != self.written:
+        # An equal hash stands for equal labels and rules, which are dear to compare.
+        if new._hash == self._hash or new.written != self.written:
             return new
         return PodClass(new.namespace, new.labels, self.affinity, self.written)
 

@@ -36,7 +36,7 @@ def may_bind(state: ClusterState, pod: Pod, node: str) -> BindVerdict:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
     with state.without(pod.key, pod.uid):
-        verdicts = filter_nodes(state.question(pod.pod_class), state.nodes.asked([node]))
+        verdicts = filter_nodes(state.question_of(pod), state.nodes.asked([node]))
     for reason, _ in verdicts.refused:
         return BindVerdict(Decision.REFUSE, f"{node} since the filter call: {reason.value}")
     return BindVerdict(Decision.BIND)

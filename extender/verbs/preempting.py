@@ -107,7 +107,7 @@ class _Judge:
 def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod]) -> bool:
     with state.without(pod.key, pod.uid, gone):
         asked = state.nodes.asked([node])
-        return bool(filter_nodes(state.question(pod.pod_class), asked).fits.names)
+        return bool(filter_nodes(state.question_of(pod), asked).fits.names)
 
 
 def _may_be_evicted(other: Pod, pod: Pod) -> bool:

@@ -158,7 +158,7 @@ class Answers:
         asked = self._asked(args)
         start = perf_counter()
         with self._state.without(args.pod.key, args.pod.uid):
-            verdicts = filter_nodes(self._state.question(args.pod.pod_class), asked)
+            verdicts = filter_nodes(self._state.question_of(args.pod), asked)
         seconds = perf_counter() - start
         self._metrics.observe_plugin(PLUGIN, "Filter", status_of(verdicts), seconds)
         return verdicts
@@ -191,7 +191,7 @@ class Answers:
         rules = self._rules
         start = perf_counter()
         with self._state.without(args.pod.key, args.pod.uid):
-            question = self._state.question(args.pod.pod_class)
+            question = self._state.question_of(args.pod)
             scored = prioritize_nodes(
                 question, lambda: self._asked(args), rules.scoring, rules.max_score
             )

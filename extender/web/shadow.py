@@ -90,7 +90,7 @@ class Disagreements:
 
     def _refused_now(self, pod: Pod, names: Sequence[str]) -> set[str]:
         with self._state.without(pod.key, pod.uid):
-            question = self._state.question(pod.pod_class)
+            question = self._state.question_of(pod)
             verdicts = filter_nodes(question, self._state.nodes.asked(names))
         return set(names).difference(verdicts.fits.names)
 

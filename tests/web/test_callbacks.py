@@ -17,7 +17,7 @@ from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
-from tests.builders import node, pod, selector, state_of, term
+from tests.builders import model_pod, node, pod, selector, state_of, term
 
 Client = TestClient[Request, Application]
 Start = Callable[..., Awaitable[Client]]
@@ -102,6 +102,22 @@ async def test_prioritize_knows_the_list_that_filter_answered(start: Start) -> N
 async def test_whole_nodes_are_scored_by_their_names(start: Start) -> None:
     body = {"Pod": TOGETHER, "Nodes": {"items": NODES}, "NodeNames": None}
     assert await ask(await start(), "/prioritize", body) == [{"Host": "a", "Score": 20}]
+
+
+async def test_a_label_that_was_edited_while_a_pod_waits_does_not_change_its_rules(
+    start: Start,
+) -> None:
+    # No API server has merged the key here, so it is merged from the labels at creation.
+    own_track = term(HOST, WEB, matchLabelKeys=["track"])
+    created = NEW.labels(track="blue").anti_affinity(own_track)
+    edited = created.labels(track="green")
+    blue = pod("blue").labels(app="web", track="blue").on("a")
+    green = pod("green").labels(app="web", track="green").on("b")
+    state = state_of(NODES, [], [blue, green, created])
+    client = await start(state)
+    assert (await ask(client, "/filter", question(created, "a", "b")))["NodeNames"] == ["b"]
+    state.upsert_pod(model_pod(edited))
+    assert (await ask(client, "/filter", question(edited, "a", "b")))["NodeNames"] == ["b"]
 
 
 @pytest.mark.parametrize(
