@@ -113,8 +113,13 @@ async def test_nothing_collides_while_the_extender_is_killed_and_started_again(
 
 
 async def test_two_schedulers_share_one_extender(bench: Bench, tmp_path: Path) -> None:
-    await bench.add(*(node(f"{zone}{n:02}", zone) for zone in "abcdef" for n in range(4)))
     teams = {"red": {"app": "red"}, "blue": {"app": "blue"}}
+    # Each team has a zone to begin with: the faster one must not take them all.
+    seeds = [
+        pod("red-seed", labels=teams["red"], on="a00"),
+        pod("blue-seed", labels=teams["blue"], on="b00"),
+    ]
+    await bench.add(*(node(f"{zone}{n:02}", zone) for zone in "abcdef" for n in range(4)), *seeds)
     pods = []
     for number in range(60):
         for scheduler, (mine, other) in {
@@ -127,5 +132,6 @@ async def test_two_schedulers_share_one_extender(bench: Bench, tmp_path: Path) -
     async with bench.scheduled_by(REPLACE):
         assert bench.extender is not None
         async with rival(bench.control_plane, bench.extender, "rival-scheduler", tmp_path):
-            await create_at_once(bench, pods)
+            await create(bench, pods)
+            await until_bound(bench, len(seeds) + len(pods))
     await bench.assert_lawful()
