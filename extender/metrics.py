@@ -103,6 +103,11 @@ class Metrics:
             *("plugin", "rule"),
         )
         self._binds = _Children(counter("bind", "Bind calls, by how they ended.", "result").labels)
+        self._hints = _Children(
+            counter(
+                "hints", "Nodes proposed to pods that were refused, by what came of it.", "result"
+            ).labels
+        )
         self._reservations = gauge(
             "reservations", "Pods that are bound by us and that no watch has shown there yet."
         )
@@ -177,6 +182,17 @@ class Metrics:
             self.count_attempt(result, 0)
         for result in ("bound", "refused", "unclear", "error"):
             self.count_bind(result, 0)
+        for result in (
+            "set",
+            "renewed",
+            "taken",
+            "elsewhere",
+            "gone",
+            "withdrawn",
+            "failed",
+            "skipped",
+        ):
+            self.count_hint(result, 0)
         for result in ("success", "error"):
             self._reloads.labels(result)
 
@@ -207,6 +223,10 @@ class Metrics:
     def count_bind(self, result: str, number: int = 1) -> None:
         """Count bind calls; `result` is bound, refused, unclear or error."""
         self._binds[result,].inc(number)
+
+    def count_hint(self, result: str, number: int = 1) -> None:
+        """Count what became of a hint; _begin_at_zero has the results."""
+        self._hints[result,].inc(number)
 
     def observe_hold(self, seconds: float) -> None:
         """Note how long a filter call was held; calls that did not have to wait are not noted."""

@@ -14,7 +14,14 @@ import yaml
 
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
-from extender.wire.objects import Json, PodReader, decode, read_budget, read_namespace, read_node
+from extender.wire.objects import (
+    Json,
+    PodReader,
+    decode,
+    read_budget,
+    read_namespace,
+    read_node,
+)
 
 try:
     from yaml import CSafeLoader as YamlLoader

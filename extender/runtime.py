@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from random import random
 from time import monotonic, time
 from typing import Any, NoReturn
 
@@ -36,6 +37,7 @@ from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
 from extender.web.flights import Flights
 from extender.web.health import Check
+from extender.web.hints import HintLimits, Hints
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
 from extender.web.preempting import Preemptions
@@ -104,8 +106,15 @@ async def running(config: Config) -> AsyncIterator[Running]:
         _keep_running("expiry", keep_expiring(state), parts)
         patrolling = keep_patrolling(state, metrics, PLUGIN, lifecycle.unsynced)
         _keep_running("patrol", patrolling, parts)
+        hints = _hints(config, source, state, metrics)
+        if hints is not None:
+            parts.push_async_callback(hints.close)
+            _keep_running("hints", hints.run(), parts)
         callbacks_url = await listen_callbacks(
-            _callbacks(config, source, state, metrics, lifecycle), config.serving, metrics, parts
+            _callbacks(config, source, state, metrics, lifecycle, hints=hints),
+            config.serving,
+            metrics,
+            parts,
         )
         started = time()
         ops = ops_app(
@@ -150,6 +159,8 @@ def _callbacks(
     state: ClusterState,
     metrics: Metrics,
     lifecycle: Lifecycle,
+    *,
+    hints: Hints | None,
 ) -> web.Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
@@ -172,12 +183,24 @@ def _callbacks(
         metrics,
         lifecycle.unsynced,
         flights,
+        hints=hints,
         keep_waiting=preemptions.keep_waiting,
     )
     binds = Binds(
         state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
     )
     return callbacks_app(answers, metrics, limit, binds, preemptions)
+
+
+def _hints(config: Config, source: Source, state: ClusterState, metrics: Metrics) -> Hints | None:
+    """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
+    if source.nominator is None or not (config.hints.enabled and _rules(config).enforce):
+        return None
+    limits = HintLimits(
+        config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
+    )
+    nominator = source.nominator
+    return Hints(state, nominator, metrics, limits, clock=monotonic, chance=random)
 
 
 def _rules(config: Config) -> Rules:

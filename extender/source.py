@@ -16,6 +16,7 @@ from extender.config import Config, Mode
 from extender.metrics import Metrics
 from extender.offline import load_cluster
 from extender.web.binding import NoApiServer, PodBinder
+from extender.web.nominations import Nominator
 
 if TYPE_CHECKING:
     from extender.kube.reflector import Reflector
@@ -41,6 +42,9 @@ class Source(Protocol):
 
     binder: PodBinder
 
+    nominator: Nominator | None
+    """None where there is no API server to tell."""
+
     @property
     def synced(self) -> Mapping[str, bool]:
         """Return whether each resource is known."""
@@ -56,6 +60,7 @@ class Files:
     def __init__(self, description: str, resources: Sequence[str] = RESOURCES) -> None:
         self.description = description
         self.binder: PodBinder = NoApiServer()
+        self.nominator: Nominator | None = None
         self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
 
@@ -63,9 +68,12 @@ class Files:
 class Live:
     """A cluster that is watched."""
 
-    def __init__(self, description: str, watchers: Watchers, binder: PodBinder) -> None:
+    def __init__(
+        self, description: str, watchers: Watchers, binder: PodBinder, nominator: Nominator
+    ) -> None:
         self.description = description
         self.binder = binder
+        self.nominator: Nominator | None = nominator
         self._watchers = watchers
 
     @property
@@ -125,6 +133,7 @@ async def _watch(
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
     from extender.kube.feed import budget_reflector, cluster_reflectors  # noqa: PLC0415
+    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.timing import RateLimit  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
@@ -141,7 +150,7 @@ async def _watch(
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(credentials.host, watchers, Binder(client))
+    return Live(credentials.host, watchers, Binder(client), ApiNominator(client))
 
 
 async def keep_auditing(

@@ -77,6 +77,18 @@ class Pod(dict[str, Any]):
         spec["priority"] = priority
         return changed
 
+    def requests(self, **amounts: str) -> Pod:
+        """Give it one more container, with these requests."""
+        changed, spec = self._changed("spec")
+        spec.setdefault("containers", []).append({"resources": {"requests": amounts}})
+        return changed
+
+    def nominated(self, node_name: str) -> Pod:
+        """Nominate a node for it."""
+        changed, status = self._changed("status")
+        status["nominatedNodeName"] = node_name
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")
@@ -116,10 +128,23 @@ def pod(name: str, namespace_name: str = "default") -> Pod:
     )
 
 
-def node(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Build a node with exactly these labels: none are added."""
+def node(
+    name: str,
+    labels: Mapping[str, str] | None = None,
+    room: Mapping[str, str] | None = None,
+    taints: Iterable[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    """Build a node with exactly these labels: none are added. Without room, no pod has any."""
     metadata = {"name": name, "uid": f"node-{name}", "labels": dict(labels or {})}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": {}}
+    spec = {"taints": list(taints)} if taints else {}
+    status = {} if room is None else {"allocatable": dict(room)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
 
 
 def namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:

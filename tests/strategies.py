@@ -153,6 +153,8 @@ def fates(draw: st.DrawFn, made: Pod) -> Pod:
         made = made.phase(
             draw(st.sampled_from(["Running"] * 5 + ["Pending", "Succeeded", "Failed"]))
         )
+    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+        made = made.requests(cpu=draw(st.sampled_from(["100m", "2"])), memory="1Gi")
     return made.being_deleted() if draw(st.integers(0, 7)) == 7 else made
 
 

@@ -77,6 +77,7 @@ CONTRACT = {
     "affinity_extender_shadow_disagreements": {"plugin", "reason", "cause"},
     "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_bind": {"result"},
+    "affinity_extender_hints": {"result"},
     "affinity_extender_reservations": set(),
     "affinity_extender_filter_hold_seconds": {"le"},
     "affinity_extender_cache_objects": {"resource"},

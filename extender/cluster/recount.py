@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from extender.cluster.carried import CarriedTerm, Role
@@ -13,6 +14,9 @@ from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, Term
+
+AUDITED_NODES = 100
+"""Nodes of one step: a few thousand pods."""
 
 TableName: TypeAlias = tuple[Term, Role] | tuple[PodSelectors, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
@@ -53,13 +57,32 @@ def mismatches(state: ClusterState) -> list[TableName]:
     return [name for name in {**counted, **truth} if counted.get(name) != truth.get(name)]
 
 
+def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
+    """Return the nodes, of all or some, where more or less is in use than their pods request."""
+    if names is None:
+        names = {*state.room.in_use, *(pod.node or "" for pod in state.placed_pods)}
+    return [name for name in names if state.room.used(name) != _requested(state, name)]
+
+
+def _requested(state: ClusterState, node: str) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for pod in (*state.pods_on(node), *state.reservations.on(node)):
+        total.update(dict(pod.requests))
+    return {resource: amount for resource, amount in total.items() if amount}
+
+
 def audit(state: ClusterState) -> Iterator[str | None]:
     """Recount a live state in steps between which it may change; yield what each step found.
 
     One round over the tables that there were at its start, each compared with the placed classes
-    at its turn in O(classes); the classes themselves are first compared with the pods in O(pods).
+    at its turn in O(classes); the classes themselves are first compared with the pods in O(pods),
+    then the room on some nodes at a time.
     """
     yield None if _live_placements(state) == _placements(state) else "pods by class and node"
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    while some := list(islice(names, AUDITED_NODES)):
+        wrong = room_mismatches(state, some)
+        yield f"room on {wrong[0]}" if wrong else None
     for carried in list(state.carried):
         if carried.classes:
             truth = _owners(state, _live_placements(state), carried.term, carried.role)

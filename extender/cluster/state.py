@@ -17,6 +17,7 @@ from extender.cluster.question import Question
 from extender.cluster.questions import Questions
 from extender.cluster.reservations import Reservation, Reservations
 from extender.cluster.residents import Residents
+from extender.cluster.room import Room
 from extender.cluster.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
@@ -58,7 +59,10 @@ class ClusterState:
         most_counted_sets: int = MOST_COUNTED_SETS,
     ) -> None:
         self.nodes = Nodes()
+        self.room = Room()
         self.budgets = Budgets()
+        self.version = 0
+        """Grows with every change that may let a pod go where it could not go before."""
         self._most_counted_sets = most_counted_sets
         self._pods: dict[str, Pod] = {}
         self._residents = Residents()
@@ -193,11 +197,15 @@ class ClusterState:
         if pod.node is None:
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
+        self.room.use(pod.node, pod.requests, 1)
+        self.version += 1
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
 
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
+            self.room.use(pod.node, pod.requests, -1)
+            self.version += 1
 
     # Reservations
 
@@ -230,18 +238,23 @@ class ClusterState:
     # Nodes
 
     def upsert_node(self, node: Node) -> None:
-        """Add a node or change its labels; pods that wait there for it count from now on."""
+        """Add a node or take over what changed; pods that wait there for it count from now on."""
+        if self.room.learn(node.name, node.offer):
+            self.version += 1
         if node.name in self.nodes and self.nodes.labels(node.name) == node.labels:
             return
         self._counters.move_node(node.name, -1)
         self.nodes.learn(node.name, node.labels)
         self._counters.move_node(node.name, 1)
+        self.version += 1
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
         if name in self.nodes:
             self._counters.move_node(name, -1)
             self.nodes.forget(name)
+            self.room.forget(name)
+            self.version += 1
 
     # Namespaces
 
@@ -250,11 +263,13 @@ class ClusterState:
         if self._namespaces.get(namespace.name) != namespace.labels:
             self._namespaces[namespace.name] = namespace.labels
             self._counters.rematch(namespace.name)
+            self.version += 1
 
     def remove_namespace(self, name: str) -> None:
         """Forget a namespace; pods that are left in it are in one without labels."""
         if self._namespaces.pop(name, None) is not None:
             self._counters.rematch(name)
+            self.version += 1
 
 
 def _after(old: Pod, new: Pod) -> Pod:

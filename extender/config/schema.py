@@ -101,6 +101,25 @@ class Prioritize(_Block, frozen=True, kw_only=True):
     other extenders use, and halves the say of affinity."""
 
 
+class Hints(_Block, frozen=True, kw_only=True):
+    """Nominating nodes for pods that were refused everywhere the scheduler asked; mode replace."""
+
+    enabled: bool = True
+    """False leaves it to the scheduler to come back with other nodes. Hints need the right to patch
+    pods/status."""
+
+    per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
+    """Hints per second on average, and as many at once; each is a request to the API server and one
+    more scheduling attempt."""
+
+    max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    """Hints at a time that are neither taken nor withdrawn. A nominated pod holds room on its node
+    against pods of lower priority."""
+
+    patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
+    """Seconds until a hint that the scheduler did not take is withdrawn."""
+
+
 class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
     """Evicting pods whose rules stopped holding after they were placed."""
 
@@ -226,6 +245,7 @@ class Config(_Block, frozen=True, kw_only=True):
     cross_namespace_pod_affinity: CrossNamespacePodAffinity = CrossNamespacePodAffinity()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
+    hints: Hints = Hints()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()

@@ -41,6 +41,8 @@ LINE_LIMIT: Final = 64 << 20
 ERROR_BODY_LIMIT: Final = 64 << 10
 """Bytes read of a failure's body; a Status is far smaller."""
 
+JSON: Final = "application/json"
+
 READ_BUFFER: Final = 1 << 20
 
 _DONE: Final = frozenset((200, 201))
@@ -59,6 +61,14 @@ class Timeouts:
     idle: float = 75.0
     """Between two pieces of a watch. Bookmarks come each minute, so more silence means that the
     connection is dead: HTTP/1.1 has no pings to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a request carries, and of which media type."""
+
+    body: bytes
+    kind: str = JSON
 
 
 class ApiClient:
@@ -93,7 +103,7 @@ class ApiClient:
             connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
             headers={
                 "User-Agent": USER_AGENT,
-                "Accept": "application/json",
+                "Accept": JSON,
                 # Packing costs the API server more than the wire inside a cluster does.
                 "Accept-Encoding": "identity",
             },
@@ -123,7 +133,13 @@ class ApiClient:
 
         NoAnswerError and BrokenAnswerError leave open whether it was created.
         """
-        return await self._read(await self._request("POST", path, {}, self._whole, body), path)
+        response = await self._request("POST", path, {}, self._whole, Content(body))
+        return await self._read(response, path)
+
+    async def patch(self, path: str, body: bytes, kind: str) -> bytes:
+        """Change something; return the body of a successful answer, which `post` says more of."""
+        response = await self._request("PATCH", path, {}, self._whole, Content(body, kind))
+        return await self._read(response, path)
 
     async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         try:
@@ -148,14 +164,14 @@ class ApiClient:
         path: str,
         params: Mapping[str, str],
         patience: aiohttp.ClientTimeout,
-        body: bytes | None = None,
+        content: Content | None = None,
     ) -> aiohttp.ClientResponse:
         header = await self._credentials.authorization()
-        response = await self._send(method, path, params, patience, header, body=body)
+        response = await self._send(method, path, params, patience, header, content=content)
         if response.status == UNAUTHORIZED and await self._credentials.renew(header):
             response.close()
             header = await self._credentials.authorization()
-            response = await self._send(method, path, params, patience, header, body=body)
+            response = await self._send(method, path, params, patience, header, content=content)
         if response.status not in _DONE:
             raise await _failure(response)
         return response
@@ -168,7 +184,7 @@ class ApiClient:
         patience: aiohttp.ClientTimeout,
         header: str | None,
         *,
-        body: bytes | None,
+        content: Content | None,
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
@@ -181,8 +197,8 @@ class ApiClient:
                 method,
                 self._base.joinpath(path.lstrip("/")),
                 params=params,
-                data=body,
-                headers=_headers(header, body),
+                data=content and content.body,
+                headers=_headers(header, content),
                 timeout=patience,
                 ssl=self._credentials.tls or True,
                 server_hostname=self._credentials.tls_server_name,
@@ -242,9 +258,9 @@ async def _failure(response: aiohttp.ClientResponse) -> StatusError:
     )
 
 
-def _headers(authorization: str | None, body: bytes | None) -> dict[str, str]:
+def _headers(authorization: str | None, content: Content | None) -> dict[str, str]:
     headers = {"Authorization": authorization} if authorization else {}
-    return headers if body is None else {**headers, "Content-Type": "application/json"}
+    return headers if content is None else {**headers, "Content-Type": content.kind}
 
 
 def _words(failure: BaseException) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
-from extender.wire.objects import PodReader, read_budget, read_namespace, read_node
+from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -129,7 +129,7 @@ def cluster_reflectors(
 ) -> tuple[Reflector[Namespace], Reflector[Node], Reflector[Pod]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
-    nodes = Resource("nodes", "/api/v1/nodes", read_node, {})
+    nodes = Resource("nodes", "/api/v1/nodes", NodeReader().read, {})
     pods = Resource("pods", "/api/v1/pods", PodReader().read, {"fieldSelector": NOT_TERMINAL})
     return (
         Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),

@@ -11,6 +11,7 @@ from extender.model.pod_affinity import (
     Affinity,
     WrittenAffinity,
 )
+from extender.model.room import JUST_A_POD, NO_OFFER, Offer, Requests
 
 
 class PodClass:
@@ -82,7 +83,9 @@ class Pod:
     deleting: bool = False
     """On its way out; it counts until it is gone."""
     nominated: str | None = None
-    """The node that the scheduler holds for it while it waits."""
+    """The node that the scheduler tries first, and holds for it while it waits: one where others
+    are evicted for it, or one that we proposed."""
+    requests: Requests = JUST_A_POD
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Node:
 
     name: str
     labels: Labels
+    offer: Offer = NO_OFFER
 
 
 @dataclass(frozen=True, slots=True)

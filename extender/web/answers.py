@@ -15,6 +15,7 @@ from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts, filter_nodes
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.web.flights import Flights
+from extender.web.hints import Hints
 from extender.web.shadow import Disagreements
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
@@ -65,6 +66,7 @@ class Answers:
         unready: Callable[[], str | None],
         flights: Flights | None = None,
         *,
+        hints: Hints | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
     ) -> None:
@@ -77,6 +79,7 @@ class Answers:
         self._metrics = metrics
         self._unready = unready
         self._flights = flights
+        self._hints = hints
         self._shadow = shadow
         self._keep_waiting = keep_waiting
         self._pods = PodReader()
@@ -94,8 +97,10 @@ class Answers:
             verdicts = self._judge(args)
         except (ObjectError, NotReadyError) as error:
             return self.filter_fault(error, perf_counter() - start)
-        if self._flights is not None and verdicts.fits.names:
+        if verdicts.fits.names and self._flights is not None:
             self._flights.depart(args.pod)
+        if self._hints is not None:
+            self._tell(self._hints, args, verdicts)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
         return write_filter_result(
@@ -170,6 +175,14 @@ class Answers:
             return None
         refused = any(reason.resolvable and node in names for reason, names in verdicts.refused)
         return node if refused and self._keep_waiting(pod) else None
+
+    @staticmethod
+    def _tell(hints: Hints, args: ExtenderArgs, verdicts: Verdicts) -> None:
+        if verdicts.fits.names:
+            hints.admitted(args.pod)
+        else:
+            asked = sum(len(names) for _, names in verdicts.refused)
+            hints.refused(args.pod, args.pod_json, asked)
 
     def _warn_of_mismatch(self) -> None:
         if not self._warned:

@@ -84,12 +84,23 @@ class PodMetadata(msgspec.Struct):
     deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 
 
+class Container(msgspec.Struct):
+    """What a container requests; raw, because most pods repeat those of another."""
+
+    resources: msgspec.Raw = NULL
+    restartPolicy: str | None = None  # noqa: N815 - the API's spelling
+
+
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
     nodeName: str | None = None  # noqa: N815 - the API's spelling
     affinity: msgspec.Raw = NULL
     priority: int | None = None
+    containers: list[Container] | None = None
+    initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling
+    overhead: msgspec.Raw = NULL
+    resources: msgspec.Raw = NULL
 
 
 class PodStatus(msgspec.Struct):
@@ -115,9 +126,38 @@ class LabelledMetadata(msgspec.Struct):
 
 
 class LabelledManifest(msgspec.Struct):
-    """v1.Node or v1.Namespace."""
+    """v1.Namespace."""
 
     metadata: LabelledMetadata
+
+
+class TaintManifest(msgspec.Struct):
+    """v1.Taint."""
+
+    key: str
+    effect: str
+    value: str | None = None
+
+
+class NodeSpec(msgspec.Struct):
+    """Who may not come to a node."""
+
+    taints: list[TaintManifest] | None = None
+    unschedulable: bool | None = None
+
+
+class NodeStatus(msgspec.Struct):
+    """What a node has for pods."""
+
+    allocatable: msgspec.Raw = NULL
+
+
+class NodeManifest(msgspec.Struct):
+    """v1.Node."""
+
+    metadata: LabelledMetadata
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
 
 
 class BudgetMetadata(msgspec.Struct):

@@ -20,7 +20,10 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
     WrittenTerm,
 )
+from extender.model.room import Offer, Taint
 from extender.wire import manifests
+from extender.wire.quantities import read_amounts
+from extender.wire.requests import RequestsReader
 
 T = TypeVar("T")
 
@@ -31,14 +34,22 @@ RAW_CLASSES = 16384
 """Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
 once when they are too many: the next pod of each class pays one full decode, about 20 us."""
 
+OFFERS = 1024
+"""Distinct raw allocatable and taints of nodes remembered."""
+
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
+
+KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 _NO_STATUS = manifests.PodStatus()
 
 _POD = msgspec.json.Decoder(manifests.PodManifest)
+_NODE = msgspec.json.Decoder(manifests.NodeManifest)
 _LABELLED = msgspec.json.Decoder(manifests.LabelledManifest)
 _BUDGET = msgspec.json.Decoder(manifests.BudgetManifest)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
+_QUANTITIES = msgspec.json.Decoder(dict[str, str | int | float] | None)
 _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 
 
@@ -51,6 +62,7 @@ class PodReader:
         self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
         self._priorities: dict[int, int] = {}
         """One number object for each priority class, not one for each pod."""
+        self._requests = RequestsReader(most_raw_classes)
 
     def read(self, raw: Json) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
@@ -73,6 +85,7 @@ class PodReader:
             deleting=metadata.deletionTimestamp is not None,
             # Of a pod that has its node the wish is history.
             nominated=None if spec.nodeName else status.nominatedNodeName or None,
+            requests=self._requests.read(spec),
         )
 
     def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:
@@ -99,10 +112,31 @@ class PodReader:
         return known
 
 
+class NodeReader:
+    """Reads nodes; those of one kind come out sharing what they offer."""
+
+    def __init__(self) -> None:
+        self._offers: dict[tuple[bytes, tuple[Taint, ...]], Offer] = {}
+
+    def read(self, raw: Json) -> Node:
+        """Read a v1.Node; ObjectError names the field that is broken."""
+        node = decode(_NODE, raw)
+        metadata, spec, status = node.metadata, node.spec, node.status
+        allocatable = b"null" if status is None else bytes(status.allocatable)
+        taints = () if spec is None else _taints(spec)
+        offer = self._offers.get((allocatable, taints))
+        if offer is None:
+            if len(self._offers) >= OFFERS:
+                self._offers.clear()
+            quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
+            offer = Offer(read_amounts(quantities, "status.allocatable"), taints)
+            self._offers[allocatable, taints] = offer
+        return Node(sys.intern(metadata.name), metadata.labels or {}, offer)
+
+
 def read_node(raw: Json) -> Node:
     """Read a v1.Node; ObjectError names the field that is broken."""
-    metadata = decode(_LABELLED, raw).metadata
-    return Node(sys.intern(metadata.name), metadata.labels or {})
+    return NodeReader().read(raw)
 
 
 def read_namespace(raw: Json) -> Namespace:
@@ -137,6 +171,18 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         raise ObjectError(f"{path}{field}".lstrip("."), message) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ObjectError(path, f"not valid JSON: {error}") from error
+
+
+def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
+    """Return the taints that keep pods away; cordoning puts one there, if late."""
+    found = [
+        Taint(taint.key, taint.value or "", taint.effect)
+        for taint in spec.taints or ()
+        if taint.effect in KEEPING_AWAY
+    ]
+    if spec.unschedulable:
+        found.append(CORDONED)
+    return tuple(dict.fromkeys(found))
 
 
 def _written(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:

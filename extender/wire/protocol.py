@@ -70,6 +70,8 @@ class ExtenderArgs:
     hundreds of kilobytes, so it stays where it is, in the request's body."""
     nodes: dict[str, msgspec.Raw] | None
     """Full node objects by name, otherwise."""
+    pod_json: msgspec.Raw
+    """The pod as it was sent, in the request's body, for what is rarely looked at."""
 
 
 def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
@@ -81,7 +83,7 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
     args = _read_envelope(body)
     pod = pods.read(args.Pod)
     if not _is_null(args.NodeNames):
-        return ExtenderArgs(pod, args.NodeNames, None)
+        return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
     if _is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
     items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
@@ -89,7 +91,7 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
         decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
         for index, item in enumerate(items)
     }
-    return ExtenderArgs(pod, None, nodes)
+    return ExtenderArgs(pod, None, nodes, args.Pod)
 
 
 @dataclass(frozen=True, slots=True)

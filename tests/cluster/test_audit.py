@@ -20,7 +20,7 @@ def a_state() -> ClusterState:
 
 
 def test_a_sound_state_is_found_sound() -> None:
-    assert list(audit(a_state())) == [None, None, None]
+    assert list(audit(a_state())) == [None, None, None, None]
 
 
 def test_a_round_goes_on_while_the_state_changes() -> None:
@@ -28,7 +28,7 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
     steps = audit(state)
     assert list(islice(steps, 1)) == [None]
     state.remove_pod("default/a", "default-a")
-    assert list(steps) == [None], "the carried term is gone, the counted set is still right"
+    assert list(steps) == [None, None], "the carried term is gone, room and set are still right"
 
 
 def test_a_wrong_counter_is_named() -> None:
@@ -37,7 +37,7 @@ def test_a_wrong_counter_is_named() -> None:
     carried.owners.counts.clear()
     (counted,) = state.counted
     counted.table.counts[0] += 1
-    _, of_owners, of_matches = audit(state)
+    _, _, of_owners, of_matches = audit(state)
     assert of_owners is not None
     assert ZONE in of_owners
     assert of_matches is not None
@@ -49,3 +49,9 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
     (placed,) = state.placed_classes
     placed.on_nodes[0] += 1
     assert next(audit(state)) == "pods by class and node"
+
+
+def test_room_that_nobody_uses_is_noticed() -> None:
+    state = a_state()
+    state.room.use("n", (("cpu", 100),), 1)
+    assert list(audit(state))[:2] == [None, "room on n"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.cluster.recount import mismatches
+from extender.cluster.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from tests import strategies
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod
@@ -194,6 +194,11 @@ class EventStream(RuleBasedStateMachine):
         assert mismatches(self.state) == []
 
     @invariant()
+    def room_equals_a_recount(self) -> None:
+        """No node has more or less in use than its pods request."""
+        assert room_mismatches(self.state) == []
+
+    @invariant()
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up."""
         kept = list(self.state.counted)
@@ -232,6 +237,7 @@ class EventStream(RuleBasedStateMachine):
         assert dict(self.state.pods) == {}
         assert len(self.state.carried) == 0
         assert list(self.state.placed_classes) == []
+        assert list(self.state.room.in_use) == []
         assert mismatches(self.state) == []
 
 

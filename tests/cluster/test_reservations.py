@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.recount import mismatches
+from extender.cluster.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from tests.builders import Pod as Manifest
@@ -194,6 +194,7 @@ class Binding(RuleBasedStateMachine):
     def the_books_balance(self) -> None:
         """Compare every counter with a recount."""
         assert mismatches(self.state) == []
+        assert room_mismatches(self.state) == []
 
     @invariant()
     def no_promise_outlives_its_fulfilment(self) -> None:

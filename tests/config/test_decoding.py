@@ -86,6 +86,12 @@ def test_defaults() -> None:
         "crossNamespacePodAffinity": {"limitedByDefault": False},
         "filter": {"resolvable": False},
         "prioritize": {"maxScore": 20},
+        "hints": {
+            "enabled": True,
+            "perSecond": 20,
+            "maxOutstanding": 100,
+            "patienceSeconds": 5,
+        },
         "requiredDuringExecution": {"enabled": False, "dryRun": True, "evictionsPerMinute": 10},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
@@ -238,6 +244,9 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         ),
         pytest.param("prioritize.maxScore", 101, "101 is not in 1..100", id="max score too high"),
         pytest.param("prioritize.maxScore", 0, "0 is not in 1..100", id="max score too low"),
+        pytest.param(
+            "hints.perSecond", 0, "0 is not a number above 0 and up to 1000", id="no hints"
+        ),
         pytest.param(
             "serving.port", {"a": 1}, "a mapping is not a whole number in 0..65535", id="a block"
         ),

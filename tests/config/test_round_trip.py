@@ -42,6 +42,12 @@ def configurations(draw: st.DrawFn) -> config.Config:
         ),
         filter=config.Filter(resolvable=draw(st.booleans())),
         prioritize=config.Prioritize(max_score=draw(st.integers(1, 100))),
+        hints=config.Hints(
+            enabled=draw(st.booleans()),
+            per_second=draw(st.integers(1, 1000)),
+            max_outstanding=draw(st.integers(1, 10_000)),
+            patience_seconds=draw(st.integers(1, 300)),
+        ),
         serving=config.Serving(
             bind_address=draw(st.ip_addresses().map(str)),
             port=port,

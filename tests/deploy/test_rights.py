@@ -90,6 +90,7 @@ def test_in_replace_the_extender_also_binds_and_no_more(overlay: Path) -> None:
     assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
         (["pods/binding"], ["create"]),
         (["pods"], ["get"]),
+        (["pods/status"], ["patch"]),
     ]
     reader, binder = (
         named(objects, "ClusterRoleBinding", name)["subjects"]

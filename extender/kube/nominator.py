@@ -1,0 +1,68 @@
+"""Points pods at nodes, by the field that the scheduler itself uses for that."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import msgspec
+
+from extender.errors import ApiError
+from extender.kube.failures import NoAnswerError
+
+if TYPE_CHECKING:
+    from extender.kube.client import ApiClient
+    from extender.model.objects import Pod
+
+PATCH_SECONDS: Final = 2.5
+
+JSON_PATCH: Final = "application/json-patch+json"
+
+_FIELD: Final = "/status/nominatedNodeName"
+
+_OVERTAKEN: Final = frozenset((404, 409, 422))
+"""Not Found, Conflict, and how the API server says that a test of a patch failed."""
+
+
+class Nominator:
+    """Sets status.nominatedNodeName of pods."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Nominate a node, or none any more; False when somebody else has changed something.
+
+        `before` is what the field has to be at that moment. ApiError when the API server refuses,
+        NoAnswerError and BrokenAnswerError leave open whether it was done.
+        """
+        namespace, _, name = pod.key.partition("/")
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/status"
+        try:
+            async with asyncio.timeout(PATCH_SECONDS):
+                await self._client.patch(path, _patch(pod.uid, before, node), JSON_PATCH)
+        except ApiError as error:
+            if error.status in _OVERTAKEN:
+                return False
+            raise
+        except TimeoutError as error:
+            raise NoAnswerError(f"{path}: no answer in time") from error
+        return True
+
+
+def _patch(uid: str, before: str | None, node: str | None) -> bytes:
+    """Write a JSON Patch: unlike a merge, it can tell what must not have changed meanwhile."""
+    change = (
+        {"op": "remove", "path": _FIELD}
+        if node is None
+        else {"op": "add", "path": _FIELD, "value": node}
+    )
+    return msgspec.json.encode(
+        [
+            {"op": "test", "path": "/metadata/uid", "value": uid},
+            # A missing field passes a test for null.
+            {"op": "test", "path": _FIELD, "value": before},
+            change,
+        ]
+    )

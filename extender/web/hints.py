@@ -1,0 +1,329 @@
+"""Points pods that were refused to nodes that the scheduler did not ask about.
+
+The scheduler asks about a sample of the nodes. It also asks a moment before we hear of the very
+event that makes it ask, and then not again until something else happens. In both cases a pod waits
+though there is a node for it. Nominating that node makes the scheduler try it at once, alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from time import perf_counter
+from typing import NoReturn
+
+import msgspec
+
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.verbs.hinting import Chooser, Promise
+from extender.web.allowance import Allowance
+from extender.web.nominations import Nominations, Nominator
+from extender.web.refusals import Refusals, Refused
+
+TICK_SECONDS = 0.25
+"""Between two looks at what became of hints, and at the refused pods after something changed."""
+WHOLE_SEARCH = 100
+"""The scheduler never stops looking before it has found as many nodes. When it asks about fewer, it
+has tried every other in vain, and pointing it there would be of no use."""
+PAUSE_FACTOR = 9.0
+"""The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
+UNKNOWN_SECONDS = 5.0
+"""How long a refused pod that no watch has shown is taken to be there all the same."""
+CLOSING_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HintLimits:
+    """How much is asked of the API server and the scheduler."""
+
+    per_second: float
+    most_outstanding: int
+    patience: float
+    """Seconds until a hint that was not taken is withdrawn."""
+
+
+@dataclass(slots=True, eq=False)
+class Hint:
+    """A pod that is nominated for a node by us."""
+
+    promise: Promise
+    since: float
+    """When the API server was told last."""
+    deadline: float
+
+
+class Hints:
+    """Nominates nodes, in a task of its own: no answer ever waits for it."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nominator: Nominator,
+        metrics: Metrics,
+        limits: HintLimits,
+        *,
+        clock: Callable[[], float],
+        chance: Callable[[], float],
+    ) -> None:
+        self._state = state
+        self._nominations = Nominations(nominator, metrics)
+        self._metrics = metrics
+        self._limits = limits
+        self._clock = clock
+        self._chance = chance
+        self._chooser = Chooser(state)
+        self._refused = Refusals()
+        self._hints: dict[str, Hint] = {}
+        self._due: dict[str, None] = {}
+        """Pods that were just refused, by uid."""
+        self._again: dict[str, None] = {}
+        """Pods to look at again because something has changed."""
+        self._swept = state.version
+        self._sweep_at = math.inf
+        """When a pod may be pointed somewhere again though nothing has changed."""
+        self._looked = clock()
+        self._allowance = Allowance(limits.per_second, clock)
+        self._woken = asyncio.Event()
+        self._spent = 0.0
+        """Seconds of searching since the last rest."""
+        self._fruitless: tuple[int, set[object]] = (-1, set())
+
+    @property
+    def outstanding(self) -> int:
+        """Return how many hints are neither taken nor withdrawn."""
+        return len(self._hints)
+
+    # Told by filter
+
+    def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:
+        """Note that a pod was refused on every node it was asked about; O(1)."""
+        self._refused.note(pod, pod_json, self._clock())
+        if asked >= WHOLE_SEARCH or pod.uid in self._hints:
+            self._due.pop(pod.uid, None)
+            self._due[pod.uid] = None
+            self._woken.set()
+
+    def admitted(self, pod: Pod) -> None:
+        """Note that a pod was not refused everywhere."""
+        self._refused.drop(pod.uid)
+
+    # The task
+
+    async def run(self) -> NoReturn:
+        """Set and withdraw hints for as long as the program runs."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._rest()):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self.step()
+            except Exception:  # noqa: BLE001 - the next pod may fare better
+                _log.exception("hints failed unexpectedly")
+                await asyncio.sleep(TICK_SECONDS)
+
+    async def step(self) -> None:
+        """Look at what is outstanding, if it is time, and at the next refused pod."""
+        if self._clock() - self._looked >= TICK_SECONDS:
+            self._looked = self._clock()
+            for hint in list(self._hints.values()):
+                await self._follow(hint)
+            changed = self._swept != self._state.version or self._sweep_at <= self._clock()
+            if changed and not self._again:
+                self._swept, self._sweep_at = self._state.version, math.inf
+                self._again = dict.fromkeys(self._refused)
+        refused = self._next()
+        if refused is not None:
+            await self._consider(refused)
+        spent, self._spent = self._spent, 0.0
+        await asyncio.sleep(PAUSE_FACTOR * spent)
+
+    async def close(self) -> None:
+        """Withdraw what is outstanding, as far as that goes quickly."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                for hint in list(self._hints.values()):
+                    if self._place(hint.promise.pod) is None:
+                        await self._withdraw(hint)
+
+    def _rest(self) -> float:
+        """Return how long there is nothing to do, as far as we know."""
+        if self._again:
+            return 0.0
+        ripe = min((self._ripe_at(uid) for uid in islice(self._due, 1)), default=math.inf)
+        return max(0.0, min(ripe, self._looked + TICK_SECONDS) - self._clock())
+
+    def _next(self) -> Refused | None:
+        for uid in islice(self._due, 1):
+            if self._ripe_at(uid) <= self._clock():
+                del self._due[uid]
+                return self._refused.get(uid)
+        for uid in islice(self._again, 1):
+            del self._again[uid]
+            return self._refused.get(uid)
+        return None
+
+    def _ripe_at(self, uid: str) -> float:
+        refused = self._refused.get(uid)
+        return -math.inf if refused is None else refused.ripe
+
+    async def _consider(self, refused: Refused) -> None:
+        """Point a refused pod somewhere, if there is a node for it and it is our turn."""
+        news = self._news(refused)
+        if news is None:
+            return
+        pod = refused.pod
+        hint = self._hints.get(pod.uid)
+        ours = None if hint is None else hint.promise.node
+        nominated = self._nominated(pod)
+        if nominated not in {None, ours} or (news and pod.nominated not in {None, ours}):
+            # Others are being evicted there for this pod.
+            self._metrics.count_hint("skipped", int(news))
+            self._hints.pop(pod.uid, None)
+            return
+        if hint is not None:
+            if not news or pod.nominated != ours:
+                # A request from before the scheduler saw our hint says nothing about it.
+                return
+            self._fail(refused, hint.promise.node)
+        elif not self._is_our_turn(refused, news=news):
+            return
+        node = self._choose(refused)
+        if node is not None and self._allowance.take():
+            await self._set(refused, nominated, node)
+        elif hint is not None:
+            await self._withdraw(hint)
+
+    def _news(self, refused: Refused) -> bool | None:
+        """Tell whether a pod was refused anew; None when nothing can be done for it now."""
+        pod = refused.pod
+        if self._is_known(pod):
+            if self._place(pod) is None:
+                try:
+                    return refused.read()
+                except ObjectError as error:
+                    _log.debug("no hints for %s: %s", pod.key, error)
+        elif self._clock() - refused.heard < UNKNOWN_SECONDS:
+            self._postpone(refused)
+            return None
+        self._refused.drop(pod.uid)
+        return None
+
+    def _is_our_turn(self, refused: Refused, *, news: bool) -> bool:
+        if self._clock() < refused.not_before:
+            return False
+        if len(self._hints) < self._limits.most_outstanding and self._allowance.left():
+            return True
+        self._metrics.count_hint("skipped", int(news))
+        self._postpone(refused)
+        return False
+
+    def _postpone(self, refused: Refused) -> None:
+        refused.ripe = self._clock() + TICK_SECONDS
+        self._due[refused.pod.uid] = None
+
+    def _choose(self, refused: Refused) -> str | None:
+        """Choose a node, and note the time that it took."""
+        pod, wish = refused.pod, refused.wish
+        # Replicas of a workload have the same prospects.
+        prospects = (pod.pod_class, wish)
+        if self._fruitless[0] != self._state.version:
+            self._fruitless = self._state.version, set()
+        if prospects in self._fruitless[1]:
+            return None
+        hints = self._hints.values()
+        promises = [hint.promise for hint in hints if self._is_known(hint.promise.pod)]
+        start = perf_counter()
+        node = self._chooser.choose(
+            pod, wish, avoid=refused.tried, promises=promises, chance=self._chance()
+        )
+        self._spent += perf_counter() - start
+        if node is None:
+            if not promises and not refused.tried:
+                self._fruitless[1].add(prospects)
+            # What was of no use may be by the time of the next look.
+            refused.tried.clear()
+        return node
+
+    async def _set(self, refused: Refused, before: str | None, node: str) -> None:
+        pod = refused.pod
+        # Before the request: the scheduler may come with its question before the answer is here.
+        now = self._clock()
+        self._hints[pod.uid] = Hint(Promise(pod, node), now, now + self._limits.patience)
+        done = await self._nominations.change(pod, before, node, "set")
+        if done is False:
+            del self._hints[pod.uid]
+            self._fail(refused, node)
+
+    def _fail(self, refused: Refused, node: str) -> None:
+        refused.fail(node, self._clock())
+        self._sweep_at = min(self._sweep_at, refused.not_before)
+
+    async def _withdraw(self, hint: Hint) -> None:
+        pod, node = hint.promise.pod, hint.promise.node
+        if await self._nominations.change(pod, node, None, "withdrawn") is None:
+            # Perhaps it was done, perhaps not: look again later.
+            hint.deadline = self._clock() + self._limits.patience
+        else:
+            del self._hints[pod.uid]
+
+    # What became of them
+
+    async def _follow(self, hint: Hint) -> None:
+        pod, node = hint.promise.pod, hint.promise.node
+        place = self._place(pod)
+        if place is not None:
+            self._metrics.count_hint("taken" if place == node else "elsewhere")
+            del self._hints[pod.uid]
+            self._refused.drop(pod.uid)
+        elif not self._is_known(pod):
+            self._metrics.count_hint("gone")
+            del self._hints[pod.uid]
+            self._refused.drop(pod.uid)
+        elif hint.deadline <= self._clock():
+            refused = self._refused.get(pod.uid)
+            if refused is not None:
+                self._fail(refused, node)
+            await self._withdraw(hint)
+        elif hint.since + TICK_SECONDS <= self._clock() and self._is_lost(pod):
+            await self._renew(hint)
+
+    def _is_lost(self, pod: Pod) -> bool:
+        """Tell whether a hint was wiped out.
+
+        The scheduler does so when it ends an attempt that began before it saw the hint.
+        """
+        return self._is_known(pod) and self._nominated(pod) is None
+
+    async def _renew(self, hint: Hint) -> None:
+        pod, node = hint.promise.pod, hint.promise.node
+        if self._allowance.take():
+            hint.since = self._clock()
+            await self._nominations.change(pod, None, node, "renewed")
+
+    def _place(self, pod: Pod) -> str | None:
+        """Return where a pod is, or is about to be."""
+        known = self._state.pods.get(pod.key)
+        if known is not None and known.uid == pod.uid and known.node is not None:
+            return known.node
+        return next((each.pod.node for each in self._state.reservations.of(pod.key, pod.uid)), None)
+
+    def _nominated(self, pod: Pod) -> str | None:
+        """Return the node that a pod is nominated for, as we heard last."""
+        known = self._state.pods.get(pod.key)
+        return None if known is None else known.nominated
+
+    def _is_known(self, pod: Pod) -> bool:
+        """Tell whether the watch has shown a pod, and not its end."""
+        known = self._state.pods.get(pod.key)
+        return known is not None and known.uid == pod.uid

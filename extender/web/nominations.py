@@ -1,0 +1,48 @@
+"""Nominates nodes for pods, and counts how that ends."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from extender.errors import ApiError, ExtenderError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+
+_log = logging.getLogger(__name__)
+
+
+class Nominator(Protocol):
+    """Sets the field that points the scheduler to a node."""
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Change it from `before`; False when it is something else, or the pod is gone."""
+
+
+class Nominations:
+    """Talks to a nominator that may fail."""
+
+    def __init__(self, nominator: Nominator, metrics: Metrics) -> None:
+        self._nominator = nominator
+        self._metrics = metrics
+        self._last_failure = ""
+
+    async def change(
+        self, pod: Pod, before: str | None, node: str | None, success: str
+    ) -> bool | None:
+        """Nominate, count it as `success` if it is one; return None when nobody can tell."""
+        try:
+            done = await self._nominator.nominate(pod, before, node)
+        except ExtenderError as error:
+            self._metrics.count_hint("failed")
+            self._complain(pod, str(error))
+            return False if isinstance(error, ApiError) else None
+        self._metrics.count_hint(success if done else "skipped")
+        return done
+
+    def _complain(self, pod: Pod, why: str) -> None:
+        """Warn once of what is likely to be the same for every pod."""
+        kind = why.replace(pod.key.partition("/")[2], "")
+        level = logging.DEBUG if kind == self._last_failure else logging.WARNING
+        self._last_failure = kind
+        _log.log(level, "%s could not be pointed to a node: %s", pod.key, why)

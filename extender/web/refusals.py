@@ -1,0 +1,93 @@
+"""The pods that were refused lately, and the few nodes that each was pointed to in vain."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from extender.model.objects import Pod
+from extender.model.room import Wish
+from extender.wire.placement import read_wish
+
+MOST_REFUSED = 512
+"""Pods remembered; with the last request of each, a few kilobytes, until it is looked at."""
+SETTLING_SECONDS = 0.03
+"""After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
+itself; and when it ends an attempt, it wipes out a nomination that came during it."""
+TRIED = 8
+"""Nodes remembered that a pod was pointed to in vain."""
+LONGEST_PAUSE_SECONDS = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class Refused:
+    """A pod that was refused, as the last request had it."""
+
+    pod: Pod
+    heard: float
+    """When it was refused last."""
+    ripe: float = 0.0
+    """When the pod may be looked at."""
+    not_before: float = 0.0
+    """When it may be pointed somewhere again."""
+    tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
+    _failures: int = 0
+    _wish: Wish | None = None
+    _unread: bytes | None = None
+
+    def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
+        """Take over what the latest request says; it is read when somebody wants to know."""
+        self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
+        self.ripe = now + SETTLING_SECONDS
+
+    def read(self) -> bool:
+        """Read the latest request, ObjectError when it is broken; tell whether it is news."""
+        if self._unread is None:
+            return False
+        unread, self._unread = self._unread, None
+        self._wish = read_wish(unread, self.pod.requests)
+        return True
+
+    @property
+    def wish(self) -> Wish:
+        """Return what the pod asks of its node."""
+        return self._wish or Wish(self.pod.requests)
+
+    def fail(self, node: str, now: float) -> None:
+        """Note that a node was of no use; the pod's next hints come ever later."""
+        self.tried.append(node)
+        self.not_before = now + min(2.0**self._failures, LONGEST_PAUSE_SECONDS)
+        self._failures += 1
+
+
+class Refusals:
+    """Refused pods by uid; the one that was refused longest ago goes when there are too many."""
+
+    def __init__(self, most: int = MOST_REFUSED) -> None:
+        self._most = most
+        self._pods: dict[str, Refused] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pods)
+
+    def get(self, uid: str) -> Refused | None:
+        """Return a pod that was refused."""
+        return self._pods.get(uid)
+
+    def note(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
+        """Remember a refusal."""
+        refused = self._pods.pop(pod.uid, None) or Refused(pod, now)
+        refused.hear(pod, pod_json, now)
+        self._pods[pod.uid] = refused
+        if len(self._pods) > self._most:
+            del self._pods[next(iter(self._pods))]
+
+    def drop(self, uid: str) -> None:
+        """Forget a pod."""
+        self._pods.pop(uid, None)

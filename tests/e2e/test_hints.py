@@ -1,0 +1,115 @@
+"""Pods that fit only where the scheduler does not look, or does not look any more."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.bench import pods_path
+from tests.e2e.extending import REPLACE
+from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+DB, WEB = {"app": "db"}, {"app": "web"}
+MANY = 3000
+"""Nodes of which the scheduler looks at a quarter at a time."""
+SECONDS = 2.0
+_TOTAL = "affinity_extender_hints_total"
+
+
+async def _many_nodes(bench: Bench, number: int) -> list[str]:
+    names = [f"node-{index:05d}" for index in range(number)]
+    for start in range(0, number, 200):
+        await asyncio.gather(*(bench.add(node(name)) for name in names[start : start + 200]))
+    return names
+
+
+async def test_a_pod_finds_its_only_node_among_thousands(bench: Bench) -> None:
+    names = await _many_nodes(bench, MANY)
+    took = []
+    async with bench.scheduled_by(REPLACE):
+        for turn in range(5):
+            home = names[(turn * 1237 + 700) % MANY]
+            label = {"app": f"db-{turn}"}
+            await bench.add(pod(f"db-{turn}", labels=label, on=home))
+            await bench.seen(pod(f"db-{turn}", labels=label, on=home))
+            start = monotonic()
+            await bench.add(pod(f"joiner-{turn}", near=[term(HOSTNAME, label)]))
+            await bench.pods.until(
+                lambda turn=turn: f"default/joiner-{turn}" in bench.pods.objects,  # type: ignore[misc]
+                SECONDS,
+                "the pod to be known",
+            )
+            assert await bench.bound(f"default/joiner-{turn}") == home
+            took.append(monotonic() - start)
+
+    assert max(took) < SECONDS, took
+
+
+async def test_a_pod_that_waits_comes_back_when_the_obstacle_goes(bench: Bench) -> None:
+    await bench.add(node("a1"), node("b1"))
+    webs = [pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(3)]
+    async with bench.scheduled_by(REPLACE):
+        for _ in range(20):
+            await bench.settle(*webs)
+            assert bench.waiting() == ["w2"]
+            freed = bench.pods.objects["default/w0"]["spec"]["nodeName"]
+            await bench.remove("default/w0")
+            assert await bench.bound("default/w2") == freed
+            await bench.seen(bench.pods.objects["default/w2"])
+            await bench.remove("default/w1", "default/w2")
+
+
+@pytest.fixture
+async def orphan(bench: Bench) -> JSON:
+    """Return a pod that no scheduler cares for, and that must share the node of the database."""
+    made = pod("orphan", near=[term(HOSTNAME, DB)])
+    made["spec"]["schedulerName"] = "nobody"
+    return await bench.api.create(pods_path(made), made)
+
+
+async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(bench: Bench, orphan: JSON) -> None:
+    names = await _many_nodes(bench, 120)
+    await bench.add(pod("db", labels=DB, on=names[-1]))
+    async with bench.scheduled_by(REPLACE):
+        assert bench.extender is not None
+        await bench.extender.ask("filter", orphan, names[:-1])
+        await bench.pods.until(lambda: _nominated(bench) == names[-1], 2, "the hint")
+        await bench.pods.until(lambda: _nominated(bench) is None, 10, "its end")
+        assert await bench.extender.counter(_TOTAL, result="set") == 1
+        assert await bench.extender.counter(_TOTAL, result="withdrawn") == 1
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(True, id="the request says so"),
+        pytest.param(False, id="the request is older than the nomination"),
+    ],
+)
+async def test_a_hint_never_takes_the_place_of_a_nomination(
+    bench: Bench, orphan: JSON, told: bool
+) -> None:
+    names = await _many_nodes(bench, 120)
+    await bench.add(pod("db", labels=DB, on=names[-1]))
+    change = {"status": {"nominatedNodeName": names[0]}}
+    nominated = await bench.api.patch(f"{pods_path(orphan)}/orphan/status", change)
+    async with bench.scheduled_by(REPLACE):
+        assert bench.extender is not None
+        await bench.extender.ask("filter", nominated if told else orphan, names[:-1])
+        async with asyncio.timeout(5):
+            while not await bench.extender.counter(_TOTAL, result="skipped"):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert await bench.extender.counter(_TOTAL, result="set") == 0
+    assert _nominated(bench) == names[0]
+
+
+def _nominated(bench: Bench) -> str | None:
+    status = bench.pods.objects["default/orphan"].get("status") or {}
+    found: str | None = status.get("nominatedNodeName")
+    return found
