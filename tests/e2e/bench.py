@@ -14,7 +14,6 @@ from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.kubelet import run_pods
 from tests.e2e.objects import JSON
-from tests.e2e.objects import pod as new_pod
 from tests.e2e.scheduling import scheduling
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ SETTLE_S = 20.0
 _REPEATS = 6
 """A coin falls right once in 64 times."""
 
-_NUDGES = 10
-"""Each can cure a refusal and bring the next one to light; in practice none or one is needed."""
-
 
 class Bench:
     """One cluster for one test."""
@@ -44,7 +40,6 @@ class Bench:
         self.extender: Extender | None = None
         self._folder = folder
         self._runs = 0
-        self._nudges = 0
 
     @classmethod
     @asynccontextmanager
@@ -195,22 +190,7 @@ class Bench:
     async def until_nobody_waits_needlessly(self) -> None:
         """Return once no waiting pod fits anywhere; later pods can have cured a refusal."""
         checker = await self._checker_factory()
-        for _ in range(_NUDGES):
-            with suppress(AssertionError):
-                await self.pods.until(lambda: not checker().needless_waits(), 2, "pods to fit")
-                return
-            await self.nudge()
-        assert checker().needless_waits() == []
-
-    async def nudge(self) -> None:
-        """Make the scheduler try refused pods again, by placing a pod that concerns nobody.
-
-        It tries them by itself at every event, so also at the one that cures a refusal. But in
-        replace it may hear of that event and ask a millisecond before the extender hears of it;
-        the pod then waits for the next event, whatever that is.
-        """
-        self._nudges += 1
-        await self.add(new_pod(f"nudge-{self._nudges}", on=self.nodes[0]))
+        await self.pods.until(lambda: not checker().needless_waits(), SETTLE_S, "pods to fit")
 
     async def assert_lawful(self) -> None:
         """Assert that every placed pod obeyed every required rule in the order of binding."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import MODES
 
@@ -200,7 +199,5 @@ async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(bench: Bench, m
         assert bench.waiting() == ["w2"]
 
         await bench.remove("default/w0")
-        if mode == REPLACE:
-            await bench.nudge()  # its doc says why
 
         assert await bench.bound("default/w2") == freed
