@@ -188,6 +188,7 @@ class Metrics:
             "taken",
             "elsewhere",
             "gone",
+            "refused",
             "withdrawn",
             "failed",
             "skipped",

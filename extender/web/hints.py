@@ -37,6 +37,8 @@ PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
 UNKNOWN_SECONDS = 5.0
 """How long a refused pod that no watch has shown is taken to be there all the same."""
+MOST_RENEWALS = 3
+"""Of one hint: who wipes it out more often does not want it."""
 CLOSING_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -60,6 +62,9 @@ class Hint:
     since: float
     """When the API server was told last."""
     deadline: float
+    refused: bool = False
+    """The scheduler came back with the pod: it has tried the node in vain."""
+    renewals: int = 0
 
 
 class Hints:
@@ -108,7 +113,11 @@ class Hints:
     def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:
         """Note that a pod was refused on every node it was asked about; O(1)."""
         self._refused.note(pod, pod_json, self._clock())
-        if asked >= WHOLE_SEARCH or pod.uid in self._hints:
+        hint = self._hints.get(pod.uid)
+        if hint is not None and pod.nominated == hint.promise.node:
+            # A request from before the scheduler saw the hint would say nothing about it.
+            hint.refused = True
+        if asked >= WHOLE_SEARCH or hint is not None:
             self._due.pop(pod.uid, None)
             self._due[pod.uid] = None
             self._woken.set()
@@ -154,7 +163,7 @@ class Hints:
             async with asyncio.timeout(CLOSING_SECONDS):
                 for hint in list(self._hints.values()):
                     if self._place(hint.promise.pod) is None:
-                        await self._withdraw(hint)
+                        await self._end(hint, "withdrawn")
 
     def _rest(self) -> float:
         """Return how long there is nothing to do, as far as we know."""
@@ -192,17 +201,13 @@ class Hints:
             self._hints.pop(pod.uid, None)
             return
         if hint is not None:
-            if not news or pod.nominated != ours:
-                # A request from before the scheduler saw our hint says nothing about it.
-                return
-            self._fail(refused, hint.promise.node)
-        elif not self._is_our_turn(refused, news=news):
-            return
-        node = self._choose(refused)
-        if node is not None and self._allowance.take():
-            await self._set(refused, nominated, node)
-        elif hint is not None:
-            await self._withdraw(hint)
+            if hint.refused:
+                self._fail(refused, hint.promise.node)
+                await self._end(hint, "refused")
+        elif self._is_our_turn(refused, news=news):
+            node = self._choose(refused)
+            if node is not None and self._allowance.take():
+                await self._set(refused, node)
 
     def _news(self, refused: Refused) -> bool | None:
         """Tell whether a pod was refused anew; None when nothing can be done for it now."""
@@ -255,13 +260,11 @@ class Hints:
             refused.tried.clear()
         return node
 
-    async def _set(self, refused: Refused, before: str | None, node: str) -> None:
-        pod = refused.pod
+    async def _set(self, refused: Refused, node: str) -> None:
+        pod, now = refused.pod, self._clock()
         # Before the request: the scheduler may come with its question before the answer is here.
-        now = self._clock()
         self._hints[pod.uid] = Hint(Promise(pod, node), now, now + self._limits.patience)
-        done = await self._nominations.change(pod, before, node, "set")
-        if done is False:
+        if await self._nominations.change(pod, None, node, "set") is False:
             del self._hints[pod.uid]
             self._fail(refused, node)
 
@@ -269,13 +272,16 @@ class Hints:
         refused.fail(node, self._clock())
         self._sweep_at = min(self._sweep_at, refused.not_before)
 
-    async def _withdraw(self, hint: Hint) -> None:
+    async def _end(self, hint: Hint, result: str) -> None:
+        """Withdraw a hint, unless the scheduler has wiped it out already."""
         pod, node = hint.promise.pod, hint.promise.node
-        if await self._nominations.change(pod, node, None, "withdrawn") is None:
+        if self._is_lost(hint):
+            self._metrics.count_hint(result)
+        elif await self._nominations.change(pod, node, None, result) is None:
             # Perhaps it was done, perhaps not: look again later.
             hint.deadline = self._clock() + self._limits.patience
-        else:
-            del self._hints[pod.uid]
+            return
+        del self._hints[pod.uid]
 
     # What became of them
 
@@ -283,32 +289,39 @@ class Hints:
         pod, node = hint.promise.pod, hint.promise.node
         place = self._place(pod)
         if place is not None:
-            self._metrics.count_hint("taken" if place == node else "elsewhere")
-            del self._hints[pod.uid]
-            self._refused.drop(pod.uid)
+            self._forget(pod, "taken" if place == node else "elsewhere")
         elif not self._is_known(pod):
-            self._metrics.count_hint("gone")
-            del self._hints[pod.uid]
-            self._refused.drop(pod.uid)
+            self._forget(pod, "gone")
         elif hint.deadline <= self._clock():
             refused = self._refused.get(pod.uid)
             if refused is not None:
                 self._fail(refused, node)
-            await self._withdraw(hint)
-        elif hint.since + TICK_SECONDS <= self._clock() and self._is_lost(pod):
+            await self._end(hint, "withdrawn")
+        elif not hint.refused and self._is_lost(hint):
             await self._renew(hint)
 
-    def _is_lost(self, pod: Pod) -> bool:
+    def _forget(self, pod: Pod, result: str) -> None:
+        self._metrics.count_hint(result)
+        del self._hints[pod.uid]
+        self._refused.drop(pod.uid)
+
+    def _is_lost(self, hint: Hint) -> bool:
         """Tell whether a hint was wiped out.
 
-        The scheduler does so when it ends an attempt that began before it saw the hint.
+        The scheduler does so when it ends an attempt, also one that began before it saw the hint.
         """
-        return self._is_known(pod) and self._nominated(pod) is None
+        pod = hint.promise.pod
+        return (
+            hint.since + TICK_SECONDS <= self._clock()
+            and self._is_known(pod)
+            and self._nominated(pod) is None
+        )
 
     async def _renew(self, hint: Hint) -> None:
         pod, node = hint.promise.pod, hint.promise.node
-        if self._allowance.take():
+        if hint.renewals < MOST_RENEWALS and self._allowance.take():
             hint.since = self._clock()
+            hint.renewals += 1
             await self._nominations.change(pod, None, node, "renewed")
 
     def _place(self, pod: Pod) -> str | None:

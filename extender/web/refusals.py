@@ -19,7 +19,9 @@ SETTLING_SECONDS = 0.03
 itself; and when it ends an attempt, it wipes out a nomination that came during it."""
 TRIED = 8
 """Nodes remembered that a pod was pointed to in vain."""
+FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 60.0
+"""Between two hints for a pod; it doubles with every hint that was of no use."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +61,7 @@ class Refused:
     def fail(self, node: str, now: float) -> None:
         """Note that a node was of no use; the pod's next hints come ever later."""
         self.tried.append(node)
-        self.not_before = now + min(2.0**self._failures, LONGEST_PAUSE_SECONDS)
+        self.not_before = now + min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
         self._failures += 1
 
 

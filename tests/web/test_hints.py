@@ -19,7 +19,14 @@ from extender.model.objects import Pod as ModelPod
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
-from extender.web.hints import CLOSING_SECONDS, TICK_SECONDS, WHOLE_SEARCH, HintLimits, Hints
+from extender.web.hints import (
+    CLOSING_SECONDS,
+    MOST_RENEWALS,
+    TICK_SECONDS,
+    WHOLE_SEARCH,
+    HintLimits,
+    Hints,
+)
 from extender.web.refusals import SETTLING_SECONDS, Refusals
 from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
 
@@ -30,7 +37,17 @@ ROOM = {"cpu": "4", "pods": "110"}
 NODES = [node(name, {HOST: name}, ROOM) for name in ("a", "b")]
 PATIENCE = 5.0
 WAIT = 5.0
-RESULTS = ("set", "renewed", "taken", "elsewhere", "gone", "withdrawn", "failed", "skipped")
+RESULTS = (
+    "set",
+    "renewed",
+    "taken",
+    "elsewhere",
+    "gone",
+    "refused",
+    "withdrawn",
+    "failed",
+    "skipped",
+)
 
 
 def loner(name: str) -> Pod:
@@ -228,13 +245,15 @@ async def test_a_hint_that_nobody_takes_is_withdrawn() -> None:
     await bench.pass_time(PATIENCE)
     assert bench.api.made == [("two", None, "b"), ("two", "b", None)]
     assert bench.counts() == {"set": 1, "withdrawn": 1}
-    await bench.pass_time(0.5)
+    await bench.pass_time(0.1)
     bench.refuse(TWO)
     await bench.pass_time()
     assert len(bench.api.made) == 2, "not at once again"
-    await bench.pass_time(1.0)
     await bench.tick()
-    assert len(bench.api.made) == 2, "the same node is not tried twice running"
+    assert len(bench.api.made) == 2, "the other nodes have their turn first"
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.api.made[2:] == [("two", None, "b")], "there is no other"
 
 
 async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
@@ -257,11 +276,40 @@ async def test_a_node_that_the_scheduler_refused_is_followed_by_another() -> Non
     await bench.pass_time()
     assert bench.api.made == [("two", None, "a")], "a request older than the hint says nothing"
     bench.refuse(TWO.nominated("a"), asked=1)
+    bench.refuse(TWO)
     await bench.pass_time()
-    assert bench.api.made == [("two", None, "a"), ("two", "a", "b")]
+    assert bench.api.made[1:] == [("two", "a", None)]
+    await bench.tick()
+    assert bench.api.made[2:] == [("two", None, "b")], "after a pause"
     bench.refuse(TWO.nominated("b"))
     await bench.pass_time()
-    assert bench.api.made[2:] == [("two", "b", None)], "there is no third"
+    for _ in range(8):
+        await bench.tick()
+    assert bench.api.made[3:] == [("two", "b", None)], "there is no third"
+    assert bench.counts() == {"set": 2, "refused": 2}
+
+
+async def test_a_hint_that_the_scheduler_refused_and_wiped_out_is_not_renewed() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.refuse(TWO.nominated("b"))
+    show(bench.state, "two", None)
+    for _ in range(8):
+        await bench.tick()
+    assert bench.api.made == [("two", None, "b")]
+    assert bench.counts() == {"set": 1, "refused": 1}
+
+
+async def test_a_hint_that_is_wiped_out_again_and_again_is_given_up() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    for _ in range(12):
+        show(bench.state, "two", None)
+        await bench.tick()
+    assert bench.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
+    await bench.pass_time(PATIENCE)
     assert bench.hints.outstanding == 0
 
 
