@@ -253,35 +253,39 @@ class Hints:
             pod, wish, avoid=refused.tried, promises=promises, chance=self._chance()
         )
         self._spent += perf_counter() - start
-        if node is None:
-            if not promises and not refused.tried:
-                self._fruitless[1].add(prospects)
-            # What was of no use may be by the time of the next look.
+        if node is None and refused.tried:
+            # What was of no use may be of some by the time of the next look.
             refused.tried.clear()
+            self._pause(refused)
+        elif node is None and not promises:
+            self._fruitless[1].add(prospects)
         return node
 
     async def _set(self, refused: Refused, node: str) -> None:
         pod, now = refused.pod, self._clock()
         # Before the request: the scheduler may come with its question before the answer is here.
         self._hints[pod.uid] = Hint(Promise(pod, node), now, now + self._limits.patience)
-        if await self._nominations.change(pod, None, node, "set") is False:
+        if await self._nominations.change(pod, None, node, success="set") is False:
             del self._hints[pod.uid]
             self._fail(refused, node)
 
     def _fail(self, refused: Refused, node: str) -> None:
-        refused.fail(node, self._clock())
+        refused.tried.append(node)
+        self._pause(refused)
+
+    def _pause(self, refused: Refused) -> None:
+        refused.pause(self._clock())
         self._sweep_at = min(self._sweep_at, refused.not_before)
 
     async def _end(self, hint: Hint, result: str) -> None:
-        """Withdraw a hint, unless the scheduler has wiped it out already."""
+        """Withdraw a hint; the scheduler may have wiped it out already."""
         pod, node = hint.promise.pod, hint.promise.node
-        if self._is_lost(hint):
-            self._metrics.count_hint(result)
-        elif await self._nominations.change(pod, node, None, result) is None:
+        done = await self._nominations.change(pod, node, None, success=result, overtaken=result)
+        if done is None:
             # Perhaps it was done, perhaps not: look again later.
             hint.deadline = self._clock() + self._limits.patience
-            return
-        del self._hints[pod.uid]
+        else:
+            del self._hints[pod.uid]
 
     # What became of them
 
@@ -322,7 +326,7 @@ class Hints:
         if hint.renewals < MOST_RENEWALS and self._allowance.take():
             hint.since = self._clock()
             hint.renewals += 1
-            await self._nominations.change(pod, None, node, "renewed")
+            await self._nominations.change(pod, None, node, success="renewed")
 
     def _place(self, pod: Pod) -> str | None:
         """Return where a pod is, or is about to be."""

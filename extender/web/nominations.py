@@ -28,16 +28,25 @@ class Nominations:
         self._last_failure = ""
 
     async def change(
-        self, pod: Pod, before: str | None, node: str | None, success: str
+        self,
+        pod: Pod,
+        before: str | None,
+        node: str | None,
+        *,
+        success: str,
+        overtaken: str = "skipped",
     ) -> bool | None:
-        """Nominate, count it as `success` if it is one; return None when nobody can tell."""
+        """Nominate and count the result, `overtaken` if the field was something else than `before`.
+
+        Returns None when nobody can tell whether it was done.
+        """
         try:
             done = await self._nominator.nominate(pod, before, node)
         except ExtenderError as error:
             self._metrics.count_hint("failed")
             self._complain(pod, str(error))
             return False if isinstance(error, ApiError) else None
-        self._metrics.count_hint(success if done else "skipped")
+        self._metrics.count_hint(success if done else overtaken)
         return done
 
     def _complain(self, pod: Pod, why: str) -> None:

@@ -20,8 +20,9 @@ itself; and when it ends an attempt, it wipes out a nomination that came during 
 TRIED = 8
 """Nodes remembered that a pod was pointed to in vain."""
 FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 60.0
-"""Between two hints for a pod; it doubles with every hint that was of no use."""
+LONGEST_PAUSE_SECONDS = 300.0
+"""After a hint that was of no use; it doubles each time. The scheduler itself retries a pod that
+nothing wakes after as long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +37,7 @@ class Refused:
     not_before: float = 0.0
     """When it may be pointed somewhere again."""
     tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
-    _failures: int = 0
+    _pause: float = FIRST_PAUSE_SECONDS
     _wish: Wish | None = None
     _unread: bytes | None = None
 
@@ -58,11 +59,10 @@ class Refused:
         """Return what the pod asks of its node."""
         return self._wish or Wish(self.pod.requests)
 
-    def fail(self, node: str, now: float) -> None:
-        """Note that a node was of no use; the pod's next hints come ever later."""
-        self.tried.append(node)
-        self.not_before = now + min(FIRST_PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS)
-        self._failures += 1
+    def pause(self, now: float) -> None:
+        """Leave the pod alone for a while, each time for longer."""
+        self.not_before = now + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
 
 class Refusals:
