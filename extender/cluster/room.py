@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from extender.model.room import NO_OFFER, PODS, Offer, Requests
+from extender.model.room import NO_OFFER, Offer, Requests
 
 _NOTHING: Mapping[str, int] = {}
 
@@ -64,7 +64,3 @@ class Room:
             for resource, amount in requests
             if amount
         )
-
-    def pods(self, node: str) -> int:
-        """Return how many pods count on a node."""
-        return self.used(node).get(PODS, 0)
