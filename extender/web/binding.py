@@ -14,6 +14,7 @@ from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
 from extender.verbs.binding import BindVerdict, Decision, may_bind
+from extender.web.answers import PLUGIN
 from extender.web.flights import Flights
 from extender.wire.protocol import BindingArgs, read_binding_args, write_binding_result
 
@@ -23,8 +24,6 @@ API server works on any request."""
 CONFIRMED_SECONDS = 600.0
 """How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
 broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
-
-PLUGIN = "InterPodAffinity"
 
 _log = logging.getLogger(__name__)
 

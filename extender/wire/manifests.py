@@ -5,20 +5,11 @@ Everything else is skipped by the decoder without being built: a pod of 5 KB cos
 
 from __future__ import annotations
 
-from enum import Enum
-
 import msgspec
 
+from extender.model.labels import Operator
+
 NULL = msgspec.Raw(b"null")
-
-
-class Operator(Enum):
-    """Operators of a LabelSelectorRequirement."""
-
-    IN = "In"
-    NOT_IN = "NotIn"
-    EXISTS = "Exists"
-    DOES_NOT_EXIST = "DoesNotExist"
 
 
 class LabelSelectorRequirement(msgspec.Struct):

@@ -251,7 +251,7 @@ def _selector(selector: manifests.LabelSelector | None, path: str) -> Selector:
 
 def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> Requirement:
     values = frozenset(expression.values or ())
-    operator = Operator(expression.operator.value)
+    operator = expression.operator
     needs_values = operator in (Operator.IN, Operator.NOT_IN)
     if needs_values != bool(values):
         wanted = "at least one value" if needs_values else "no values"
