@@ -1,0 +1,124 @@
+"""Compile Go commands out of published modules: k8s.io/kubernetes with its staging modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.controlplane.toolchain import MissingToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Report = Callable[[str], None]
+
+_REPORT_EVERY_S = 15.0
+_STAGED = re.compile(r"^\s*(\S+) => \./staging/", re.MULTILINE)
+
+
+def build_kubernetes(
+    go: Path,
+    folder: Path,
+    product: Path,
+    report: Report,
+    *,
+    version: str,
+    commands: Sequence[str],
+) -> None:
+    """Compile commands of one Kubernetes release into `product`."""
+    major, minor, _ = version.split(".")
+    stamp = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    flags = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamp.items()]
+    packages = [f"k8s.io/kubernetes/cmd/{command}" for command in commands]
+    build(
+        go,
+        folder,
+        ["-ldflags", " ".join(["-s", "-w", *flags]), "-o", f"{product}/", *packages],
+        report,
+        what=f"Kubernetes {version}",
+        requires=[f"k8s.io/kubernetes v{version}"],
+        replaces=staging_replacements(go, folder, version),
+    )
+
+
+def staging_replacements(go: Path, folder: Path, version: str) -> list[str]:
+    """Return the go.mod lines that put published modules in the place of the staging folders.
+
+    k8s.io/kubernetes is not made to be required: its own go.mod asks for v0.0.0 of each staging
+    module and replaces it by a folder. Outside that tree the release of the same number
+    (v0.36.3 for v1.36.3) takes the folder's place.
+    """
+    staged = f"v0.{version.split('.', 1)[1]}"
+    modules = _STAGED.findall(_go_mod_of_kubernetes(go, folder, version))
+    return [f"{module} => {module} {staged}" for module in modules]
+
+
+def build(
+    go: Path,
+    folder: Path,
+    arguments: Sequence[str],
+    report: Report,
+    *,
+    what: str,
+    requires: Sequence[str],
+    replaces: Sequence[str] = (),
+) -> None:
+    """Run go build in a module of its own; the end of its output is the error when it fails."""
+    folder.mkdir(exist_ok=True)
+    lines = ["module controlplane", "go 1.26.0"]
+    lines += [f"require {line}" for line in requires]
+    lines += [f"replace {line}" for line in replaces]
+    (folder / "go.mod").write_text("\n".join(lines) + "\n")
+    # -mod=mod lets it complete go.mod and go.sum; -v names each package once it is compiled.
+    command = [str(go), "build", "-mod=mod", "-trimpath", "-v", *arguments]
+    _run(command, folder, what, report)
+
+
+def _go_mod_of_kubernetes(go: Path, folder: Path, version: str) -> str:
+    folder.mkdir(exist_ok=True)
+    command = [str(go), "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
+    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise MissingToolError(f"Go cannot fetch k8s.io/kubernetes: {answer.stdout}{answer.stderr}")
+    return Path(json.loads(answer.stdout)["GoMod"]).read_text()
+
+
+def _run(command: list[str], folder: Path, what: str, report: Report) -> None:
+    """Run it, reporting how far it is."""
+    log = folder / "build.log"
+    started = time.monotonic()
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"CGO_ENABLED": "0"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            while not _finished(process, within=_REPORT_EVERY_S):
+                lines = log.read_text().splitlines()
+                packages = sum(not line.startswith("go: ") for line in lines)
+                spent = time.monotonic() - started
+                report(f"{what}: {packages} packages compiled after {spent:.0f} s")
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise RuntimeError(f"go build failed for {what}:\n{log.read_text()[-4000:]}")
+    report(f"{what}: done after {time.monotonic() - started:.0f} s")
+
+
+def _finished(process: subprocess.Popen[bytes], *, within: float) -> bool:
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
