@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.tables import table
 from bench.workloads import Rules
 
 if TYPE_CHECKING:
@@ -104,15 +105,15 @@ def as_markdown(results: Results) -> str:
     plan = results.plan
     parts = [
         "## Ratios",
-        _table(("what", "measured", "target", "met"), list(_ratios(results))),
+        table(("what", "measured", "target", "met"), list(_ratios(results))),
         "## Filter + prioritize = cycle, µs",
         _conditions(plan),
-        _table(
+        table(
             ("names", "rules", ECHO, *(f"{load.pods:,} pods" for load in results.loads)),
             list(_times(results)),
         ),
         "## Loading",
-        _table(
+        table(
             ("pods", "file, MB", "ready after, s", "resident, MiB", "highest, MiB"),
             list(_loads(results)),
         ),
@@ -151,8 +152,3 @@ def _times(results: Results) -> Iterator[tuple[str, ...]]:
             timings = [results.timing(server, rules, names) for server in servers]
             cells = (f"{t.filter:.0f} + {t.prioritize:.0f} = {t.cycle:.0f}" for t in timings)
             yield f"{names:,}", rules.value, *cells
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.controlplane.cluster import ControlPlane
+    from tests.e2e.controlplane.process import Process
 
 SETTLE_S = 20.0
 """Far beyond what a placement takes; only a failure gets there."""
@@ -38,6 +39,7 @@ class Bench:
         self.pods = pods
         self.nodes: list[str] = []
         self.extender: Extender | None = None
+        self.scheduler: Process | None = None
         self._folder = folder
         self._runs = 0
 
@@ -87,12 +89,12 @@ class Bench:
         self._runs += 1
         folder = self._folder / f"{self._runs}-{mode}"
         folder.mkdir()
-        async with scheduling(self.control_plane, mode, folder, extender_mode) as extender:
-            self.extender = extender
+        async with scheduling(self.control_plane, mode, folder, extender_mode) as running:
+            self.extender, self.scheduler = running.extender, running.scheduler
             try:
                 yield
             finally:
-                self.extender = None
+                self.extender = self.scheduler = None
 
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:
@@ -196,6 +198,10 @@ class Bench:
         """Assert that every placed pod obeyed every required rule in the order of binding."""
         order = [key for key in bound_order(self.pods.history) if key in self.pods.objects]
         assert (await self.checker()).broken_rules(order) == []
+
+    def places(self) -> dict[str, str | None]:
+        """Return the node of each pod, None for one that waits."""
+        return {key: pod["spec"].get("nodeName") for key, pod in self.pods.objects.items()}
 
     def waiting(self) -> list[str]:
         """Return the names of the pods without a node."""

@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 
     from tests.e2e.controlplane.binaries import Binaries
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a scenario that once went well prove that it always does."""
+    parser.addoption("--repeats", type=int, default=1, help="run each test so many times")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Repeat each test as often as asked."""
+    repeats = metafunc.config.getoption("--repeats")
+    if repeats > 1:
+        metafunc.fixturenames.append("repeat")
+        metafunc.parametrize("repeat", range(1, repeats + 1))
+
+
 _LOG_FOLDERS = pytest.StashKey["list[Path]"]()
 
 

@@ -100,6 +100,10 @@ class Extender:
         name = "affinity_extender_request_duration_seconds_count"
         return await self.counter(name, verb=verb) - self._asked_by_us[verb]
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the program has used since it started."""
+        return self._process.cpu_seconds()
+
     def warnings(self) -> list[str]:
         """Return the warnings in the log."""
         lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
@@ -107,11 +111,17 @@ class Extender:
 
     async def counter(self, name: str, **label: str) -> int:
         """Return the sum of a metric's series with one label."""
+        ((key, value),) = label.items()
+        return await self._sum(rf'{name}\{{[^}}]*{key}="{value}"[^}}]*\}}')
+
+    async def total(self, name: str) -> int:
+        """Return the sum of all of a metric's series."""
+        return await self._sum(rf"{name}(?:\{{[^}}]*\}})?")
+
+    async def _sum(self, series: str) -> int:
         async with self._session.get(f"{self.ops_url}/metrics") as answer:
             page = await answer.text()
-        ((key, value),) = label.items()
-        series = rf'^{name}\{{[^}}]*{key}="{value}"[^}}]*\}} (\S+)$'
-        return int(sum(map(float, re.findall(series, page, re.MULTILINE))))
+        return int(sum(map(float, re.findall(rf"^{series} (\S+)$", page, re.MULTILINE))))
 
     async def await_seen(self, pod: JSON, nodes: list[str], *, counted: bool = True) -> None:
         """Return once the extender's answers count this placed pod, or do so no more.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,18 @@ _CONFIGURATIONS = Path(__file__).resolve().parents[2] / "scheduler-config"
 _SHIPPED_URL = "http://127.0.0.1:10280"
 
 
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """The programs that place pods."""
+
+    scheduler: Process
+    extender: Extender | None
+
+
 @asynccontextmanager
 async def scheduling(
     control_plane: ControlPlane, mode: str, folder: Path, extender_mode: str = ""
-) -> AsyncIterator[Extender | None]:
+) -> AsyncIterator[Scheduling]:
     """Run the scheduler, and unless it is stock the extender beside it, for a while.
 
     Both in the same mode, unless another one is named for the extender.
@@ -37,12 +46,12 @@ async def scheduling(
     if mode == STOCK:
         with _scheduler(control_plane, mode, "", folder) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
-            yield None
+            yield Scheduling(scheduler, None)
         return
     async with Extender.running(control_plane, extender_mode or mode, folder) as extender:
         with _scheduler(control_plane, mode, extender.url, folder) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
-            yield extender
+            yield Scheduling(scheduler, extender)
 
 
 @asynccontextmanager

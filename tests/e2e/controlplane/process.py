@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import ssl
 import subprocess
@@ -10,11 +11,11 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
     from types import TracebackType
 
 _POLL_S = 0.05
@@ -100,6 +101,14 @@ class Process:
         code = self._popen and self._popen.poll()
         if self._popen is None or code is not None:
             raise ProcessDiedError(f"{self.name} ended: {code}\n{tail(self.log)}")
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the running program has used so far."""
+        self.check_alive()
+        assert self._popen is not None
+        # The name, in brackets, may hold spaces; utime and stime are the 14th and 15th field.
+        fields = Path(f"/proc/{self._popen.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> int:
         """Ask the program to end, then make it; returns its exit code."""

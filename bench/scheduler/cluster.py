@@ -1,0 +1,33 @@
+"""A real control plane to measure on: the one of the end-to-end tests."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.bench import Bench
+from tests.e2e.controlplane.binaries import ensure
+from tests.e2e.controlplane.cluster import control_plane
+from tests.e2e.controlplane.credentials import SCHEDULER
+from tests.e2e.extending import EXTENDER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Bench]:
+    """Run a control plane, built first if need be, with nothing in it."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        folder = Path(scratch)
+        with control_plane(ensure(say), folder, [SCHEDULER, EXTENDER]) as running:
+            async with Bench.opened(running, folder) as bench:
+                yield bench
+
+
+def say(line: str) -> None:
+    """Tell how far we are, beside the report."""
+    print(line, file=sys.stderr, flush=True)

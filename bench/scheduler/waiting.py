@@ -1,0 +1,118 @@
+"""Pods that wait, and what they cost those that come."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.scheduler.cluster import say
+from bench.tables import table
+from tests.e2e.bench import Bench, pods_path, refusal
+from tests.e2e.bursts import create
+from tests.e2e.extending import REPLACE
+from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.scheduling import STOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NODES, COMING = 100, 1000
+_SETTLED_S = 180.0
+_QUIET_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Plain pods that came while others waited."""
+
+    mode: str
+    waiting: int
+    a_second: int
+    """How many came a second; 0 when all came at once."""
+    seconds: float
+    """From the first that came until the last was bound."""
+    calls: int
+    """Filter calls meanwhile."""
+    extender_cpu: float
+    scheduler_cpu: float
+
+
+async def measure(bench: Bench, waiting: int) -> list[Outcome]:
+    """Let plain pods come at once and one by one, with and without others that wait."""
+    outcomes = []
+    for rate in (0, 50):
+        for mode in (STOCK, REPLACE):
+            for count in (0, waiting):
+                outcomes.append(await _run(bench, mode, count, rate))
+                say(str(outcomes[-1]))
+                await bench.clear()
+    return outcomes
+
+
+async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
+    taken = {"app": "taken"}
+    await bench.add(*(node(f"n{n:03}") for n in range(NODES)))
+    await create(bench, [pod(f"taken-{n}", labels=taken, on=f"n{n:03}") for n in range(NODES)])
+    rule = [term(HOSTNAME, taken)]
+    await create(bench, [pod(f"waits-{n}", apart=rule) for n in range(waiting)])
+    async with bench.scheduled_by(mode):
+        await bench.pods.until(
+            lambda: (
+                sum(refusal(each) is not None for each in bench.pods.objects.values()) >= waiting
+            ),
+            _SETTLED_S,
+            "all of them to be refused",
+        )
+        await asyncio.sleep(_QUIET_S)
+        before = await _counts(bench)
+        start = time.monotonic()
+        await _come([pod(f"plain-{n}") for n in range(COMING)], bench, rate)
+        await bench.pods.until(
+            lambda: sum(map(bool, bench.places().values())) >= NODES + COMING,
+            _SETTLED_S,
+            "the plain pods to be bound",
+        )
+        seconds = time.monotonic() - start
+        spent = [after - early for after, early in zip(await _counts(bench), before, strict=True)]
+    return Outcome(mode, waiting, rate, seconds, int(spent[0]), spent[1], spent[2])
+
+
+async def _come(pods: list[JSON], bench: Bench, rate: int) -> None:
+    if not rate:
+        await create(bench, pods)
+        return
+    start = time.monotonic()
+    for number, each in enumerate(pods):
+        await asyncio.sleep(start + number / rate - time.monotonic())
+        await bench.api.create(pods_path(each), each)
+
+
+async def _counts(bench: Bench) -> tuple[float, float, float]:
+    if bench.scheduler is None:
+        raise RuntimeError("no scheduler is running")
+    if bench.extender is None:
+        return 0, 0.0, bench.scheduler.cpu_seconds()
+    calls = await bench.extender.calls("filter")
+    return calls, bench.extender.cpu_seconds(), bench.scheduler.cpu_seconds()
+
+
+def as_markdown(outcomes: Sequence[Outcome]) -> str:
+    """Return a line for each run."""
+    head = ("mode", "waiting", "plain pods come", "bound a second", "filter calls a plain pod")
+    return table(
+        (*head, "extender CPU, s", "scheduler CPU, s"),
+        [
+            (
+                each.mode,
+                f"{each.waiting:,}",
+                f"{each.a_second} a second" if each.a_second else "at once",
+                f"{COMING / each.seconds:.0f}",
+                f"{each.calls / COMING:.1f}",
+                f"{each.extender_cpu:.1f}",
+                f"{each.scheduler_cpu:.1f}",
+            )
+            for each in outcomes
+        ],
+    )
