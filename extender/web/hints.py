@@ -14,19 +14,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from time import perf_counter
 from typing import NoReturn
 
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.cluster.whereabouts import Whereabouts
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.verbs.hinting import Chooser, Promise
 from extender.web.allowance import Allowance
 from extender.web.nominations import Nominations, Nominator
+from extender.web.outstanding import Outstanding
 from extender.web.refusals import Refusals, Refused
+from extender.web.search import Search
 
 TICK_SECONDS = 0.25
 """Between two looks at what became of hints, and at the refused pods after something changed."""
@@ -37,8 +38,6 @@ PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
 UNKNOWN_SECONDS = 5.0
 """How long a refused pod that no watch has shown is taken to be there all the same."""
-MOST_RENEWALS = 3
-"""Of one hint: who wipes it out more often does not want it."""
 CLOSING_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -52,19 +51,6 @@ class HintLimits:
     most_outstanding: int
     patience: float
     """Seconds until a hint that was not taken is withdrawn."""
-
-
-@dataclass(slots=True, eq=False)
-class Hint:
-    """A pod that is nominated for a node by us."""
-
-    promise: Promise
-    since: float
-    """When the API server was told last."""
-    deadline: float
-    refused: bool = False
-    """The scheduler came back with the pod: it has tried the node in vain."""
-    renewals: int = 0
 
 
 class Hints:
@@ -81,14 +67,21 @@ class Hints:
         chance: Callable[[], float],
     ) -> None:
         self._state = state
-        self._nominations = Nominations(nominator, metrics)
         self._metrics = metrics
         self._limits = limits
         self._clock = clock
-        self._chance = chance
-        self._chooser = Chooser(state)
+        self._whereabouts = Whereabouts(state)
+        self._allowance = Allowance(limits.per_second, clock)
+        self._search = Search(state, chance)
         self._refused = Refusals()
-        self._hints: dict[str, Hint] = {}
+        self._hints = Outstanding(
+            self._whereabouts,
+            Nominations(nominator, metrics),
+            metrics,
+            self._allowance,
+            patience=limits.patience,
+            clock=clock,
+        )
         self._due: dict[str, None] = {}
         """Pods that were just refused, by uid."""
         self._again: dict[str, None] = {}
@@ -97,11 +90,7 @@ class Hints:
         self._sweep_at = math.inf
         """When a pod may be pointed somewhere again though nothing has changed."""
         self._looked = clock()
-        self._allowance = Allowance(limits.per_second, clock)
         self._woken = asyncio.Event()
-        self._spent = 0.0
-        """Seconds of searching since the last rest."""
-        self._fruitless: tuple[int, set[object]] = (-1, set())
 
     @property
     def outstanding(self) -> int:
@@ -113,7 +102,7 @@ class Hints:
     def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:
         """Note that a pod was refused on every node it was asked about; O(1)."""
         self._refused.note(pod, pod_json, self._clock())
-        hint = self._hints.get(pod.uid)
+        hint = self._hints.of(pod.uid)
         if hint is not None and pod.nominated == hint.promise.node:
             # A request from before the scheduler saw the hint would say nothing about it.
             hint.refused = True
@@ -145,8 +134,7 @@ class Hints:
         """Look at what is outstanding, if it is time, and at the next refused pod."""
         if self._clock() - self._looked >= TICK_SECONDS:
             self._looked = self._clock()
-            for hint in list(self._hints.values()):
-                await self._follow(hint)
+            await self._follow_up()
             changed = self._swept != self._state.version or self._sweep_at <= self._clock()
             if changed and not self._again:
                 self._swept, self._sweep_at = self._state.version, math.inf
@@ -154,16 +142,13 @@ class Hints:
         refused = self._next()
         if refused is not None:
             await self._consider(refused)
-        spent, self._spent = self._spent, 0.0
-        await asyncio.sleep(PAUSE_FACTOR * spent)
+        await asyncio.sleep(PAUSE_FACTOR * self._search.time_spent())
 
     async def close(self) -> None:
         """Withdraw what is outstanding, as far as that goes quickly."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING_SECONDS):
-                for hint in list(self._hints.values()):
-                    if self._place(hint.promise.pod) is None:
-                        await self._end(hint, "withdrawn")
+                await self._hints.withdraw_all()
 
     def _rest(self) -> float:
         """Return how long there is nothing to do, as far as we know."""
@@ -192,28 +177,30 @@ class Hints:
         if news is None:
             return
         pod = refused.pod
-        hint = self._hints.get(pod.uid)
+        hint = self._hints.of(pod.uid)
         ours = None if hint is None else hint.promise.node
-        nominated = self._nominated(pod)
+        nominated = self._whereabouts.nominated(pod)
         if nominated not in {None, ours} or (news and pod.nominated not in {None, ours}):
             # Others are being evicted there for this pod.
             self._metrics.count_hint("skipped", int(news))
-            self._hints.pop(pod.uid, None)
+            self._hints.drop(pod.uid)
             return
         if hint is not None:
             if hint.refused:
                 self._fail(refused, hint.promise.node)
-                await self._end(hint, "refused")
+                await self._hints.end(hint, "refused")
         elif self._is_our_turn(refused, news=news):
             node = self._choose(refused)
-            if node is not None and self._allowance.take():
-                await self._set(refused, node)
+            if node is None or not self._allowance.take():
+                return
+            if not await self._hints.set(pod, node):
+                self._fail(refused, node)
 
     def _news(self, refused: Refused) -> bool | None:
         """Tell whether a pod was refused anew; None when nothing can be done for it now."""
         pod = refused.pod
-        if self._is_known(pod):
-            if self._place(pod) is None:
+        if self._whereabouts.is_known(pod):
+            if self._whereabouts.place(pod) is None:
                 try:
                     return refused.read()
                 except ObjectError as error:
@@ -238,36 +225,12 @@ class Hints:
         self._due[refused.pod.uid] = None
 
     def _choose(self, refused: Refused) -> str | None:
-        """Choose a node, and note the time that it took."""
-        pod, wish = refused.pod, refused.wish
-        # Replicas of a workload have the same prospects.
-        prospects = (pod.pod_class, wish)
-        if self._fruitless[0] != self._state.version:
-            self._fruitless = self._state.version, set()
-        if prospects in self._fruitless[1]:
-            return None
-        hints = self._hints.values()
-        promises = [hint.promise for hint in hints if self._is_known(hint.promise.pod)]
-        start = perf_counter()
-        node = self._chooser.choose(
-            pod, wish, avoid=refused.tried, promises=promises, chance=self._chance()
-        )
-        self._spent += perf_counter() - start
+        node = self._search.choose(refused, self._hints.promises())
         if node is None and refused.tried:
             # What was of no use may be of some by the time of the next look.
             refused.tried.clear()
             self._pause(refused)
-        elif node is None and not promises:
-            self._fruitless[1].add(prospects)
         return node
-
-    async def _set(self, refused: Refused, node: str) -> None:
-        pod, now = refused.pod, self._clock()
-        # Before the request: the scheduler may come with its question before the answer is here.
-        self._hints[pod.uid] = Hint(Promise(pod, node), now, now + self._limits.patience)
-        if await self._nominations.change(pod, None, node, success="set") is False:
-            del self._hints[pod.uid]
-            self._fail(refused, node)
 
     def _fail(self, refused: Refused, node: str) -> None:
         refused.tried.append(node)
@@ -277,70 +240,12 @@ class Hints:
         refused.pause(self._clock())
         self._sweep_at = min(self._sweep_at, refused.not_before)
 
-    async def _end(self, hint: Hint, result: str) -> None:
-        """Withdraw a hint; the scheduler may have wiped it out already."""
-        pod, node = hint.promise.pod, hint.promise.node
-        done = await self._nominations.change(pod, node, None, success=result, overtaken=result)
-        if done is None:
-            # Perhaps it was done, perhaps not: look again later.
-            hint.deadline = self._clock() + self._limits.patience
-        else:
-            del self._hints[pod.uid]
-
-    # What became of them
-
-    async def _follow(self, hint: Hint) -> None:
-        pod, node = hint.promise.pod, hint.promise.node
-        place = self._place(pod)
-        if place is not None:
-            self._forget(pod, "taken" if place == node else "elsewhere")
-        elif not self._is_known(pod):
-            self._forget(pod, "gone")
-        elif hint.deadline <= self._clock():
-            refused = self._refused.get(pod.uid)
+    async def _follow_up(self) -> None:
+        """Look at what became of hints."""
+        async for promise, result in self._hints.ended():
+            if result != "withdrawn":
+                self._refused.drop(promise.pod.uid)
+                continue
+            refused = self._refused.get(promise.pod.uid)
             if refused is not None:
-                self._fail(refused, node)
-            await self._end(hint, "withdrawn")
-        elif not hint.refused and self._is_lost(hint):
-            await self._renew(hint)
-
-    def _forget(self, pod: Pod, result: str) -> None:
-        self._metrics.count_hint(result)
-        del self._hints[pod.uid]
-        self._refused.drop(pod.uid)
-
-    def _is_lost(self, hint: Hint) -> bool:
-        """Tell whether a hint was wiped out.
-
-        The scheduler does so when it ends an attempt, also one that began before it saw the hint.
-        """
-        pod = hint.promise.pod
-        return (
-            hint.since + TICK_SECONDS <= self._clock()
-            and self._is_known(pod)
-            and self._nominated(pod) is None
-        )
-
-    async def _renew(self, hint: Hint) -> None:
-        pod, node = hint.promise.pod, hint.promise.node
-        if hint.renewals < MOST_RENEWALS and self._allowance.take():
-            hint.since = self._clock()
-            hint.renewals += 1
-            await self._nominations.change(pod, None, node, success="renewed")
-
-    def _place(self, pod: Pod) -> str | None:
-        """Return where a pod is, or is about to be."""
-        known = self._state.pods.get(pod.key)
-        if known is not None and known.uid == pod.uid and known.node is not None:
-            return known.node
-        return next((each.pod.node for each in self._state.reservations.of(pod.key, pod.uid)), None)
-
-    def _nominated(self, pod: Pod) -> str | None:
-        """Return the node that a pod is nominated for, as we heard last."""
-        known = self._state.pods.get(pod.key)
-        return None if known is None else known.nominated
-
-    def _is_known(self, pod: Pod) -> bool:
-        """Tell whether the watch has shown a pod, and not its end."""
-        known = self._state.pods.get(pod.key)
-        return known is not None and known.uid == pod.uid
+                self._fail(refused, promise.node)

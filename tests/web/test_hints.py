@@ -21,12 +21,12 @@ from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
 from extender.web.hints import (
     CLOSING_SECONDS,
-    MOST_RENEWALS,
     TICK_SECONDS,
     WHOLE_SEARCH,
     HintLimits,
     Hints,
 )
+from extender.web.outstanding import MOST_RENEWALS
 from extender.web.refusals import SETTLING_SECONDS, Refusals
 from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
 

@@ -1,0 +1,30 @@
+"""What became of a pod that somebody remembers."""
+
+from __future__ import annotations
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+
+
+class Whereabouts:
+    """Tells of one pod as the watch has shown it, and as it is reserved."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def is_known(self, pod: Pod) -> bool:
+        """Tell whether the watch has shown this very pod, and not its end."""
+        known = self._state.pods.get(pod.key)
+        return known is not None and known.uid == pod.uid
+
+    def place(self, pod: Pod) -> str | None:
+        """Return where it is, or is about to be."""
+        known = self._state.pods.get(pod.key)
+        if known is not None and known.uid == pod.uid and known.node is not None:
+            return known.node
+        return next((each.pod.node for each in self._state.reservations.of(pod.key, pod.uid)), None)
+
+    def nominated(self, pod: Pod) -> str | None:
+        """Return the node that it is nominated for, as we heard last."""
+        known = self._state.pods.get(pod.key)
+        return None if known is None else known.nominated
