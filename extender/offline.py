@@ -14,6 +14,7 @@ import yaml
 
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import (
     Json,
     PodReader,
@@ -50,13 +51,13 @@ _HEADER = msgspec.json.Decoder(_Header)
 _LIST = msgspec.json.Decoder(_List)
 
 
-def load_cluster(path: Path, state: ClusterState) -> Counter[str]:
+def load_cluster(path: Path, state: ClusterState, gates: Gates = EVERY_GATE_ON) -> Counter[str]:
     """Put the objects of a file into the state; return how many there were of each kind.
 
     Reads what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. Kinds that no rule looks at are counted and otherwise left alone.
     """
-    pods = PodReader()
+    pods = PodReader(gates=gates)
     kinds: Counter[str] = Counter()
     try:
         for index, (kind, raw) in enumerate(_objects(_content(path))):

@@ -25,6 +25,7 @@ from extender.metrics import Metrics
 from extender.patrol import keep_patrolling
 from extender.source import (
     Source,
+    gates_of,
     keep_auditing,
     keep_expiring,
     object_counts,
@@ -164,10 +165,10 @@ def _callbacks(
 ) -> web.Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
-    rules = _rules(config)
+    rules, gates = _rules(config), gates_of(config)
     if not rules.enforce:
         shadow = Disagreements(state, metrics, PLUGIN) if config.mode is Mode.SHADOW else None
-        answers = Answers(state, rules, metrics, lifecycle.unsynced, shadow=shadow)
+        answers = Answers(state, rules, metrics, lifecycle.unsynced, shadow=shadow, gates=gates)
         return callbacks_app(answers, metrics, limit)
     flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
     preemptions = Preemptions(
@@ -176,6 +177,7 @@ def _callbacks(
         unready=lifecycle.unsynced,
         may_be_empty=config.scheduler_takes_empty_victims,
         clock=monotonic,
+        gates=gates,
     )
     answers = Answers(
         state,
@@ -185,6 +187,7 @@ def _callbacks(
         flights,
         hints=hints,
         keep_waiting=preemptions.keep_waiting,
+        gates=gates,
     )
     binds = Binds(
         state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic

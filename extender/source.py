@@ -17,6 +17,7 @@ from extender.metrics import Metrics
 from extender.offline import load_cluster
 from extender.web.binding import NoApiServer, PodBinder
 from extender.web.nominations import Nominator
+from extender.wire.gates import Gates
 
 if TYPE_CHECKING:
     from extender.kube.reflector import Reflector
@@ -101,6 +102,12 @@ def resources(config: Config) -> tuple[str, ...]:
     return (*RESOURCES, BUDGETS) if config.mode is Mode.REPLACE else RESOURCES
 
 
+def gates_of(config: Config) -> Gates:
+    """Return which fields of a term count."""
+    gates = config.feature_gates
+    return Gates(gates.match_label_keys_in_pod_affinity, gates.pod_affinity_namespace_selector)
+
+
 def object_counts(state: ClusterState) -> Mapping[str, int]:
     """Return how many objects of each resource are known."""
     return {
@@ -115,7 +122,7 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
     with _collector_resting():
         for path in config.cluster_files:
             start = monotonic()
-            kinds = load_cluster(path, state)
+            kinds = load_cluster(path, state, gates_of(config))
             found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
             _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
     state.nodes.compact()
@@ -144,13 +151,16 @@ async def _watch(
     )
     limit = RateLimit(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
-    reflectors: list[Reflector[Any]] = [*cluster_reflectors(client, state, observer=metrics)]
+    gates = gates_of(config)
+    reflectors: list[Reflector[Any]] = [
+        *cluster_reflectors(client, state, observer=metrics, gates=gates)
+    ]
     if BUDGETS in resources(config):
         reflectors.append(budget_reflector(client, state, observer=metrics))
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(credentials.host, watchers, Binder(client), ApiNominator(client))
+    return Live(credentials.host, watchers, Binder(client, gates), ApiNominator(client))
 
 
 async def keep_auditing(

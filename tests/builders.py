@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from extender.cluster.state import ClusterState
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader, read_namespace, read_node
 
 if TYPE_CHECKING:
@@ -195,9 +196,9 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
     return tuple({"weight": weight, "podAffinityTerm": dict(each)} for each in terms)
 
 
-def model_pod(raw: Json) -> ModelPod:
+def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
     """Read a pod as the extender does."""
-    return PodReader().read(json.dumps(raw).encode())
+    return PodReader(gates=gates).read(json.dumps(raw).encode())
 
 
 def model_node(raw: Json) -> Node:
@@ -211,7 +212,10 @@ def model_namespace(raw: Json) -> Namespace:
 
 
 def state_of(
-    nodes: Iterable[Json], namespaces: Iterable[Json], pods: Iterable[Json]
+    nodes: Iterable[Json],
+    namespaces: Iterable[Json],
+    pods: Iterable[Json],
+    gates: Gates = EVERY_GATE_ON,
 ) -> ClusterState:
     """Build the live picture of a cluster, in the order that the objects come in."""
     state = ClusterState()
@@ -220,5 +224,5 @@ def state_of(
     for raw in namespaces:
         state.upsert_namespace(model_namespace(raw))
     for raw in pods:
-        state.upsert_pod(model_pod(raw))
+        state.upsert_pod(model_pod(raw, gates))
     return state

@@ -35,11 +35,12 @@ UNKNOWN_NODE = Refusal("UnschedulableAndUnresolvable", "node(s) unknown to the e
 
 @dataclass(frozen=True, slots=True)
 class Args:
-    """The plugin's arguments, and the gate that merges label keys, with in-tree's defaults."""
+    """The plugin's arguments, and gates for fields of a term, with in-tree's defaults."""
 
     hard_pod_affinity_weight: int = 1
     ignore_preferred_terms_of_existing_pods: bool = False
     match_label_keys: bool = True
+    namespace_selector: bool = True
 
     @classmethod
     def from_json(cls, raw: Json) -> Args:
@@ -200,7 +201,7 @@ class Term:
     cluster: Cluster
     owner: Json
     raw: Json
-    merge_label_keys: bool
+    args: Args
 
     @property
     def key(self) -> str:
@@ -216,7 +217,7 @@ class Term:
 
     def _covers_namespace(self, namespace: str) -> bool:
         listed: Sequence[str] = field(self.raw, "namespaces", ())
-        selector = self.raw.get("namespaceSelector")
+        selector = self.raw.get("namespaceSelector") if self.args.namespace_selector else None
         if not listed and selector is None:
             return namespace == namespace_of(self.owner)
         return namespace in listed or selector_matches(
@@ -224,7 +225,7 @@ class Term:
         )
 
     def _selector(self) -> Json | None:
-        if not self.merge_label_keys:
+        if not self.args.match_label_keys:
             return self.raw.get("labelSelector")
         return self.merged_selector()
 
@@ -254,7 +255,7 @@ class _Rules:
         away = field(affinity, "podAntiAffinity", {})
 
         def term(raw: Json) -> Term:
-            return Term(cluster, pod, raw, args.match_label_keys)
+            return Term(cluster, pod, raw, args)
 
         self.pod = pod
         self.affinity = [term(raw) for raw in field(towards, REQUIRED, ())]
@@ -376,7 +377,7 @@ def merged(pod: Json) -> dict[str, Any]:
         required = field(rules, REQUIRED, ())
         preferred = [item["podAffinityTerm"] for item in field(rules, PREFERRED, ())]
         for raw in (*required, *preferred):
-            selector = Term(Cluster((), (), ()), pod, raw, merge_label_keys=True).merged_selector()
+            selector = Term(Cluster((), (), ()), pod, raw, IN_TREE_DEFAULTS).merged_selector()
             if selector is not None:
                 raw["labelSelector"] = selector
             raw.pop("matchLabelKeys", None)

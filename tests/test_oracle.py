@@ -129,6 +129,17 @@ def test_label_keys_are_ignored_when_their_gate_is_off() -> None:
     }
 
 
+def test_a_namespace_selector_is_ignored_when_its_gate_is_off() -> None:
+    there = [pod("db", namespace).labels(app="db").on("n1") for namespace in ("red", "default")]
+    rule = term(HOST, selector(app="db"), namespaceSelector={})
+    args = oracle.Args(namespace_selector=False)
+    incoming = pod("web").anti_affinity(rule)
+    assert oracle.refusals(cluster(there[0]), incoming, ["n1"], args) == {}
+    assert oracle.refusals(cluster(there[1]), incoming, ["n1"], args) == {
+        "n1": oracle.ANTI_AFFINITY
+    }
+
+
 @pytest.mark.parametrize(
     ("existing", "counts"),
     [

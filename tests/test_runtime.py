@@ -18,8 +18,10 @@ from extender.config import load
 from extender.errors import ExtenderError
 from extender.offline import ClusterFileError
 from extender.runtime import running
+from tests.builders import node, pod, selector, term
 
 SAMPLES = Path("extender/samples")
+ZONE = "topology.kubernetes.io/zone"
 WAIT = 20.0
 """Seconds after which a test that waits has failed."""
 
@@ -49,6 +51,30 @@ async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
         answer = await post(f"{program.callbacks_url}/filter", question)
         assert answer["NodeNames"] == []
         assert set(answer["FailedAndUnresolvableNodes"]) == set(json.loads(question)["NodeNames"])
+
+
+async def test_gates_hold_for_what_is_read_and_for_what_is_asked(tmp_path: Path) -> None:
+    web = {"app": "web", "version": "1"}
+    placed = pod("placed").labels(web).on("a")
+    guest = pod("guest").labels(app="web", version="2")
+    keys = {"matchLabelKeys": ["version"]}
+    guard = pod("guard").labels(web).on("b").anti_affinity(term(ZONE, selector(app="web"), **keys))
+    asked = guest.anti_affinity(term(ZONE, selector(app="web"), **keys))
+    things = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"}), placed, guard]
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps({"kind": "List", "items": things}))
+
+    for gates, fitting in (("", ["a", "b"]), ("MatchLabelKeysInPodAffinity=false", [])):
+        settings = {"MODE": "replace", "CLUSTER": str(cluster), "FEATURE_GATES": gates}
+        async with running(configuration(**settings)) as program:
+            answers = [
+                await post(
+                    f"{program.callbacks_url}/filter",
+                    json.dumps({"Pod": each, "NodeNames": ["a", "b"]}).encode(),
+                )
+                for each in (guest, asked)
+            ]
+        assert [answer["NodeNames"] for answer in answers] == [fitting or ["a"], fitting]
 
 
 async def test_readiness_fails_first_while_callbacks_go_on() -> None:

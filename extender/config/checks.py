@@ -43,7 +43,6 @@ def _scheduler_version(version: str) -> Iterator[ConfigError]:
 
 def _not_available(config: Config) -> Iterator[ConfigError]:
     """Refuse what would otherwise be accepted and then silently do nothing."""
-    gates = config.feature_gates
     asked = (
         *(
             (f"plugins[{index}]", str(plugin), plugin is not Plugin.INTER_POD_AFFINITY)
@@ -56,16 +55,6 @@ def _not_available(config: Config) -> Iterator[ConfigError]:
             config.cross_namespace_pod_affinity.limited_by_default,
         ),
         ("requiredDuringExecution.enabled", "true", config.required_during_execution.enabled),
-        (
-            "featureGates.MatchLabelKeysInPodAffinity",
-            "false",
-            not gates.match_label_keys_in_pod_affinity,
-        ),
-        (
-            "featureGates.PodAffinityNamespaceSelector",
-            "false",
-            not gates.pod_affinity_namespace_selector,
-        ),
     )
     for path, value, is_asked in asked:
         if is_asked:

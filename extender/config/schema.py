@@ -134,13 +134,18 @@ class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
 
 
 class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
-    """Behaviour that kube-scheduler has behind a gate of the same name; keep both the same."""
+    """Behaviour that Kubernetes has, or had, behind a gate of the same name; keep both the same.
+
+    Current releases have both switched on for good.
+    """
 
     match_label_keys_in_pod_affinity: bool = True
-    """Honour matchLabelKeys and mismatchLabelKeys of a term."""
+    """Merge matchLabelKeys and mismatchLabelKeys of a term where the API server has not done it.
+    False takes selectors as they are stored, which is how the scheduler itself reads them."""
 
     pod_affinity_namespace_selector: bool = True
-    """Honour namespaceSelector of a term."""
+    """Read namespaceSelector of a term. False is before 1.21, when there was no such field: a term
+    without `namespaces` speaks of its owner's namespace."""
 
 
 class Serving(_Block, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError
 from extender.model.binding import BindOutcome, Bound
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ _SERVER_ERROR: Final = 500
 class Binder:
     """Asks the API server to bind pods, as many at a time as are asked for."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, gates: Gates = EVERY_GATE_ON) -> None:
         self._client = client
-        self._pods = PodReader()
+        self._pods = PodReader(gates=gates)
 
     async def bind(self, pod: Pod, node: str) -> Bound:
         """Bind a pod; never raises for what the API server says or fails to say."""

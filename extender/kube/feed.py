@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 
 if TYPE_CHECKING:
@@ -126,11 +127,13 @@ def cluster_reflectors(
     *,
     observer: ReflectorObserver | None = None,
     timing: Timing | None = None,
+    gates: Gates = EVERY_GATE_ON,
 ) -> tuple[Reflector[Namespace], Reflector[Node], Reflector[Pod]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
     nodes = Resource("nodes", "/api/v1/nodes", NodeReader().read, {})
-    pods = Resource("pods", "/api/v1/pods", PodReader().read, {"fieldSelector": NOT_TERMINAL})
+    reader = PodReader(gates=gates)
+    pods = Resource("pods", "/api/v1/pods", reader.read, {"fieldSelector": NOT_TERMINAL})
     return (
         Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),
         Reflector(client, nodes, NodeSink(state), observer=observer, timing=timing),

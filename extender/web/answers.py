@@ -17,6 +17,7 @@ from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.web.flights import Flights
 from extender.web.hints import Hints
 from extender.web.shadow import Disagreements
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.priorities import EMPTY, PriorityWriter
@@ -69,6 +70,7 @@ class Answers:
         hints: Hints | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
+        gates: Gates = EVERY_GATE_ON,
     ) -> None:
         """With `shadow`, answers change nothing: where we would differ is noted there.
 
@@ -82,7 +84,7 @@ class Answers:
         self._hints = hints
         self._shadow = shadow
         self._keep_waiting = keep_waiting
-        self._pods = PodReader()
+        self._pods = PodReader(gates=gates)
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
         self._warned = False

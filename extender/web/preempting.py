@@ -13,6 +13,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.web.answers import PLUGIN, NotReadyError
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader
 from extender.wire.preemption import (
     PreemptionArgs,
@@ -46,13 +47,14 @@ class Preemptions:
         unready: Callable[[], str | None],
         may_be_empty: bool,
         clock: Callable[[], float],
+        gates: Gates = EVERY_GATE_ON,
     ) -> None:
         self._state = state
         self._metrics = metrics
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock
-        self._pods = PodReader()
+        self._pods = PodReader(gates=gates)
         self._told: OrderedDict[str, tuple[float, Mapping[str, Victims]]] = OrderedDict()
 
     async def answer(self, body: bytes) -> bytes:

@@ -22,6 +22,7 @@ from extender.model.pod_affinity import (
 )
 from extender.model.room import Offer, Taint
 from extender.wire import manifests
+from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.quantities import read_amounts
 from extender.wire.requests import RequestsReader
 
@@ -56,8 +57,9 @@ _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 class PodReader:
     """Reads pods; those of one workload come out sharing their class."""
 
-    def __init__(self, most_raw_classes: int = RAW_CLASSES) -> None:
+    def __init__(self, most_raw_classes: int = RAW_CLASSES, gates: Gates = EVERY_GATE_ON) -> None:
         self._most = most_raw_classes
+        self._gates = gates
         self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
         self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
         self._priorities: dict[int, int] = {}
@@ -107,7 +109,10 @@ class PodReader:
         known = self._affinities.get(key)
         if known is None:
             manifest = decode(_AFFINITY, raw, "spec.affinity")
-            known = NO_WRITTEN_AFFINITY if manifest is None else _written(manifest, namespace)
+            known = NO_WRITTEN_AFFINITY
+            if manifest is not None:
+                self._gates.drop_disabled(manifest)
+                known = _written(manifest, namespace)
             self._affinities[key] = known
         return known
 

@@ -220,7 +220,7 @@ def naive(cluster: Cluster) -> Iterator[tuple[Violation, Pair]]:
 def _terms(cluster: Cluster, owner: Json, side: str) -> Iterator[Term]:
     rules = field(field(owner["spec"], "affinity", {}), side, {})
     for raw in field(rules, REQUIRED, ()):
-        yield Term(cluster, owner, raw, IN_TREE_DEFAULTS.match_label_keys)
+        yield Term(cluster, owner, raw, IN_TREE_DEFAULTS)
 
 
 def _domain(cluster: Cluster, placed: Json, key: str) -> str | None:

@@ -449,16 +449,6 @@ def test_control_characters_are_refused_on_one_line() -> None:
             "nodeAffinity.addedAffinity: a term",
             id="added affinity",
         ),
-        pytest.param(
-            {"featureGates": {"MatchLabelKeysInPodAffinity": False}},
-            "featureGates.MatchLabelKeysInPodAffinity: false",
-            id="terms without matchLabelKeys",
-        ),
-        pytest.param(
-            {"featureGates": {"PodAffinityNamespaceSelector": False}},
-            "featureGates.PodAffinityNamespaceSelector: false",
-            id="terms without namespaceSelector",
-        ),
     ],
 )
 def test_what_is_not_there_yet_is_refused(fields: dict[str, Any], expected: str) -> None:

@@ -171,14 +171,6 @@ def test_the_configuration_file_can_come_from_the_environment() -> None:
             id="a variable out of range",
         ),
         pytest.param(
-            {"feature_gates": "PodAffinityNamespaceSelector=false"},
-            {},
-            None,
-            "featureGates.PodAffinityNamespaceSelector: false is not available in this version "
-            "(from --feature-gates)",
-            id="a flag that asks for too much",
-        ),
-        pytest.param(
             {"v": "-1"},
             {},
             None,
@@ -264,7 +256,7 @@ def test_a_file_that_cannot_be_read(error: Exception, expected: str) -> None:
 
 
 def test_gates_are_merged_one_by_one() -> None:
-    file = "featureGates: {PodAffinityNamespaceSelector: false}"
+    file = "featureGates: {PodAffinityNamespaceSelector: false, MatchLabelKeysInPodAffinity: false}"
     flags: dict[str, object] = {
         "feature_gates": "PodAffinityNamespaceSelector=True, MatchLabelKeysInPodAffinity=true"
     }

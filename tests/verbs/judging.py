@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from extender.verbs.filtering import filter_nodes
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from extender.wire.gates import EVERY_GATE_ON
 from tests import oracle
 from tests.builders import model_pod
 
@@ -13,14 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from extender.cluster.state import ClusterState
+    from extender.wire.gates import Gates
     from tests.builders import Json
 
 MAX_SCORE = 100
 
 
-def actual_refusals(state: ClusterState, pod: Json, names: Sequence[str]) -> dict[str, str]:
+def actual_refusals(
+    state: ClusterState, pod: Json, names: Sequence[str], gates: Gates = EVERY_GATE_ON
+) -> dict[str, str]:
     """Ask the extender which nodes are refused and why."""
-    asked, incoming = state.nodes.asked(names), model_pod(pod)
+    asked, incoming = state.nodes.asked(names), model_pod(pod, gates)
     with state.without(incoming.key, incoming.uid):
         verdicts = filter_nodes(state.question(incoming.pod_class), asked)
     refused = {name: reason.value for reason, some in verdicts.refused for name in some}
@@ -38,10 +42,14 @@ def expected_refusals(
 
 
 def actual_scores(
-    state: ClusterState, pod: Json, names: Sequence[str], args: oracle.Args
+    state: ClusterState,
+    pod: Json,
+    names: Sequence[str],
+    args: oracle.Args,
+    gates: Gates = EVERY_GATE_ON,
 ) -> dict[str, int]:
     """Ask the extender for the scores that are not 0."""
-    incoming = model_pod(pod)
+    incoming = model_pod(pod, gates)
     scoring = Scoring(
         hard_pod_affinity_weight=args.hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=args.ignore_preferred_terms_of_existing_pods,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.verbs.prioritizing import scale
+from extender.wire.gates import Gates
 from tests import oracle, strategies
 from tests.builders import state_of
 from tests.verbs.judging import (
@@ -27,6 +30,24 @@ def test_answers_equal_the_oracles(data: st.DataObject) -> None:
 
     assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
     assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
+
+
+@given(data=st.data(), gates=st.builds(Gates, st.booleans(), st.booleans()))
+def test_fields_whose_gate_is_off_mean_nothing(data: st.DataObject, gates: Gates) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    pod = data.draw(strategies.incoming_pods(cluster), label="pod")
+    names = data.draw(strategies.asked_names(cluster), label="names")
+    args = replace(
+        data.draw(strategies.plugin_args(), label="args"),
+        match_label_keys=gates.match_label_keys,
+        namespace_selector=gates.namespace_selector,
+    )
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, gates)
+
+    expected = expected_refusals(cluster, pod, names, args)
+    assert actual_refusals(state, pod, names, gates) == expected
+    ranked = expected_scores(cluster, pod, names, args)
+    assert actual_scores(state, pod, names, args, gates) == ranked
 
 
 @given(data=st.data())
