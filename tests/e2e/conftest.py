@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.e2e.controlplane.binaries import Binaries
 
+    Build = Callable[[Callable[[str], None]], Binaries]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a scenario that once went well prove that it always does."""
@@ -40,15 +42,25 @@ _LOG_FOLDERS = pytest.StashKey["list[Path]"]()
 
 
 @pytest.fixture(scope="session")
-def binaries(request: pytest.FixtureRequest) -> Binaries:
+def built(request: pytest.FixtureRequest) -> Callable[[Build], Binaries]:
+    """Return what runs a build: it tells how far it is, and skips where a tool is missing."""
+
+    def run(build: Build) -> Binaries:
+        with _speaking(request.config) as say:
+            try:
+                return build(say)
+            except MissingToolError as missing:
+                if os.environ.get("CI", "").lower() == "true":
+                    pytest.fail(f"CI must be able to run this: {missing}")
+                pytest.skip(str(missing))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def binaries(built: Callable[[Build], Binaries]) -> Binaries:
     """Return the commands of the control plane, built on the first run."""
-    with _speaking(request.config) as say:
-        try:
-            return ensure(say)
-        except MissingToolError as missing:
-            if os.environ.get("CI", "").lower() == "true":
-                pytest.fail(f"CI must be able to run this: {missing}")
-            pytest.skip(str(missing))
+    return built(ensure)
 
 
 @contextmanager

@@ -37,7 +37,12 @@ class Extender:
     """One mode of the extender on ports of its own; it can be stopped and started again."""
 
     def __init__(
-        self, control_plane: ControlPlane, mode: str, folder: Path, session: aiohttp.ClientSession
+        self,
+        control_plane: ControlPlane,
+        mode: str,
+        folder: Path,
+        session: aiohttp.ClientSession,
+        options: tuple[str, ...] = (),
     ) -> None:
         port, ops_port = free_port(), free_port()
         self.mode = mode
@@ -49,16 +54,17 @@ class Extender:
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
+        self._process.options = options
         self._asked_by_us = Counter[str]()
 
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, control_plane: ControlPlane, mode: str, folder: Path
+        cls, control_plane: ControlPlane, mode: str, folder: Path, *options: str
     ) -> AsyncIterator[Self]:
         """Run the extender; unless something else fails, it must end well and log no error."""
         async with aiohttp.ClientSession() as session:
-            extender = cls(control_plane, mode, folder, session)
+            extender = cls(control_plane, mode, folder, session, options)
             with extender._process:
                 await asyncio.to_thread(extender._process.wait_ready)
                 yield extender

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,10 +76,7 @@ async def test_the_extender_goes_on_after_a_restart_of_the_api_server(
     async with bench.scheduled_by(mode):
         await bench.settle(apart("w1"))
 
-        apiserver = bench.control_plane.apiserver
-        await asyncio.to_thread(apiserver.stop)
-        apiserver.start()
-        await asyncio.to_thread(apiserver.wait_ready)
+        await bench.control_plane.restart_apiserver()
 
         # Settling includes that the extender counts what was bound since.
         placed = await bench.settle(apart("w2"), apart("w3"), apart("w4"))

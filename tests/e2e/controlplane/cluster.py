@@ -1,10 +1,11 @@
-"""A control plane without kubelets: etcd, kube-apiserver and kube-controller-manager."""
+"""A control plane without kubelets: etcd, kube-apiserver and mostly kube-controller-manager."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -41,7 +42,7 @@ class ControlPlane:
     folder: Path
     etcd: Process
     apiserver: Process
-    controller_manager: Process
+    controller_manager: Process | None = None
 
     def kubeconfig(self, user: User) -> Path:
         """Write the file with which this user reaches the API server."""
@@ -50,7 +51,15 @@ class ControlPlane:
     def check_alive(self) -> None:
         """Raise when one of the processes has ended by itself."""
         for process in (self.etcd, self.apiserver, self.controller_manager):
-            process.check_alive()
+            if process is not None:
+                process.check_alive()
+
+    async def restart_apiserver(self, *options: str) -> None:
+        """Start the API server anew over the same data, with these options beside the usual."""
+        await asyncio.to_thread(self.apiserver.stop)
+        self.apiserver.options = options
+        self.apiserver.start()
+        await asyncio.to_thread(self.apiserver.wait_ready)
 
 
 def free_port() -> int:
@@ -64,16 +73,29 @@ def free_port() -> int:
 @contextmanager
 def control_plane(binaries: Binaries, folder: Path, users: list[User]) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
+    with (
+        storage_and_apiserver(binaries, binaries, folder, users) as bare,
+        _controller_manager(binaries, bare.credentials, bare.server) as manager,
+    ):
+        manager.wait_ready()
+        yield replace(bare, controller_manager=manager)
+
+
+@contextmanager
+def storage_and_apiserver(
+    binaries: Binaries, release: Binaries, folder: Path, users: list[User], *options: str
+) -> Iterator[ControlPlane]:
+    """Run etcd and the API server of a release, with these options, and no controllers."""
     credentials = Credentials(folder, [ADMIN, CONTROLLER_MANAGER, *users])
     storage, server = f"http://127.0.0.1:{free_port()}", f"https://127.0.0.1:{free_port()}"
     with ExitStack() as running:
         etcd = running.enter_context(_etcd(binaries, folder, storage))
         etcd.wait_ready()
-        apiserver = running.enter_context(_apiserver(binaries, credentials, server, storage))
+        apiserver = _apiserver(release, credentials, server, storage)
+        apiserver.options = options
+        running.enter_context(apiserver)
         apiserver.wait_ready()
-        manager = running.enter_context(_controller_manager(binaries, credentials, server))
-        manager.wait_ready()
-        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver, manager)
+        yield ControlPlane(server, binaries, credentials, folder, etcd, apiserver)
 
 
 def _etcd(binaries: Binaries, folder: Path, client: str) -> Process:

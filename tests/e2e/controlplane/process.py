@@ -62,13 +62,15 @@ class Process:
         # so start programs from the main one.
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self._command = [*guard, *command]
+        self.options: tuple[str, ...] = ()
+        """Added to the command at the next start."""
         self._popen: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start the program, for the first time or again; its log goes on."""
         with self.log.open("a") as output:
             self._popen = subprocess.Popen(
-                self._command,
+                [*self._command, *self.options],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
