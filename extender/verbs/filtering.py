@@ -40,6 +40,8 @@ class Constraint:
             fits = [name for name in names if name not in refused]
             if len(fits) == len(names):
                 return fits, ()
+            if not fits:
+                return fits, names
             if len(fits) + len(refused) != len(names):
                 # Some of the refused were not asked about.
                 refused = refused.intersection(names)

@@ -9,6 +9,8 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tests.e2e.api import key_of
+from tests.e2e.bench import pods_path
 from tests.e2e.bursts import (
     PATIENCE_S,
     RIVAL,
@@ -22,6 +24,7 @@ from tests.e2e.bursts import (
     worked_off,
 )
 from tests.e2e.extending import REPLACE
+from tests.e2e.objects import pod
 from tests.e2e.scheduling import STOCK, rival
 
 if TYPE_CHECKING:
@@ -119,3 +122,32 @@ async def test_two_schedulers_share_one_extender(bench: Bench, tmp_path: Path) -
             await create(bench, burst.pods)
             await until_bound(bench, len(burst.seeds) + len(burst.pods))
     await bench.assert_lawful()
+
+
+async def test_pods_that_others_bind_meanwhile_are_avoided_once_they_are_seen(bench: Bench) -> None:
+    burst = exclusive(120)
+    first, later = burst.pods[:80], burst.pods[80:100]
+    targets = [each["metadata"]["name"] for each in burst.nodes[::6]]
+    await bench.add(*burst.nodes)
+    async with bench.scheduled_by(REPLACE):
+        creating = asyncio.create_task(create(bench, first))
+        for number, target in enumerate(targets):
+            await until_bound(bench, 4 * number)
+            await _bind_past_us(bench, f"intruder-{number}", target, first[0]["spec"]["affinity"])
+        await creating
+        await until_bound(bench, len(first) + len(targets))
+        there = set(bench.places().values())
+        await create(bench, later)
+        await until_bound(bench, len(first) + len(targets) + len(later))
+    places = bench.places()
+    assert not there & {places[key_of(each)] for each in later}
+    # Two that were bound within the same moment may have met, and only where an intruder is.
+    crowded = {name for name, count in Counter(places.values()).items() if count > 1}
+    assert crowded <= set(targets)
+
+
+async def _bind_past_us(bench: Bench, name: str, node: str, affinity: JSON) -> None:
+    """Place a pod as a kubelet does its static ones: nobody is asked."""
+    intruder = pod(name, labels={"app": "solo"}, on=node)
+    intruder["spec"]["affinity"] = affinity
+    await bench.api.create(pods_path(intruder), intruder)
