@@ -43,7 +43,7 @@ SERVE_DESCRIPTION = """\
 Watch a cluster (or read one from files) and answer kube-scheduler's extender calls.
 
 Two ports are opened: callbacks for the scheduler (POST /filter, /prioritize) and operations for
-people and probes (/livez, /readyz, /metrics, /configz and a page at /).
+people and probes (/livez, /readyz, /metrics, /configz, /domains and a page at /).
 """
 
 SERVE_EPILOG = """\

@@ -102,6 +102,10 @@ class Metrics:
             "Required rules that placed pods break now, each counted once a topology domain.",
             *("plugin", "rule"),
         )
+        self._drifted = gauge(
+            "drifted_pods",
+            "Placed pods with a label edited after its value had become part of their rules.",
+        )
         self._binds = _Children(counter("bind", "Bind calls, by how they ended.", "result").labels)
         self._hints = _Children(
             counter(
@@ -246,6 +250,10 @@ class Metrics:
     def set_violations(self, plugin: str, rule: str, number: int) -> None:
         """Note how many required rules are broken; `rule` is affinity or antiAffinity."""
         self._violations.labels(plugin, rule).set(number)
+
+    def set_drifted(self, pods: int) -> None:
+        """Note how many placed pods have labels that their rules do not follow."""
+        self._drifted.set(pods)
 
     def count_mismatches(self, number: int) -> None:
         """Count counters that a recount corrected."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
 from extender.cluster.carried import Role
+from extender.cluster.drift import DriftedPods, DriftWatch
 from extender.cluster.state import ClusterState
 from extender.cluster.violations import News, Violation, Watch, Witnesses, patrol
 from extender.metrics import Metrics
@@ -23,6 +24,8 @@ and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
+DRIFT_STEP_CLASSES = 1000
+"""Classes looked at for drift between two pauses: a millisecond."""
 MOST_LINES = 20
 """Lines for one step: a changed label of a node can break a thousand rules at once."""
 
@@ -57,6 +60,39 @@ async def keep_patrolling(
             await _say(logging.INFO, _ended, watch.drop_ended(found), step_pause)
         _publish(watch, metrics, plugin)
         await asyncio.sleep(round_pause)
+
+
+async def keep_watching_drift(
+    watch: DriftWatch,
+    metrics: Metrics,
+    unready: Callable[[], str | None],
+    *,
+    step_pause: float = STEP_PAUSE_SECONDS,
+    round_pause: float = ROUND_PAUSE_SECONDS,
+) -> NoReturn:
+    """Log pods whose labels their rules no longer follow, and keep their number in the metric."""
+    while True:
+        for fresh in watch.look(DRIFT_STEP_CLASSES) if unready() is None else ():
+            for drifted in fresh[:MOST_LINES]:
+                _log.warning("%s", _left_behind(drifted))
+            if len(fresh) > MOST_LINES:
+                _log.warning("and %d more kinds of pods like these", len(fresh) - MOST_LINES)
+            await asyncio.sleep(step_pause)
+        metrics.set_drifted(watch.pods)
+        await asyncio.sleep(round_pause)
+
+
+def _left_behind(found: DriftedPods) -> str:
+    edits = _joined(
+        f"{each.key} from {_joined(sorted(each.merged)) or 'nothing'} "
+        f"to {found.labels.get(each.key) or 'nothing'}"
+        for each in found.drift
+    )
+    more = f" (and {found.pods - 1} more alike)" if found.pods > 1 else ""
+    return (
+        f"labels were edited that label keys are about: {found.example}{more}, {edits}; "
+        "its rules stay as they were when it was created"
+    )
 
 
 def _publish(watch: Watch, metrics: Metrics, plugin: str) -> None:

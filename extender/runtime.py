@@ -18,11 +18,12 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from extender import __version__
+from extender.cluster.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
-from extender.patrol import keep_patrolling
+from extender.patrol import keep_patrolling, keep_watching_drift
 from extender.source import (
     Source,
     gates_of,
@@ -36,6 +37,7 @@ from extender.verbs.prioritizing import Scoring
 from extender.web.answers import PLUGIN, Answers, Rules
 from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
+from extender.web.domains import Domains
 from extender.web.flights import Flights
 from extender.web.health import Check
 from extender.web.hints import HintLimits, Hints
@@ -107,6 +109,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         _keep_running("expiry", keep_expiring(state), parts)
         patrolling = keep_patrolling(state, metrics, PLUGIN, lifecycle.unsynced)
         _keep_running("patrol", patrolling, parts)
+        drift = DriftWatch(state)
+        watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
+        _keep_running("drift", watching, parts)
         hints = _hints(config, source, state, metrics)
         if hints is not None:
             parts.push_async_callback(hints.close)
@@ -123,6 +128,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             configuration=effective(config),
             readiness=lifecycle.checks(),
             metrics=metrics,
+            domains=Domains(state, drift, lifecycle.unsynced),
         )
         yield Running(state, lifecycle, callbacks_url, await listen_ops(ops, config.serving, parts))
 

@@ -38,6 +38,7 @@ def exercise(metrics: Metrics) -> None:
     metrics.track_reservations(lambda: 3)
     metrics.count_disagreements("InterPodAffinity", "anti-affinity", "rule", 3)
     metrics.set_violations("InterPodAffinity", "antiAffinity", 2)
+    metrics.set_drifted(3)
     metrics.track_objects("pods", lambda: 42)
     metrics.count_mismatches(0)
     metrics.observe_lag(0.002)
@@ -76,6 +77,7 @@ CONTRACT = {
     "affinity_extender_nodes_filtered": {"reason"},
     "affinity_extender_shadow_disagreements": {"plugin", "reason", "cause"},
     "affinity_extender_violations": {"plugin", "rule"},
+    "affinity_extender_drifted_pods": set(),
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},
     "affinity_extender_reservations": set(),
@@ -131,6 +133,7 @@ def test_names_and_labels(metrics: Metrics) -> None:
             'reason="anti-affinity"} 3.0',
             id="nodes that a shadow would have refused",
         ),
+        pytest.param("affinity_extender_drifted_pods 3.0", id="drifted pods"),
         pytest.param(
             'affinity_extender_violations{plugin="InterPodAffinity",rule="antiAffinity"} 2.0',
             id="broken rules",

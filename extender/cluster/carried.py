@@ -30,6 +30,8 @@ class CarriedTerm:
     role: Role
     owners: DomainTable
     """Carriers per domain; for preferred terms the sum of their signed weights."""
+    number: int
+    """Tells it from all others; later ones have higher numbers, and none is used twice."""
     classes: int = 0
     """Classes that carry it, each counted as often as it repeats the term."""
 
@@ -42,12 +44,14 @@ class CarriedTerms:
         """Grows when a term appears or disappears."""
         self._nodes = nodes
         self._terms: dict[tuple[Term, Role], CarriedTerm] = {}
+        self._last = 0
         self._index: SelectorIndex[CarriedTerm] = SelectorIndex()
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def __iter__(self) -> Iterator[CarriedTerm]:
+        """Yield them in the order of their numbers."""
         return iter(self._terms.values())
 
     def carry(self, affinity: Affinity) -> list[tuple[DomainTable, int]]:
@@ -56,7 +60,9 @@ class CarriedTerms:
         for term, role, weight in _roles(affinity):
             carried = self._terms.get((term, role))
             if carried is None:
-                carried = CarriedTerm(term, role, self._nodes.table(term.topology_key))
+                self._last += 1
+                owners = self._nodes.table(term.topology_key)
+                carried = CarriedTerm(term, role, owners, self._last)
                 self._terms[term, role] = carried
                 self._index.add(term.pods, carried)
                 self.version += 1

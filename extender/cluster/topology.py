@@ -31,6 +31,11 @@ class Topology:
         self._strangers: set[int] = set()
 
     @property
+    def domains(self) -> int:
+        """Return how many domains have nodes."""
+        return len(self._numbers)
+
+    @property
     def values_are_names(self) -> bool:
         """Tell whether every domain is one node and has its name, as hostnames mostly do."""
         return not self._strangers

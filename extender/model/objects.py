@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from extender.model.labels import Labels
@@ -9,6 +10,7 @@ from extender.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
     Affinity,
+    Drift,
     WrittenAffinity,
 )
 from extender.model.room import JUST_A_POD, NO_OFFER, Offer, Requests
@@ -53,6 +55,10 @@ class PodClass:
 
     def __repr__(self) -> str:
         return f"PodClass({self.namespace!r}, {self.labels!r}, {self.affinity!r})"
+
+    def drift(self) -> Iterator[Drift]:
+        """Yield the label keys for which the labels are not those that the rules were made of."""
+        return self.written.drift(self.affinity, self.labels)
 
     def relabelled(self, new: PodClass) -> PodClass:
         """Return the class of a pod of this class after an update to the class `new`.

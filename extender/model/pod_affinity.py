@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from extender.model.labels import Labels, Operator, Requirement, Selector
@@ -65,6 +66,15 @@ NO_AFFINITY = Affinity()
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """A label key for which the owner's label is no longer what it was when rules were merged."""
+
+    key: str
+    merged: frozenset[str]
+    """What the rule has; nothing where the owner had no such label then."""
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenTerm:
     """A term as its manifest has it, label keys not yet merged."""
 
@@ -81,11 +91,9 @@ class WrittenTerm:
         selector = self.term.pods.selector
         if selector.matches_nothing or not (self.match_label_keys or self.mismatch_label_keys):
             return self.term
-        wanted = [(key, Operator.IN) for key in self.match_label_keys]
-        wanted += [(key, Operator.NOT_IN) for key in self.mismatch_label_keys]
         extra = [
             Requirement(key, operator, frozenset((owner_labels[key],)))
-            for key, operator in wanted
+            for key, operator in self._label_keys()
             if key in owner_labels and not selector.requires(key, operator)
         ]
         if not extra:
@@ -93,6 +101,24 @@ class WrittenTerm:
         pods = self.term.pods
         narrowed = PodSelector(selector.also(extra), pods.namespaces, pods.namespace_selector)
         return Term(narrowed, self.term.topology_key)
+
+    def drift(self, effective: Term, owner_labels: Labels) -> Iterator[Drift]:
+        """Yield the keys for which the effective term does not say what the owner's labels do."""
+        selector = effective.pods.selector
+        if selector.matches_nothing:
+            return
+        for key, operator in self._label_keys():
+            # Beside what was merged there may be what somebody wrote for the same key.
+            found = [r for r in selector.requirements if r.key == key and r.operator is operator]
+            met = all(requirement.matches(owner_labels) for requirement in found)
+            # A pod is among those with its own value, and not among those with another one.
+            as_merged = met is (operator is Operator.IN) if found else key not in owner_labels
+            if not as_merged:
+                yield Drift(key, frozenset().union(*(each.values for each in found)))
+
+    def _label_keys(self) -> Iterator[tuple[str, Operator]]:
+        yield from ((key, Operator.IN) for key in self.match_label_keys)
+        yield from ((key, Operator.NOT_IN) for key in self.mismatch_label_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +139,16 @@ class WrittenAffinity:
                 WeightedTerm(term.merged(owner_labels), weight) for term, weight in self.preferred
             ),
         )
+
+    def drift(self, effective: Affinity, owner_labels: Labels) -> Iterator[Drift]:
+        """Yield where the owner's labels have left the effective rules behind; term by term."""
+        preferred = (term for term, _ in self.preferred)
+        written = (*self.required, *self.required_anti, *preferred)
+        if any(term.match_label_keys or term.mismatch_label_keys for term in written):
+            weighted = (each.term for each in effective.preferred)
+            terms = (*effective.required, *effective.required_anti, *weighted)
+            for term, its_effective in zip(written, terms, strict=True):
+                yield from term.drift(its_effective, owner_labels)
 
 
 NO_WRITTEN_AFFINITY = WrittenAffinity()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Handler
 
     from extender.metrics import Metrics
+    from extender.web.domains import Domains
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ def ops_app(
     configuration: Mapping[str, Any],
     readiness: Mapping[str, Check],
     metrics: Metrics,
+    domains: Domains,
 ) -> web.Application:
     """Build the application.
 
@@ -57,6 +59,7 @@ def ops_app(
     app.router.add_get("/readyz/{check:.+}", handlers.readyz)
     app.router.add_get("/metrics", handlers.metrics)
     app.router.add_get("/configz", handlers.configz)
+    app.router.add_get("/domains", domains.get)
 
     async def measure_lag(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(lag.run(), name="event-loop-lag")

@@ -62,6 +62,7 @@ LINKS: Final = (
     ("/livez?verbose", "Alive?", "what the kubelet restarts for"),
     ("/metrics", "Metrics", "for Prometheus"),
     ("/configz", "Configuration", "what all settings came to"),
+    ("/domains", "Domains", "rules in force, and where they hold"),
 )
 
 STYLE: Final = """

@@ -6,7 +6,7 @@ import pytest
 
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
+from extender.model.pod_affinity import Drift, PodSelector, Term, WrittenAffinity, WrittenTerm
 
 HASH = "pod-template-hash"
 APP = Requirement("app", Operator.IN, frozenset(("web",)))
@@ -82,6 +82,87 @@ def test_an_edited_label_does_not_merge_again() -> None:
     after = created.relabelled(edited)
     assert after.labels == {HASH: "v2"}
     assert after.affinity == created.affinity
+
+
+IN_V1, NOT_V1 = (has(operator, "v1") for operator in (Operator.IN, Operator.NOT_IN))
+NOT_OLD = has(Operator.NOT_IN, "old")
+
+
+@pytest.mark.parametrize(
+    ("stored", "labels", "drift"),
+    [
+        pytest.param(
+            written(Selector.of((APP, IN_V1)), HASH), {HASH: "v1"}, [], id="the label is as it was"
+        ),
+        pytest.param(
+            written(Selector.of((APP, IN_V1)), HASH),
+            {HASH: "v2"},
+            [Drift(HASH, frozenset(("v1",)))],
+            id="the label was edited",
+        ),
+        pytest.param(
+            written(Selector.of((APP, IN_V1)), HASH),
+            {},
+            [Drift(HASH, frozenset(("v1",)))],
+            id="the label was removed",
+        ),
+        pytest.param(
+            written(Selector((APP,)), HASH),
+            {HASH: "v1"},
+            [Drift(HASH, frozenset())],
+            id="the label was added",
+        ),
+        pytest.param(written(Selector((APP,)), HASH), {}, [], id="there never was a label"),
+        pytest.param(
+            written(Selector.of((APP, NOT_V1)), mismatch=(HASH,)),
+            {HASH: "v1"},
+            [],
+            id="a mismatch key as it was",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_V1)), mismatch=(HASH,)),
+            {HASH: "v2"},
+            [Drift(HASH, frozenset(("v1",)))],
+            id="a mismatch key, the label was edited",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_V1, NOT_OLD)), mismatch=(HASH,)),
+            {HASH: "v1"},
+            [],
+            id="more was written about a mismatch key than was merged",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_V1, NOT_OLD)), mismatch=(HASH,)),
+            {},
+            [Drift(HASH, frozenset(("v1", "old")))],
+            id="the same after the label was removed",
+        ),
+        pytest.param(
+            written(NOTHING, HASH), {HASH: "v1"}, [], id="without a selector no key counts"
+        ),
+        pytest.param(
+            written(Selector.of((APP, IN_V1))), {HASH: "v2"}, [], id="a selector without label keys"
+        ),
+    ],
+)
+def test_drift(stored: WrittenTerm, labels: dict[str, str], drift: list[Drift]) -> None:
+    assert list(stored.drift(stored.term, labels)) == drift
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param(WrittenAffinity(required=(written(Selector(), HASH),)), id="affinity"),
+        pytest.param(
+            WrittenAffinity(required_anti=(written(Selector(), HASH),)), id="anti-affinity"
+        ),
+        pytest.param(WrittenAffinity(preferred=((written(Selector(), HASH), -1),)), id="preferred"),
+    ],
+)
+def test_drift_is_found_in_every_kind_of_rule(rules: WrittenAffinity) -> None:
+    created, edited = pod_class(rules, {HASH: "v1"}), pod_class(rules, {HASH: "v2"})
+    assert list(created.drift()) == []
+    assert list(created.relabelled(edited).drift()) == [Drift(HASH, frozenset(("v1",)))]
 
 
 def test_rules_that_were_rewritten_are_taken_over() -> None:

@@ -13,7 +13,10 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from extender.cluster.drift import DriftWatch
+from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.web.domains import Domains
 from extender.web.health import LoopLag, report
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
@@ -59,11 +62,13 @@ def start(aiohttp_client: Callable[[web.Application], Awaitable[Any]]) -> Start:
         configuration: Mapping[str, Any] | None = None,
         metrics: Metrics | None = None,
     ) -> Any:
+        state = ClusterState()
         app = ops_app(
             status=status,
             configuration=configuration or {},
             readiness=readiness or {},
             metrics=metrics or Metrics(CollectorRegistry(), "1.2.3"),
+            domains=Domains(state, DriftWatch(state), fine),
         )
         return await aiohttp_client(app)
 
@@ -148,7 +153,7 @@ async def test_probes(
     assert response.content_type == "text/plain"
 
 
-PATHS = ("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz")
+PATHS = ("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/domains")
 
 
 @pytest.mark.parametrize("path", PATHS)

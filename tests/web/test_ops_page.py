@@ -93,7 +93,7 @@ def test_the_mode_is_explained(mode: str) -> None:
 
 
 def test_links() -> None:
-    expected = ["/readyz?verbose", "/livez?verbose", "/metrics", "/configz"]
+    expected = ["/readyz?verbose", "/livez?verbose", "/metrics", "/configz", "/domains"]
     assert read(status()).links == expected
     assert Reader(page.render_fault()).links == expected
 

@@ -1,0 +1,74 @@
+"""What people are shown of the live picture equals what the pods say."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.drift import DriftWatch
+from extender.cluster.overview import (
+    amount_in,
+    covered_namespaces,
+    matched_by_domain,
+    nodes_by_domain,
+)
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.pod_affinity import PodSelector
+from tests import strategies
+from tests.builders import model_pod, namespace, node, pod, selector, state_of, term
+
+ZONE = "zone"
+NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"}), node("bare")]
+
+
+@given(data=st.data())
+def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+    for carried in list(state.carried):
+        company = state.company([carried.term])
+        assert company is not None
+        assert dict(matched_by_domain(state, carried.term)) == company[0].by_value()
+        for value, amount in carried.owners.by_value().items():
+            assert amount_in(carried, value) == amount
+
+
+def test_nothing_is_held_where_no_node_is() -> None:
+    guard = pod("guard").anti_affinity(term(ZONE, selector())).on("a1")
+    (carried,) = state_of(NODES, [], [guard]).carried
+    assert [amount_in(carried, value) for value in ("a", "b", "c")] == [1, 0, 0]
+
+
+def test_nodes_by_domain() -> None:
+    state = state_of(NODES, [], [])
+    assert nodes_by_domain(state, ZONE) == {"a": ["a1", "a2"], "b": ["b1"]}
+    assert nodes_by_domain(state, "rack") == {}
+
+
+def test_namespaces_that_a_term_speaks_of() -> None:
+    state = state_of([], [namespace("red", {"team": "x"}), namespace("blue")], [])
+    team = Selector((Requirement("team", Operator.EXISTS),))
+    chosen = PodSelector(EVERYTHING, frozenset(("later",)), team)
+    assert covered_namespaces(state, chosen) == ["later", "red"]
+
+
+def test_terms_are_numbered_in_the_order_in_which_they_appear() -> None:
+    state = state_of(NODES, [], [])
+    for app in ("x", "y"):
+        state.upsert_pod(model_pod(pod(app).anti_affinity(term(ZONE, selector(app=app))).on("a1")))
+    state.remove_pod("default/x", "default-x")
+    state.upsert_pod(model_pod(pod("z").anti_affinity(term(ZONE, selector(app="x"))).on("a1")))
+    assert [carried.number for carried in state.carried] == [2, 3]
+
+
+def test_drift_of_a_pod_that_is_only_reserved_is_not_told() -> None:
+    state = state_of(NODES, [], [])
+    stored = term(ZONE, selector(version="1"), matchLabelKeys=["version"])
+    waiting = model_pod(pod("w").labels(version="2").anti_affinity(stored))
+    state.reserve(waiting, "a1", deadline=1)
+    watch = DriftWatch(state)
+    assert list(watch.look(1)) == [[]]
+    state.upsert_pod(model_pod(pod("w").labels(version="2").anti_affinity(stored).on("a1")))
+    assert [[each.example for each in step] for step in watch.look(1)] == [["default/w"]]
+    assert [*watch.look(1)] == [[]], "it is news only once"
+    assert watch.pods == 1

@@ -1,0 +1,318 @@
+"""/domains shows rules as they are in force, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.drift import DriftWatch
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.web.domains import Domains
+from extender.web.ops import ops_app
+from extender.web.page import Status
+from tests.builders import namespace, node, pod, requirement, selector, state_of, term
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a"}),
+    node("a2", {HOST: "a2", ZONE: "a"}),
+    node("b1", {HOST: "b1", ZONE: "b"}),
+    node("bare"),
+]
+WEB = selector(app="web")
+RED = {"matchLabels": {"team": "red"}}
+WEB_V1 = {
+    "matchExpressions": [
+        requirement("app", "In", "web"),
+        requirement("version", "In", "1"),
+    ]
+}
+KEYS = {"matchLabelKeys": ["version"]}
+PODS = [
+    pod("w1").labels(app="web", version="1").anti_affinity(term(ZONE, WEB, **KEYS)).on("a1"),
+    pod("w2").labels(app="web", version="1").anti_affinity(term(ZONE, WEB, **KEYS)).on("b1"),
+    pod("w3").labels(app="web", version="2").on("a2"),
+    pod("db", "shop").prefers(7, term(HOST, selector(), namespaceSelector=RED)).on("a1"),
+    pod("db-2", "shop").prefers(7, term(HOST, selector(), namespaceSelector=RED)).on("a1"),
+    pod("near").affinity(term(HOST, WEB)).on("bare"),
+]
+NAMESPACES = [namespace("default", {"team": "red"}), namespace("shop")]
+
+Ask = Callable[[str], Awaitable[Any]]
+
+
+@pytest.fixture
+def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
+    """Serve /domains of a cluster; what comes back asks it."""
+
+    async def serving(state: ClusterState, unready: str | None = None) -> Ask:
+        watch = DriftWatch(state)
+        assert list(watch.look(100))
+        app: web.Application = ops_app(
+            status=lambda: Status("assist", "-", "-", 0, ()),
+            configuration={},
+            readiness={},
+            metrics=Metrics(CollectorRegistry(), "test"),
+            domains=Domains(state, watch, lambda: unready),
+        )
+        client = await aiohttp_client(app)
+
+        async def asking(path: str) -> Any:
+            response = await client.get(path)
+            if response.status == 200:
+                return await response.json()
+            return response.status, await response.text()
+
+        return asking
+
+    return serving
+
+
+ANTI = {
+    "term": 1,
+    "rule": "antiAffinity",
+    "topologyKey": ZONE,
+    "labelSelector": WEB_V1,
+    "namespaces": ["default"],
+}
+PREFERRED = {
+    "term": 2,
+    "rule": "preferred",
+    "topologyKey": HOST,
+    "labelSelector": {},
+    "namespaces": [],
+    "namespaceSelector": {"matchExpressions": [requirement("team", "In", "red")]},
+}
+NEAR = {
+    "term": 3,
+    "rule": "affinity",
+    "topologyKey": HOST,
+    "labelSelector": {"matchExpressions": [requirement("app", "In", "web")]},
+    "namespaces": ["default"],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param(
+            "/domains",
+            {
+                "topologies": [
+                    {"key": HOST, "domains": 3, "terms": 2},
+                    {"key": ZONE, "domains": 2, "terms": 1},
+                ],
+                "terms": [
+                    ANTI | {"owners": 2, "domainsWithOwners": 2},
+                    PREFERRED | {"weight": 14, "domainsWithOwners": 1},
+                    NEAR | {"owners": 0, "domainsWithOwners": 0},
+                ],
+                "drift": {"pods": 0, "examples": []},
+                "next": None,
+            },
+            id="everything, with label keys merged",
+        ),
+        pytest.param(
+            f"/domains?key={ZONE}",
+            {
+                "key": ZONE,
+                "count": 2,
+                "domains": [
+                    {"value": "a", "nodes": {"count": 2, "names": ["a1", "a2"]}},
+                    {"value": "b", "nodes": {"count": 1, "names": ["b1"]}},
+                ],
+                "next": None,
+            },
+            id="the domains of a topology key",
+        ),
+        pytest.param(
+            "/domains?key=rack",
+            {"key": "rack", "count": 0, "domains": [], "next": None},
+            id="a key that no node has",
+        ),
+        pytest.param(
+            f"/domains?key={HOST}&value=a1",
+            {
+                "key": HOST,
+                "value": "a1",
+                "nodes": {"count": 1, "names": ["a1"]},
+                "terms": [PREFERRED | {"weight": 14}],
+                "next": None,
+            },
+            id="one domain, with what is carried there",
+        ),
+        pytest.param(
+            "/domains?term=1",
+            ANTI
+            | {
+                "owners": 2,
+                "domainsWithOwners": 2,
+                "matched": 2,
+                "namespacesNow": {"count": 1, "names": ["default"]},
+                "domains": [
+                    {"value": "a", "owners": 1, "matched": 1},
+                    {"value": "b", "owners": 1, "matched": 1},
+                ],
+                "next": None,
+            },
+            id="one term, with its domains",
+        ),
+        pytest.param(
+            "/domains?term=2",
+            PREFERRED
+            | {
+                "weight": 14,
+                "domainsWithOwners": 1,
+                "matched": 3,
+                "namespacesNow": {"count": 1, "names": ["default"]},
+                "domains": [
+                    {"value": "a1", "weight": 14, "matched": 1},
+                    {"value": "a2", "weight": 0, "matched": 1},
+                    {"value": "b1", "weight": 0, "matched": 1},
+                ],
+                "next": None,
+            },
+            id="a preferred term, with weights",
+        ),
+    ],
+)
+async def test_what_is_shown(
+    ask: Callable[..., Awaitable[Ask]], path: str, expected: dict[str, Any]
+) -> None:
+    asking = await ask(state_of(NODES, NAMESPACES, PODS))
+    assert await asking(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        pytest.param(
+            "/domains?zone=a",
+            400,
+            "no parameter 'zone'; there are key, value, term, after, limit",
+            id="a parameter that there is not",
+        ),
+        pytest.param(
+            "/domains?limit=0", 400, "limit: '0' is not a whole number in 1..1000", id="no entries"
+        ),
+        pytest.param(
+            "/domains?limit=1001",
+            400,
+            "limit: '1001' is not a whole number in 1..1000",
+            id="too many entries",
+        ),
+        pytest.param(
+            "/domains?term=x", 400, "term: 'x' is not a whole number", id="a term that is no number"
+        ),
+        pytest.param(
+            "/domains?after=-1", 400, "after: '-1' is not a whole number", id="a negative number"
+        ),
+        pytest.param(
+            "/domains?value=a",
+            400,
+            "value needs key, the label that it is a value of",
+            id="a value without its key",
+        ),
+        pytest.param(
+            "/domains?term=1&key=zone",
+            400,
+            "term goes without key and value",
+            id="two questions at once",
+        ),
+        pytest.param(
+            "/domains?term=99",
+            404,
+            "no term 99; terms go with the last placed pod that carries them",
+            id="a term that is gone",
+        ),
+        pytest.param(
+            "/domains?key=rack&value=r1",
+            404,
+            "no node has the label rack=r1",
+            id="a domain without nodes",
+        ),
+    ],
+)
+async def test_questions_that_cannot_be_answered(
+    ask: Callable[..., Awaitable[Ask]], path: str, status: int, text: str
+) -> None:
+    asking = await ask(state_of(NODES, NAMESPACES, PODS))
+    assert await asking(path) == (status, f"{text}\n")
+
+
+async def test_nothing_is_shown_before_everything_is_known(
+    ask: Callable[..., Awaitable[Ask]],
+) -> None:
+    asking = await ask(state_of(NODES, NAMESPACES, PODS), "pods not synced yet")
+    assert await asking("/domains") == (503, "pods not synced yet\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "entries"),
+    [
+        pytest.param("/domains?limit=2", "terms", id="terms"),
+        pytest.param(f"/domains?key={HOST}&limit=2", "domains", id="domains of a key"),
+        pytest.param(f"/domains?key={HOST}&value=n1&limit=2", "terms", id="terms of a domain"),
+        pytest.param("/domains?term=1&limit=2", "domains", id="domains of a term"),
+    ],
+)
+async def test_pages_follow_each_other(
+    ask: Callable[..., Awaitable[Ask]], path: str, entries: str
+) -> None:
+    nodes = [node(f"n{n}", {HOST: f"n{n}"}) for n in range(1, 6)]
+    everywhere = [
+        pod(f"w{n}").anti_affinity(term(HOST, selector(app="x"))).on(f"n{n}") for n in range(1, 6)
+    ]
+    on_one = [
+        pod(f"v{n}").anti_affinity(term(HOST, selector(app=f"v{n}"))).on("n1") for n in range(4)
+    ]
+    asking = await ask(state_of(nodes, [], [*everywhere, *on_one]))
+    whole = (await asking(path.replace("limit=2", "limit=100")))[entries]
+
+    pages, following = [], path
+    while following:
+        answer = await asking(following)
+        pages.append(answer[entries])
+        following = answer["next"]
+
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert [each for page in pages for each in page] == whole
+
+
+async def test_a_page_of_many_hostnames_stays_readable(
+    ask: Callable[..., Awaitable[Ask]],
+) -> None:
+    nodes = [node(f"n{n:04}", {HOST: f"n{n:04}", ZONE: "a"}) for n in range(5000)]
+    asking = await ask(state_of(nodes, [], PODS))
+    answer = await asking(f"/domains?key={HOST}")
+    assert (answer["count"], len(answer["domains"])) == (5000, 100)
+    assert answer["next"] == f"/domains?key={HOST}&after=n0099"
+    (zone,) = (await asking(f"/domains?key={ZONE}"))["domains"]
+    assert zone["nodes"] == {"count": 5000, "names": [f"n000{n}" for n in range(10)]}
+
+
+async def test_drift_is_shown(ask: Callable[..., Awaitable[Ask]]) -> None:
+    stored = term(ZONE, selector(app="web", version="1"), **KEYS)
+    edited = [pod(f"w{n}").labels(version="2").anti_affinity(stored).on("a1") for n in range(2)]
+    removed = pod("w9").anti_affinity(stored).on("b1")
+    asking = await ask(state_of(NODES, [], [*edited, removed]))
+    assert (await asking("/domains"))["drift"] == {
+        "pods": 3,
+        "examples": [
+            {
+                "pod": "default/w0",
+                "podsAlike": 2,
+                "labelKeys": [{"key": "version", "merged": ["1"], "label": "2"}],
+            },
+            {
+                "pod": "default/w9",
+                "podsAlike": 1,
+                "labelKeys": [{"key": "version", "merged": ["1"], "label": None}],
+            },
+        ],
+    }
