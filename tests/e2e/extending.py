@@ -110,6 +110,12 @@ class Extender:
         """Return the processor time that the program has used since it started."""
         return self._process.cpu_seconds()
 
+    async def domains(self, question: str = "") -> Any:
+        """Return what /domains tells of the rules in force."""
+        async with self._session.get(f"{self.ops_url}/domains{question}") as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json()
+
     def warnings(self) -> list[str]:
         """Return the warnings in the log."""
         lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]

@@ -7,6 +7,7 @@ At each step the stored selectors are looked at, and what the extender answers f
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -39,8 +40,8 @@ WEB = {"app": "web"}
 V1, V2 = WEB | {"version": "1"}, WEB | {"version": "2"}
 MERGED = {"key": "version", "operator": "In", "values": ["1"]}
 NODES = [node("a", "a"), node("b", "b"), *(node(f"g{n}", "g") for n in range(1, 5))]
-ANTI = "podAntiAffinity"
-NEAR = "podAffinity"
+
+_NOTICE_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +146,18 @@ class Steps:
                 if "waits" in key:
                     await self._assert_place(extender, stored)
 
+    async def relabel(self, name: str) -> None:
+        """Give a pod another version, and return once the extender says that its rules stay."""
+        path = f"/api/v1/namespaces/shop/pods/{name}"
+        await self._api.patch(path, {"metadata": {"labels": {"version": "2"}}})
+        merging, _ = self._extenders
+        async with asyncio.timeout(_NOTICE_S):
+            while not (drift := (await merging.domains())["drift"])["pods"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # a process, which looks every few seconds
+        (found,) = drift["examples"]
+        assert found["pod"] == f"shop/{name}"
+        assert found["labelKeys"] == [{"key": "version", "merged": ["1"], "label": "2"}]
+
     async def _assert_guards(self, extender: Extender) -> None:
         """Assert whom the pods on nodes keep away, which the extender knows from its watch."""
         for labels, kept_away in (
@@ -157,7 +170,7 @@ class Steps:
     async def _assert_place(self, extender: Extender, waiting: JSON) -> None:
         """Assert where the extender lets a pod as the API server has it."""
         answer = await extender.ask("filter", waiting, ["a", "b"])
-        (rules,) = waiting["spec"]["affinity"][NEAR].values()
+        (rules,) = waiting["spec"]["affinity"]["podAffinity"].values()
         merged = "matchExpressions" in rules[0]["labelSelector"]
         assert answer["NodeNames"] == (["a"] if merged else ["a", "b"])
 
@@ -194,4 +207,7 @@ async def test_upgrade_downgrade_upgrade(old_cluster: ControlPlane, tmp_path: Pa
         await steps.restart(ON)  # 12: second enablement
         await steps.assert_unchanged()  # 13
         await steps.create(14, merged=True)  # and 15
+        await steps.assert_unchanged()
+
+        await steps.relabel("guard-14")
         await steps.assert_unchanged()

@@ -28,6 +28,7 @@ _CONTROLLERS = (
     "replicaset-controller",
     "garbage-collector-controller",
     "namespace-controller",
+    "resourcequota-controller",
 )
 """The default set minus what fights fake nodes (node lifecycle misses their heartbeats)."""
 

@@ -1,0 +1,60 @@
+"""Apply manifests as they lie in a file, and take them away again."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tests.e2e.api import Api, ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.e2e.objects import JSON
+
+_CORE, _ADMISSION = "/api/v1", "/apis/admissionregistration.k8s.io/v1"
+_COLLECTIONS = {
+    "Namespace": f"{_CORE}/namespaces",
+    "Pod": f"{_CORE}/namespaces/{{namespace}}/pods",
+    "ResourceQuota": f"{_CORE}/namespaces/{{namespace}}/resourcequotas",
+    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "MutatingAdmissionPolicy": f"{_ADMISSION}/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": f"{_ADMISSION}/mutatingadmissionpolicybindings",
+}
+
+
+@asynccontextmanager
+async def applied(api: Api, *files: Path) -> AsyncIterator[list[JSON]]:
+    """Create what is in the files, in their order; delete it afterwards, but for namespaces.
+
+    A namespace takes seconds to go, and an empty one changes nothing.
+    """
+    things = [thing for file in files for thing in yaml.safe_load_all(file.read_text())]
+    made = []
+    try:
+        for thing in things:
+            await _create(api, thing)
+            made.append(thing)
+        yield things
+    finally:
+        for thing in reversed(made):
+            if thing["kind"] != "Namespace":
+                await api.delete(f"{collection(thing)}/{thing['metadata']['name']}")
+
+
+async def _create(api: Api, thing: JSON) -> None:
+    try:
+        await api.create(collection(thing), thing)
+    except ApiError as error:
+        # Namespaces are left over from earlier tests.
+        if error.status != HTTPStatus.CONFLICT or thing["kind"] != "Namespace":
+            raise
+
+
+def collection(thing: JSON) -> str:
+    """Return the collection that an object belongs to."""
+    return _COLLECTIONS[thing["kind"]].format(namespace=thing["metadata"].get("namespace", ""))

@@ -1,0 +1,164 @@
+"""Labels of a namespace that change between calls, or during one, are seen by a call as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import cycle
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.recount import mismatches
+from extender.metrics import Metrics
+from extender.verbs.prioritizing import Scoring
+from extender.web.answers import Answers, Rules
+from extender.web.callbacks import callbacks_app
+from tests.builders import (
+    Pod,
+    model_namespace,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
+from tests.web.test_binding import WAIT, Bench, bind, filtered
+
+Client = TestClient[Request, Application]
+
+ZONE = "topology.kubernetes.io/zone"
+ZONES = [f"z{n}" for n in range(20)]
+NODES = [node(zone, {ZONE: zone}) for zone in ZONES]
+
+IN_RED = {"namespaceSelector": selector(team="red")}
+NOT_IN_BLUE = {
+    "namespaceSelector": selector(
+        requirement("team", "Exists"), requirement("team", "NotIn", "blue")
+    )
+}
+DB = selector(app="db")
+
+
+def everywhere(built: Pod) -> list[Pod]:
+    """Place a pod like this in each zone."""
+    name = built["metadata"]["name"]
+    copies = [built.on(zone).uid(f"{name}-{zone}") for zone in ZONES]
+    return [
+        Pod({**each, "metadata": {**each["metadata"], "name": each["metadata"]["uid"]}})
+        for each in copies
+    ]
+
+
+THERE = everywhere(pod("db", "shop").labels(app="db"))
+GUARDS = everywhere(pod("guard").anti_affinity(term(ZONE, selector(), **IN_RED)))
+LIKES = everywhere(pod("likes").prefers(9, term(ZONE, selector(), **NOT_IN_BLUE)))[:7]
+
+
+def team(colour: str) -> Any:
+    """Return the namespace shop with this label."""
+    return model_namespace(namespace("shop", {"team": colour}))
+
+
+@pytest.mark.parametrize(
+    ("placed", "incoming", "verb"),
+    [
+        pytest.param(
+            THERE,
+            pod("x").anti_affinity(term(ZONE, DB, **IN_RED)),
+            "filter",
+            id="own anti-affinity",
+        ),
+        pytest.param(
+            THERE, pod("x").affinity(term(ZONE, DB, **IN_RED)), "filter", id="own affinity"
+        ),
+        pytest.param(
+            [*THERE, *GUARDS],
+            pod("x", "shop"),
+            "filter",
+            id="anti-affinity of placed pods against the pod's namespace",
+        ),
+        pytest.param(
+            THERE[:7],
+            pod("x").prefers(9, term(ZONE, DB, **IN_RED)),
+            "prioritize",
+            id="own preference",
+        ),
+        pytest.param(
+            LIKES,
+            pod("x", "shop"),
+            "prioritize",
+            id="a preference of placed pods for the namespace",
+        ),
+    ],
+)
+async def test_an_answer_knows_one_moment(
+    aiohttp_client: Any, placed: list[Pod], incoming: Pod, verb: str
+) -> None:
+    state = state_of(NODES, [namespace("shop", {"team": "red"})], placed)
+    metrics = Metrics(CollectorRegistry(), "test")
+    rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
+    answers = Answers(state, rules, metrics, lambda: None)
+    client: Client = await aiohttp_client(callbacks_app(answers, metrics, 1 << 20))
+
+    async def ask() -> Any:
+        body = {"Pod": incoming, "Nodes": None, "NodeNames": ZONES}
+        answer = await (await client.post(f"/{verb}", json=body)).json()
+        return answer["NodeNames"] if verb == "filter" else answer
+
+    red = await ask()
+    state.upsert_namespace(team("blue"))
+    blue = await ask()
+    assert red != blue
+
+    seen = []
+    # Calls are decoded and judged in the same rhythm each time, so that the beat has to change.
+    for colours in (cycle(("red", "blue")), cycle(("blue", "red"))) * 5:
+        asking = [asyncio.create_task(ask()) for _ in range(4)]
+        while not all(task.done() for task in asking):
+            state.upsert_namespace(team(next(colours)))
+            await asyncio.sleep(0)
+        seen += [task.result() for task in asking]
+    assert all(answer in (red, blue) for answer in seen)
+    assert red in seen
+    assert blue in seen
+    assert mismatches(state) == []
+
+
+WANTS = (
+    pod("two")
+    .labels(app="web")
+    .anti_affinity(term(ZONE, selector(app="web"), namespaceSelector=selector(team="red")))
+)
+LIKE_IT = (
+    pod("one", "shop")
+    .labels(app="web")
+    .anti_affinity(term(ZONE, selector(app="web"), namespaceSelector={}))
+)
+
+
+async def test_a_filter_that_was_held_goes_by_the_labels_of_its_end(aiohttp_client: Any) -> None:
+    bench = Bench(LIKE_IT, WANTS)
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, LIKE_IT) == ["a", "b"]
+    waiting = asyncio.create_task(filtered(client, WANTS))
+    assert await filtered(client, pod("plain")) == ["a", "b"]
+    assert not waiting.done()
+    async with asyncio.timeout(WAIT):
+        bench.state.upsert_namespace(team("red"))
+        assert await bind(client, LIKE_IT, "b") == ""
+        assert await waiting == ["a"]
+
+
+async def test_a_bind_goes_by_the_labels_of_its_own_moment(aiohttp_client: Any) -> None:
+    bench = Bench(pod("db", "shop").labels(app="web").on("a"), WANTS)
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, WANTS) == ["a", "b"]
+    bench.state.upsert_namespace(team("red"))
+    refused = "a since the filter call: node(s) didn't match pod anti-affinity rules"
+    assert await bind(client, WANTS, "a") == refused
+    assert await bind(client, WANTS, "b") == ""
