@@ -20,6 +20,7 @@ SIDECARS = {
 """The second scheduler in each mode."""
 KUBEADM = OVERLAYS / "kubeadm"
 KUBEADM_REPLACE = OVERLAYS / "kubeadm-replace"
+EXAMPLES = ROOT / "docs" / "examples"
 SAMPLES = ROOT / "extender" / "samples"
 
 

@@ -10,16 +10,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.metrics import PREFIX, Metrics
-from tests.deploy.places import ROOT
+from tests.deploy.places import EXAMPLES, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 
 in_every_document = pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.name) for path in DOCS]
+    "path", [pytest.param(path, id=str(path.relative_to(ROOT / "docs"))) for path in DOCS]
 )
 
 
@@ -50,6 +50,19 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
     )
     missing = [name for name in named if not (ROOT / name.rstrip(".")).exists()]
     assert missing == []
+
+
+def test_every_example_is_listed_tested_and_whole() -> None:
+    listed = (EXAMPLES / "README.md").read_text()
+    tests = (ROOT / "tests" / "e2e" / "test_examples.py").read_text()
+    folders = [path for path in sorted(EXAMPLES.iterdir()) if path.is_dir()]
+    assert len(folders) == 5
+    for folder in folders:
+        text = (folder / "README.md").read_text()
+        assert f"({folder.name}/README.md)" in listed
+        for path in folder.glob("*.yaml"):
+            assert path.name in text, "what is not named is not found"
+            assert path.name in tests, "what is not tested does not work"
 
 
 def test_metrics_that_are_named_are_ours() -> None:

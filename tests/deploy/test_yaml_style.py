@@ -13,6 +13,7 @@ import pytest
 
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
+    EXAMPLES,
     KUBEADM,
     KUBEADM_REPLACE,
     MANIFESTS,
@@ -32,7 +33,7 @@ STYLE = Path(__file__).with_name("yamllint.yaml")
 
 def test_yamllint_has_no_remark() -> None:
     command = [sys.executable, "-m", "yamllint", "--strict", "-f", "parsable", "-c", str(STYLE)]
-    folders = [str(folder) for folder in (SCHEDULER_CONFIG, MANIFESTS, SAMPLES)]
+    folders = [str(folder) for folder in (SCHEDULER_CONFIG, MANIFESTS, SAMPLES, EXAMPLES)]
     report = subprocess.run([*command, *folders], capture_output=True, text=True, check=False)
     assert (report.returncode, report.stdout, report.stderr) == (0, "", "")
 
@@ -48,6 +49,11 @@ def test_yamllint_has_no_remark() -> None:
         pytest.param(lambda: render(KUBEADM_REPLACE), id="kubeadm in replace, applied"),
         pytest.param(lambda: read_objects(KUBEADM / "static-pod.yaml"), id="kubeadm, on the host"),
         pytest.param(lambda: read_objects(SAMPLES / "cluster.yaml"), id="sample cluster"),
+        *(
+            pytest.param(partial(read_objects, path), id=f"example {path.relative_to(EXAMPLES)}")
+            for path in sorted(EXAMPLES.glob("*/*.yaml"))
+            if path.name != "admission-configuration.yaml"  # a file, not an object of the API
+        ),
     ],
 )
 def test_kubernetes_takes_every_object(objects: Callable[[], list[dict[str, Any]]]) -> None:
