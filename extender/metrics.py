@@ -90,6 +90,13 @@ class Metrics:
         self._filtered = _Children(
             counter("nodes_filtered", "Nodes refused, by reason.", "reason").labels
         )
+        self._quota_refusals = _Children(
+            counter(
+                "quota_refusals",
+                "Calls in which a namespace's quota refused cross-namespace affinity.",
+                "extension_point",
+            ).labels
+        )
         self._disagreements = _Children(
             counter(
                 "shadow_disagreements",
@@ -221,6 +228,10 @@ class Metrics:
         """Count nodes refused for one of the fixed reasons."""
         self._filtered[reason,].inc(number)
 
+    def count_quota_refusal(self, extension_point: str, number: int = 1) -> None:
+        """Count calls that quotas refused; `extension_point` is Filter or Bind."""
+        self._quota_refusals[extension_point,].inc(number)
+
     def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
         """Count nodes that only we would have refused; `cause` is rule or lag."""
         self._disagreements[plugin, reason, cause].inc(number)
@@ -242,6 +253,22 @@ class Metrics:
     def track_reservations(self, count: Callable[[], int]) -> None:
         """Ask `count` at each scrape, from another thread."""
         self._reservations.set_function(lambda: float(count()))
+
+    def track_quotas(self, pods: Callable[[], int], namespaces: Callable[[], int]) -> None:
+        """Ask for the pods in scope that count, and their namespaces, at each scrape."""
+        # Not there at all where nobody counts: a 0 would be a lie.
+        Gauge(
+            f"{PREFIX}_quota_pods_in_scope",
+            "Pods with cross-namespace affinity, placed or reserved.",
+            registry=self._registry,
+        ).set_function(lambda: float(pods()))
+        Gauge(
+            f"{PREFIX}_quota_namespaces_in_scope",
+            "Namespaces that have such pods.",
+            registry=self._registry,
+        ).set_function(lambda: float(namespaces()))
+        for extension_point in ("Filter", "Bind"):
+            self.count_quota_refusal(extension_point, 0)
 
     def track_objects(self, resource: str, count: Callable[[], int]) -> None:
         """Ask `count` at each scrape; it is called from another thread, so a `len` and no more."""

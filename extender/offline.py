@@ -14,7 +14,6 @@ import yaml
 
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
-from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import (
     Json,
     PodReader,
@@ -23,6 +22,7 @@ from extender.wire.objects import (
     read_namespace,
     read_node,
 )
+from extender.wire.quotas import read_quota
 
 try:
     from yaml import CSafeLoader as YamlLoader
@@ -51,13 +51,13 @@ _HEADER = msgspec.json.Decoder(_Header)
 _LIST = msgspec.json.Decoder(_List)
 
 
-def load_cluster(path: Path, state: ClusterState, gates: Gates = EVERY_GATE_ON) -> Counter[str]:
+def load_cluster(path: Path, state: ClusterState, pods: PodReader) -> Counter[str]:
     """Put the objects of a file into the state; return how many there were of each kind.
 
     Reads what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
-    YAML stream, plain or gzip. Kinds that no rule looks at are counted and otherwise left alone.
+    YAML stream, plain or gzip. Kinds that no rule looks at are counted and otherwise left alone, as
+    are ResourceQuotas unless the reader of pods says what they are charged for.
     """
-    pods = PodReader(gates=gates)
     kinds: Counter[str] = Counter()
     try:
         for index, (kind, raw) in enumerate(_objects(_content(path))):
@@ -81,6 +81,8 @@ def _put(kind: str, raw: msgspec.Raw, pods: PodReader, state: ClusterState) -> N
             state.upsert_namespace(read_namespace(raw))
         case "PodDisruptionBudget":
             state.budgets.upsert(read_budget(raw))
+        case "ResourceQuota" if pods.tells_charges:
+            state.upsert_quota(read_quota(raw))
 
 
 def _content(path: Path) -> Json:

@@ -23,18 +23,25 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.listening import listen_callbacks, listen_ops
 from extender.metrics import Metrics
+from extender.model.verdict import INTER_POD_AFFINITY
 from extender.patrol import keep_patrolling, keep_watching_drift
 from extender.source import (
     Source,
-    gates_of,
     keep_auditing,
     keep_expiring,
     object_counts,
     open_source,
+    pod_reader,
 )
 from extender.verbs.binding import interact
+from extender.verbs.plugins import (
+    CrossNamespacePodAffinity,
+    FilterPlugin,
+    InterPodAffinity,
+    Plugins,
+)
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import PLUGIN, Answers, Rules
+from extender.web.answers import Answers, Rules
 from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
 from extender.web.domains import Domains
@@ -104,10 +111,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
         for resource in source.synced:
             metrics.track_objects(resource, partial(_count, state, resource))
         metrics.track_reservations(lambda: len(state.reservations))
+        if config.looks_at_quotas:
+            quotas = state.quotas
+            metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
         lifecycle = Lifecycle(source)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
-        patrolling = keep_patrolling(state, metrics, PLUGIN, lifecycle.unsynced)
+        patrolling = keep_patrolling(state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced)
         _keep_running("patrol", patrolling, parts)
         drift = DriftWatch(state)
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
@@ -171,51 +181,85 @@ def _callbacks(
 ) -> web.Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
-    rules, gates = _rules(config), gates_of(config)
-    if not rules.enforce:
-        shadow = Disagreements(state, metrics, PLUGIN) if config.mode is Mode.SHADOW else None
-        answers = Answers(state, rules, metrics, lifecycle.unsynced, shadow=shadow, gates=gates)
+    rules, pods = _rules(config), pod_reader(config)
+    if not rules.plugins:
+        plugins = _plugins(config)
+        shadow = Disagreements(state, metrics, plugins) if config.mode is Mode.SHADOW else None
+        answers = Answers(state, rules, metrics, lifecycle.unsynced, pods=pods, shadow=shadow)
         return callbacks_app(answers, metrics, limit)
-    flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
+    # Whoever refuses nodes has to be asked before pods are evicted from them.
     preemptions = Preemptions(
         state,
         metrics,
+        rules.plugins,
         unready=lifecycle.unsynced,
         may_be_empty=config.scheduler_takes_empty_victims,
         clock=monotonic,
-        gates=gates,
+        pods=pods,
     )
+    binding = config.mode is Mode.REPLACE
+    flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
     answers = Answers(
         state,
         rules,
         metrics,
         lifecycle.unsynced,
-        flights,
+        flights if binding else None,
         hints=hints,
         keep_waiting=preemptions.keep_waiting,
-        gates=gates,
+        pods=pods,
     )
+    if not binding:
+        return callbacks_app(answers, metrics, limit, preemptions=preemptions)
     binds = Binds(
-        state, source.binder, flights, metrics, unready=lifecycle.unsynced, clock=monotonic
+        state,
+        source.binder,
+        flights,
+        metrics,
+        rules.plugins,
+        unready=lifecycle.unsynced,
+        clock=monotonic,
     )
     return callbacks_app(answers, metrics, limit, binds, preemptions)
 
 
 def _hints(config: Config, source: Source, state: ClusterState, metrics: Metrics) -> Hints | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
-    if source.nominator is None or not (config.hints.enabled and _rules(config).enforce):
+    if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
         return None
     limits = HintLimits(
         config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
     )
     nominator = source.nominator
-    return Hints(state, nominator, metrics, limits, clock=monotonic, chance=random)
+    plugins = _plugins(config)
+    return Hints(state, nominator, metrics, limits, plugins, clock=monotonic, chance=random)
+
+
+def _plugins(config: Config) -> Plugins:
+    """Build the plugins that are enabled."""
+    limited = config.cross_namespace_pod_affinity.limited_by_default
+    built: dict[Plugin, FilterPlugin] = {
+        Plugin.INTER_POD_AFFINITY: InterPodAffinity(),
+        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
+    }
+    return tuple(built[name] for name in config.plugins)
+
+
+def _enforced(config: Config) -> Plugins:
+    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks."""
+    match config.mode:
+        case Mode.SHADOW:
+            return ()
+        case Mode.ASSIST:
+            return tuple(each for each in _plugins(config) if each != InterPodAffinity())
+        case Mode.REPLACE:
+            return _plugins(config)
 
 
 def _rules(config: Config) -> Rules:
     plugin = config.inter_pod_affinity
     return Rules(
-        enforce=config.mode is Mode.REPLACE and Plugin.INTER_POD_AFFINITY in config.plugins,
+        plugins=_enforced(config),
         resolvable=config.filter.resolvable,
         scoring=Scoring(
             plugin.hard_pod_affinity_weight, plugin.ignore_preferred_terms_of_existing_pods

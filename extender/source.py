@@ -18,6 +18,7 @@ from extender.offline import load_cluster
 from extender.web.binding import NoApiServer, PodBinder
 from extender.web.nominations import Nominator
 from extender.wire.gates import Gates
+from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
     from extender.kube.reflector import Reflector
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 RESOURCES = ("namespaces", "nodes", "pods")
 BUDGETS = "poddisruptionbudgets"
-"""Only where the hard rules are ours: otherwise nobody asks us about preemption."""
+"""Only where the hard rules are ours: otherwise nobody is added to the victims of preemption."""
+QUOTAS = "resourcequotas"
+"""Only with the plugin that looks at them."""
 
 AUDIT_PAUSE_SECONDS = 1.0
 """Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
@@ -99,13 +102,16 @@ async def open_source(
 
 def resources(config: Config) -> tuple[str, ...]:
     """Return what a configuration has to know of the cluster."""
-    return (*RESOURCES, BUDGETS) if config.mode is Mode.REPLACE else RESOURCES
+    budgets = (BUDGETS,) if config.mode is Mode.REPLACE else ()
+    quotas = (QUOTAS,) if config.looks_at_quotas else ()
+    return (*RESOURCES, *budgets, *quotas)
 
 
-def gates_of(config: Config) -> Gates:
-    """Return which fields of a term count."""
-    gates = config.feature_gates
-    return Gates(gates.match_label_keys_in_pod_affinity, gates.pod_affinity_namespace_selector)
+def pod_reader(config: Config) -> PodReader:
+    """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
+    on = config.feature_gates
+    gates = Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
+    return PodReader(gates=gates, charges=config.looks_at_quotas)
 
 
 def object_counts(state: ClusterState) -> Mapping[str, int]:
@@ -115,14 +121,16 @@ def object_counts(state: ClusterState) -> Mapping[str, int]:
         "nodes": len(state.nodes),
         "pods": len(state.pods),
         BUDGETS: len(state.budgets),
+        QUOTAS: len(state.quotas),
     }
 
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
+    pods = pod_reader(config)
     with _collector_resting():
         for path in config.cluster_files:
             start = monotonic()
-            kinds = load_cluster(path, state, gates_of(config))
+            kinds = load_cluster(path, state, pods)
             found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
             _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
     state.nodes.compact()
@@ -139,7 +147,11 @@ async def _watch(
     from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.feed import budget_reflector, cluster_reflectors  # noqa: PLC0415
+    from extender.kube.feed import (  # noqa: PLC0415
+        budget_reflector,
+        cluster_reflectors,
+        quota_reflector,
+    )
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.timing import RateLimit  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
@@ -151,16 +163,16 @@ async def _watch(
     )
     limit = RateLimit(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
-    gates = gates_of(config)
-    reflectors: list[Reflector[Any]] = [
-        *cluster_reflectors(client, state, observer=metrics, gates=gates)
-    ]
+    pods = pod_reader(config)
+    reflectors: list[Reflector[Any]] = [*cluster_reflectors(client, state, pods, observer=metrics)]
     if BUDGETS in resources(config):
         reflectors.append(budget_reflector(client, state, observer=metrics))
+    if QUOTAS in resources(config):
+        reflectors.append(quota_reflector(client, state, observer=metrics))
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(credentials.host, watchers, Binder(client, gates), ApiNominator(client))
+    return Live(credentials.host, watchers, Binder(client, pods), ApiNominator(client))
 
 
 async def keep_auditing(

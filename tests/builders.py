@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from extender.cluster.state import ClusterState
 from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.quotas import read_quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from extender.model.objects import Namespace, Node
     from extender.model.objects import Pod as ModelPod
+    from extender.model.quota import ResourceQuota
 
 Json = Mapping[str, Any]
 
@@ -76,6 +78,18 @@ class Pod(dict[str, Any]):
         """Set the number that admission takes from its priority class."""
         changed, spec = self._changed("spec")
         spec["priority"] = priority
+        return changed
+
+    def priority_class(self, name: str) -> Pod:
+        """Name its priority class."""
+        changed, spec = self._changed("spec")
+        spec["priorityClassName"] = name
+        return changed
+
+    def deadline(self, seconds: int) -> Pod:
+        """Let it run for so long."""
+        changed, spec = self._changed("spec")
+        spec["activeDeadlineSeconds"] = seconds
         return changed
 
     def requests(self, **amounts: str) -> Pod:
@@ -169,6 +183,32 @@ def budget(
     }
 
 
+def quota(
+    name: str,
+    hard: Json,
+    *expressions: Json,
+    namespace_name: str = "default",
+    scopes: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Build a ResourceQuota with expressions of a scopeSelector, and scopes the older way."""
+    spec: dict[str, Any] = {"hard": dict(hard)}
+    if scopes:
+        spec["scopes"] = list(scopes)
+    if expressions:
+        spec["scopeSelector"] = {"matchExpressions": list(expressions)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace_name, "uid": f"quota-{name}"},
+        "spec": spec,
+    }
+
+
+def crossing(**fields: Any) -> dict[str, Any]:
+    """Build the expression for the scope of cross-namespace affinity."""
+    return {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists", **fields}
+
+
 def requirement(key: str, operator: str, *values: str) -> dict[str, Any]:
     """Build one expression of a selector."""
     return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
@@ -197,8 +237,8 @@ def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
 
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
-    """Read a pod as the extender does."""
-    return PodReader(gates=gates).read(json.dumps(raw).encode())
+    """Read a pod as the extender does, with what quotas see of it."""
+    return PodReader(gates=gates, charges=True).read(json.dumps(raw).encode())
 
 
 def model_node(raw: Json) -> Node:
@@ -211,10 +251,17 @@ def model_namespace(raw: Json) -> Namespace:
     return read_namespace(json.dumps(raw).encode())
 
 
+def model_quota(raw: Json) -> ResourceQuota:
+    """Read a quota as the extender does."""
+    return read_quota(json.dumps(raw).encode())
+
+
 def state_of(
     nodes: Iterable[Json],
     namespaces: Iterable[Json],
     pods: Iterable[Json],
+    quotas: Iterable[Json] = (),
+    *,
     gates: Gates = EVERY_GATE_ON,
 ) -> ClusterState:
     """Build the live picture of a cluster, in the order that the objects come in."""
@@ -225,4 +272,6 @@ def state_of(
         state.upsert_namespace(model_namespace(raw))
     for raw in pods:
         state.upsert_pod(model_pod(raw, gates))
+    for raw in quotas:
+        state.upsert_quota(model_quota(raw))
     return state

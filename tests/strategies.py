@@ -30,6 +30,12 @@ UNKNOWN_NAMESPACE = "unknown"
 
 POD_LABELS: Mapping[str, tuple[str, ...]] = {"app": ("web", "db", "web"), "tier": ("a", "b")}
 NAMESPACE_LABELS: Mapping[str, tuple[str, ...]] = {"team": ("red", "blue"), "env": ("prod",)}
+QUOTA_SCOPES: tuple[list[dict[str, Any]], ...] = (
+    [{"scopeName": "Terminating"}],
+    [{"scopeName": "NotBestEffort"}],
+    [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}],
+    [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}],
+)
 # Rack and zone share a value, hostnames may be shared or belong to another node: domains are pairs.
 NODE_LABELS: Mapping[str, tuple[str, ...]] = {
     ZONE: ("x", "y", "x", "y"),
@@ -155,6 +161,10 @@ def fates(draw: st.DrawFn, made: Pod) -> Pod:
         )
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
         made = made.requests(cpu=draw(st.sampled_from(["100m", "2"])), memory="1Gi")
+    if draw(rarely(4)):
+        made = made.deadline(60)
+    if draw(rarely(4)):
+        made = made.priority_class("high")
     return made.being_deleted() if draw(st.integers(0, 7)) == 7 else made
 
 
@@ -171,6 +181,21 @@ def nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
 def namespaces(draw: st.DrawFn, name: str) -> dict[str, Any]:
     """Draw a namespace."""
     return builders.namespace(name, draw(labels(NAMESPACE_LABELS)))
+
+
+@st.composite
+def quotas(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """Draw a quota on cross-namespace affinity, narrowed by another scope now and then."""
+    hard = draw(
+        st.dictionaries(
+            st.sampled_from(["pods", "count/pods", "cpu", "requests.memory", "limits.cpu"]),
+            st.sampled_from(["0", "1", "2", "3Gi"]),
+        )
+    )
+    narrower = draw(st.sampled_from([[], [], *QUOTA_SCOPES]))
+    # One that loses the scope is about other pods from then on, and of no interest.
+    wide = [] if draw(rarely(6)) else [builders.crossing()]
+    return builders.quota(name, hard, *wide, *narrower, namespace_name=draw(namespace_names()))
 
 
 @st.composite

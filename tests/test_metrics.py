@@ -36,6 +36,8 @@ def exercise(metrics: Metrics) -> None:
     metrics.count_bind("bound")
     metrics.observe_hold(0.004)
     metrics.track_reservations(lambda: 3)
+    metrics.track_quotas(lambda: 5, lambda: 2)
+    metrics.count_quota_refusal("Filter")
     metrics.count_disagreements("InterPodAffinity", "anti-affinity", "rule", 3)
     metrics.set_violations("InterPodAffinity", "antiAffinity", 2)
     metrics.set_drifted(3)
@@ -75,6 +77,9 @@ CONTRACT = {
     "affinity_extender_request_duration_seconds": {"verb", "code", "le"},
     "affinity_extender_schedule_attempts": {"result"},
     "affinity_extender_nodes_filtered": {"reason"},
+    "affinity_extender_quota_refusals": {"extension_point"},
+    "affinity_extender_quota_pods_in_scope": set(),
+    "affinity_extender_quota_namespaces_in_scope": set(),
     "affinity_extender_shadow_disagreements": {"plugin", "reason", "cause"},
     "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_drifted_pods": set(),

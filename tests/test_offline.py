@@ -12,7 +12,8 @@ import yaml
 from extender.cluster.recount import live
 from extender.cluster.state import ClusterState
 from extender.offline import ClusterFileError, load_cluster
-from tests.builders import budget, namespace, node, pod, selector, term
+from extender.wire.objects import PodReader
+from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term
 
 ZONE = "topology.kubernetes.io/zone"
 OBJECTS = [
@@ -36,7 +37,7 @@ def load(path: Path, content: bytes, state: ClusterState | None = None) -> Clust
     """Load one file."""
     state = state or ClusterState()
     path.write_bytes(content)
-    load_cluster(path, state)
+    load_cluster(path, state, PodReader(charges=True))
     return state
 
 
@@ -72,6 +73,14 @@ def test_disruption_budgets_are_loaded(tmp_path: Path) -> None:
     assert (found.uid, found.allowed) == ("budget-one", 2)
 
 
+def test_quotas_are_loaded_for_those_who_look_at_them(tmp_path: Path) -> None:
+    content = json.dumps(quota("one", {"pods": 2}, crossing())).encode()
+    assert list(load(tmp_path / "quota", content).quotas) == ["default/one"]
+    state = ClusterState()
+    load_cluster(tmp_path / "quota", state, PodReader())
+    assert list(state.quotas) == []
+
+
 def test_an_empty_file_is_an_empty_cluster(tmp_path: Path) -> None:
     assert not load(tmp_path / "empty", b"").pods
 
@@ -100,4 +109,4 @@ def test_what_cannot_be_read_is_said_with_its_place(
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(ClusterFileError, match=r"nowhere: .*No such file"):
-        load_cluster(tmp_path / "nowhere", ClusterState())
+        load_cluster(tmp_path / "nowhere", ClusterState(), PodReader())

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from extender.cluster.carried import CarriedTerm, Role
 from extender.cluster.counted import CountedPods, PodSelectors
+from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.state import ClusterState
 from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS
@@ -76,9 +77,11 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
     One round over the tables that there were at its start, each compared with the placed classes
     at its turn in O(classes); the classes themselves are first compared with the pods in O(pods),
-    then the room on some nodes at a time.
+    and so is the use of quotas, then the room on some nodes at a time.
     """
     yield None if _live_placements(state) == _placements(state) else "pods by class and node"
+    wrong_quotas = quota_mismatches(state)
+    yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)

@@ -15,6 +15,7 @@ from extender.cluster.nodes import Nodes
 from extender.cluster.placed import PlacedClass
 from extender.cluster.question import Question
 from extender.cluster.questions import Questions
+from extender.cluster.quotas import Quotas
 from extender.cluster.reservations import Reservation, Reservations
 from extender.cluster.residents import Residents
 from extender.cluster.room import Room
@@ -22,6 +23,7 @@ from extender.cluster.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import Term
+from extender.model.quota import ResourceQuota
 
 MOST_QUESTIONS = 4096
 """Classes whose resolved questions are remembered; some kilobytes each."""
@@ -61,6 +63,7 @@ class ClusterState:
         self.nodes = Nodes()
         self.room = Room()
         self.budgets = Budgets()
+        self.quotas = Quotas()
         self.version = 0
         """Grows with every change that may let a pod go where it could not go before."""
         self._most_counted_sets = most_counted_sets
@@ -192,12 +195,14 @@ class ClusterState:
     def _shift(self, pod: Pod, pods: int) -> None:
         if pod.node is not None:
             self._counters.shift(pod.pod_class, pod.node, pods)
+            self.quotas.count(pod, pods)
 
     def _place(self, pod: Pod) -> Pod:
         if pod.node is None:
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
         self.room.use(pod.node, pod.requests, 1)
+        self.quotas.count(pod, 1)
         self.version += 1
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
 
@@ -205,6 +210,7 @@ class ClusterState:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
             self.room.use(pod.node, pod.requests, -1)
+            self.quotas.count(pod, -1)
             self.version += 1
 
     # Reservations
@@ -270,6 +276,16 @@ class ClusterState:
         if self._namespaces.pop(name, None) is not None:
             self._counters.rematch(name)
             self.version += 1
+
+    # Quotas
+
+    def upsert_quota(self, quota: ResourceQuota) -> None:
+        """Add a quota or take over what changed."""
+        self.version += self.quotas.upsert(quota)
+
+    def remove_quota(self, key: str, uid: str) -> None:
+        """Forget a quota; one that is unknown, or known under another uid, is left alone."""
+        self.version += self.quotas.remove(key, uid)
 
 
 def _after(old: Pod, new: Pod) -> Pod:

@@ -21,6 +21,7 @@ def check(config: Config) -> None:
     for error in (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
+        *_quota(config),
         *_not_available(config),
         *_addresses(config.serving),
         *_tls(config.serving),
@@ -41,19 +42,28 @@ def _scheduler_version(version: str) -> Iterator[ConfigError]:
         yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.36'")
 
 
+def _quota(config: Config) -> Iterator[ConfigError]:
+    settings = config.cross_namespace_pod_affinity
+    given = {
+        "limitedByDefault": settings.limited_by_default,
+        "admissionControlConfigFile": settings.admission_control_config_file is not None,
+    }
+    for name, is_given in given.items():
+        if is_given and not config.looks_at_quotas:
+            yield ConfigError(
+                f"crossNamespacePodAffinity.{name}",
+                f"has no effect unless {Plugin.CROSS_NAMESPACE_POD_AFFINITY} is among the plugins",
+            )
+
+
 def _not_available(config: Config) -> Iterator[ConfigError]:
     """Refuse what would otherwise be accepted and then silently do nothing."""
     asked = (
         *(
-            (f"plugins[{index}]", str(plugin), plugin is not Plugin.INTER_POD_AFFINITY)
+            (f"plugins[{index}]", str(plugin), plugin is Plugin.NODE_AFFINITY)
             for index, plugin in enumerate(config.plugins)
         ),
         ("nodeAffinity.addedAffinity", "a term", not config.node_affinity.added_affinity.empty),
-        (
-            "crossNamespacePodAffinity.limitedByDefault",
-            "true",
-            config.cross_namespace_pod_affinity.limited_by_default,
-        ),
         ("requiredDuringExecution.enabled", "true", config.required_during_execution.enabled),
     )
     for path, value, is_asked in asked:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import inspect
 
+from extender.config.admission import with_admission
 from extender.config.checks import check
 from extender.config.document import Document, decode, parse
 from extender.config.faults import expected_at, show
@@ -41,9 +42,9 @@ def load(
     try:
         config = decode(document)
         check(config)
+        return with_admission(config, read_file)
     except ConfigError as error:
         raise _with_source(error, origins) from error
-    return config
 
 
 def _value(

@@ -109,6 +109,12 @@ OPTIONS = (
         "logging.verbosity",
     ),
     Option(
+        "admission-control-config-file",
+        "FILE",
+        "kube-apiserver's file of that name: does it limit cross-namespace affinity by default?",
+        "crossNamespacePodAffinity.admissionControlConfigFile",
+    ),
+    Option(
         "feature-gates",
         "NAME=BOOL,...",
         "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector (default true)",

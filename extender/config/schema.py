@@ -80,7 +80,11 @@ class CrossNamespacePodAffinity(_Block, frozen=True, kw_only=True):
 
     limited_by_default: bool = False
     """True refuses a pod with cross-namespace terms unless a matching quota allows it; false
-    allows it wherever no quota says otherwise."""
+    allows it wherever no quota says otherwise. Only with CrossNamespacePodAffinity in plugins."""
+
+    admission_control_config_file: Path | None = None
+    """The AdmissionConfiguration that kube-apiserver has for --admission-control-config-file; where
+    its ResourceQuota part limits the scope, limitedByDefault is true. Read once, at the start."""
 
 
 class Filter(_Block, frozen=True, kw_only=True):
@@ -260,6 +264,11 @@ class Config(_Block, frozen=True, kw_only=True):
     cluster_files: tuple[Path, ...] = ()
     """Files with Kubernetes objects to serve instead of a live cluster; when there are any, no API
     server is contacted. Relative names start at the working directory."""
+
+    @property
+    def looks_at_quotas(self) -> bool:
+        """Whether quotas and what pods use of them are wanted at all."""
+        return Plugin.CROSS_NAMESPACE_POD_AFFINITY in self.plugins
 
     @property
     def scheduler_takes_empty_victims(self) -> bool:

@@ -11,12 +11,11 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError
 from extender.model.binding import BindOutcome, Bound
-from extender.wire.gates import EVERY_GATE_ON, Gates
-from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
     from extender.model.objects import Pod
+    from extender.wire.objects import PodReader
 
 BIND_SECONDS: Final = 2.5
 """For the Binding itself. With as much as READ_SECONDS for looking what became of it, an answer is
@@ -31,9 +30,9 @@ _SERVER_ERROR: Final = 500
 class Binder:
     """Asks the API server to bind pods, as many at a time as are asked for."""
 
-    def __init__(self, client: ApiClient, gates: Gates = EVERY_GATE_ON) -> None:
+    def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
-        self._pods = PodReader(gates=gates)
+        self._pods = pods
 
     async def bind(self, pod: Pod, node: str) -> Bound:
         """Bind a pod; never raises for what the API server says or fails to say."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
-from extender.wire.gates import EVERY_GATE_ON, Gates
-from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
+from extender.wire.objects import NodeReader, read_budget, read_namespace
+from extender.wire.quotas import read_quota
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from extender.kube.timing import Timing
     from extender.model.disruption import PodDisruptionBudget
     from extender.model.objects import Namespace, Node, Pod
+    from extender.model.quota import ResourceQuota
+    from extender.wire.objects import PodReader
 
 NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """kube-scheduler's selector: a pod that ends is DELETED from our view of the world."""
@@ -121,19 +123,42 @@ class BudgetSink:
         self._budgets.remove(key, uid)
 
 
+class QuotaSink:
+    """Quotas into the cluster state, which keeps those about cross-namespace affinity."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def keys(self) -> AbstractSet[str]:
+        """Return namespace/name of the quotas that are kept."""
+        return frozenset(self._state.quotas)
+
+    def uid(self, key: str) -> str:
+        """Return the uid of a quota, "" when it is not kept."""
+        quota = self._state.quotas.get(key)
+        return "" if quota is None else quota.uid
+
+    def upsert(self, obj: ResourceQuota) -> None:
+        """Add or change a quota, or take its successor of the same name."""
+        self._state.upsert_quota(obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget a quota."""
+        self._state.remove_quota(key, uid)
+
+
 def cluster_reflectors(
     client: ApiClient,
     state: ClusterState,
+    pod_reader: PodReader,
     *,
     observer: ReflectorObserver | None = None,
     timing: Timing | None = None,
-    gates: Gates = EVERY_GATE_ON,
 ) -> tuple[Reflector[Namespace], Reflector[Node], Reflector[Pod]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
     nodes = Resource("nodes", "/api/v1/nodes", NodeReader().read, {})
-    reader = PodReader(gates=gates)
-    pods = Resource("pods", "/api/v1/pods", reader.read, {"fieldSelector": NOT_TERMINAL})
+    pods = Resource("pods", "/api/v1/pods", pod_reader.read, {"fieldSelector": NOT_TERMINAL})
     return (
         Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),
         Reflector(client, nodes, NodeSink(state), observer=observer, timing=timing),
@@ -152,3 +177,15 @@ def budget_reflector(
     path = "/apis/policy/v1/poddisruptionbudgets"
     budgets = Resource("poddisruptionbudgets", path, read_budget, {})
     return Reflector(client, budgets, BudgetSink(state), observer=observer, timing=timing)
+
+
+def quota_reflector(
+    client: ApiClient,
+    state: ClusterState,
+    *,
+    observer: ReflectorObserver | None = None,
+    timing: Timing | None = None,
+) -> Reflector[ResourceQuota]:
+    """Build what keeps the quotas of `state` equal to the cluster's."""
+    quotas = Resource("resourcequotas", "/api/v1/resourcequotas", read_quota, {})
+    return Reflector(client, quotas, QuotaSink(state), observer=observer, timing=timing)

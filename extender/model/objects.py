@@ -13,6 +13,7 @@ from extender.model.pod_affinity import (
     Drift,
     WrittenAffinity,
 )
+from extender.model.quota import Charge
 from extender.model.room import JUST_A_POD, NO_OFFER, Offer, Requests
 
 
@@ -92,6 +93,9 @@ class Pod:
     """The node that the scheduler tries first, and holds for it while it waits: one where others
     are evicted for it, or one that we proposed."""
     requests: Requests = JUST_A_POD
+    charge: Charge | None = None
+    """What quotas on cross-namespace affinity see of it; None when it has no such affinity, or when
+    nobody asks for quotas."""
 
 
 @dataclass(frozen=True, slots=True)

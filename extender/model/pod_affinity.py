@@ -129,6 +129,8 @@ class WrittenAffinity:
     required_anti: tuple[WrittenTerm, ...] = ()
     preferred: tuple[tuple[WrittenTerm, int], ...] = ()
     """Each with its weight, negative for anti-affinity."""
+    crosses_namespaces: bool = False
+    """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
 
     def merged(self, owner_labels: Labels) -> Affinity:
         """Return the effective rules for an owner with these labels at its creation."""

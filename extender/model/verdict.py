@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from enum import Enum
 
+INTER_POD_AFFINITY = "InterPodAffinity"
+CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
+
 
 class Reason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 
-    Texts and codes are those of the in-tree plugin
+    Texts and codes of inter-pod affinity are those of the in-tree plugin
     (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go).
     """
 
     AFFINITY = "node(s) didn't match pod affinity rules"
     ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
     EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+    QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
 
     @property
     def resolvable(self) -> bool:
         """Tell whether taking pods away from the node could cure the refusal."""
         return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+
+    @property
+    def plugin(self) -> str:
+        """Return the name of the plugin that refuses for it."""
+        return CROSS_NAMESPACE_POD_AFFINITY if self is Reason.QUOTA else INTER_POD_AFFINITY

@@ -9,7 +9,8 @@ from enum import Enum
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
-from extender.verbs.filtering import filter_nodes
+from extender.model.verdict import Reason
+from extender.verbs.plugins import Plugins, judge
 
 
 class Decision(Enum):
@@ -26,9 +27,11 @@ class BindVerdict:
 
     decision: Decision
     why: str = ""
+    reason: Reason | None = None
+    """The rule that refuses."""
 
 
-def may_bind(state: ClusterState, pod: Pod, node: str) -> BindVerdict:
+def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
     """Judge a bind by filter's rules, against everything that is placed or reserved by now."""
     known = state.pods.get(pod.key)
     if known is not None and known.uid == pod.uid and known.node is not None:
@@ -36,9 +39,10 @@ def may_bind(state: ClusterState, pod: Pod, node: str) -> BindVerdict:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
     with state.without(pod.key, pod.uid):
-        verdicts = filter_nodes(state.question_of(pod), state.nodes.asked([node]))
+        verdicts = judge(state, pod, state.nodes.asked([node]), plugins)
     for reason, _ in verdicts.refused:
-        return BindVerdict(Decision.REFUSE, f"{node} since the filter call: {reason.value}")
+        why = f"{node} since the filter call: {reason.value}"
+        return BindVerdict(Decision.REFUSE, why, reason)
     return BindVerdict(Decision.BIND)
 
 

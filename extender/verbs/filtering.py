@@ -1,4 +1,4 @@
-"""Which nodes a pod may go to, and why not to the others."""
+"""Which nodes a pod may go to by the rules of inter-pod affinity, and why not to the others."""
 
 from __future__ import annotations
 
@@ -59,14 +59,12 @@ class Constraint:
 
 
 def filter_nodes(question: Question, asked: AskedNodes) -> Verdicts:
-    """Judge every node of a request; O(nodes x topologies that the rules name).
+    """Judge the known nodes of a request; O(nodes x topologies that the rules name).
 
     A node refused for several reasons shows the first in the scheduler's order: pod affinity,
     own anti-affinity, existing pods' anti-affinity.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
-    if asked.unknown:
-        refused.append((Reason.UNKNOWN_NODE, asked.unknown))
     for constraint in _constraints(question):
         if not asked.names:
             break

@@ -11,7 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.room import Wish
 from extender.verbs.binding import interact
-from extender.verbs.filtering import filter_nodes
+from extender.verbs.plugins import Plugins, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,9 @@ class Promise:
 class Chooser:
     """Chooses among all nodes of the cluster."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, plugins: Plugins) -> None:
         self._state = state
+        self._plugins = plugins
         self._everywhere: AskedNodes | None = None
 
     def choose(
@@ -47,8 +48,7 @@ class Chooser:
         """
         state = self._state
         with state.without(pod.key, pod.uid):
-            question = state.question(pod.pod_class)
-            fits = filter_nodes(question, self._all()).fits.names
+            fits = judge(state, pod, self._all(), self._plugins).fits.names
         taken: set[str] | None = None
         for name in _from_somewhere(fits, chance):
             if name in avoid or not self._suits(wish, name):

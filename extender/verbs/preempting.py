@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
-from extender.verbs.filtering import filter_nodes
+from extender.verbs.plugins import InterPodAffinity, Plugins, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,12 @@ class Victims:
 
 
 def choose_victims(
-    state: ClusterState, pod: Pod, candidates: Mapping[str, Victims], *, may_be_empty: bool
+    state: ClusterState,
+    pod: Pod,
+    candidates: Mapping[str, Victims],
+    plugins: Plugins,
+    *,
+    may_be_empty: bool,
 ) -> dict[str, Victims]:
     """Return the candidates where the pod may go once the victims are gone, by filter's rules.
 
@@ -30,21 +35,22 @@ def choose_victims(
     is not enough, the pods of that node that still stand in the way join the victims, if
     all of them are less important. Only anti-affinity can be cured so, and it leaves no choice: it
     repels pod by pod, so every pod that repels must go, and sparing any other costs nothing. There
-    is thus no order in which pods are to be reprieved. Pods of other nodes are never added.
+    is thus no order in which pods are to be reprieved. Pods of other nodes are never added, and no
+    pod for the sake of a quota: where that has no room without the victims, no candidate is left.
 
     With `may_be_empty` false, candidates without victims are left out.
     O(candidates x (victims x terms)), and O(pods of the node) where we refuse it.
     """
-    judge = _Judge(state, pod)
+    call = _Call(state, pod, plugins)
     chosen = {}
     for node, proposed in candidates.items():
-        victims = judge.victims_on(node, proposed)
+        victims = call.victims_on(node, proposed)
         if victims is not None and (victims.uids or may_be_empty):
             chosen[node] = victims
     return chosen
 
 
-def only_waits(state: ClusterState, pod: Pod, going: Container[str]) -> bool:
+def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Plugins) -> bool:
     """Tell whether the node that is held for a pod fits once pods on their way out are gone.
 
     Those are the less important ones there that are being deleted, or whose uids are in `going`.
@@ -56,15 +62,17 @@ def only_waits(state: ClusterState, pod: Pod, going: Container[str]) -> bool:
         for each in state.pods_on(pod.nominated)
         if (each.deleting or each.uid in going) and _may_be_evicted(each, pod)
     ]
-    return bool(gone) and _fits(state, pod, pod.nominated, gone)
+    return bool(gone) and _fits(state, pod, pod.nominated, gone, plugins)
 
 
-class _Judge:
+class _Call:
     """Judges the nodes of one call."""
 
-    def __init__(self, state: ClusterState, pod: Pod) -> None:
+    def __init__(self, state: ClusterState, pod: Pod, plugins: Plugins) -> None:
         self._state = state
         self._pod = pod
+        self._plugins = plugins
+        self._repels = InterPodAffinity() in plugins
         self._labels = state.namespace_labels(pod.pod_class.namespace)
         self._repelling: dict[PodClass, frozenset[str]] = {}
 
@@ -75,18 +83,23 @@ class _Judge:
         named = {*proposed.uids} - {self._pod.uid}
         placed = state.pods_on(node)
         gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
-        if _fits(state, self._pod, node, gone):
+        if self._fits(node, gone):
             return proposed
+        if not self._repels:
+            return None
         # A pod that is being bound may turn out to be elsewhere, so it is never added.
         spared = [each for each in placed if each.uid not in named]
         added = [each for each in spared if self._is_in_the_way(each, node)]
-        if not added or not _fits(state, self._pod, node, [*gone, *added]):
+        if not added or not self._fits(node, [*gone, *added]):
             return None
         added.sort(key=lambda pod: (-pod.priority, pod.key))
         return Victims(
             _merged(proposed.uids, gone, added),
             proposed.violations + state.budgets.violations(gone, added),
         )
+
+    def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
+        return _fits(self._state, self._pod, node, gone, self._plugins)
 
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
         """Tell whether a pod on a node repels ours there, and may be evicted for it."""
@@ -104,10 +117,9 @@ class _Judge:
         return _repelled(ours, other, labels) | _repelled(other, ours, self._labels)
 
 
-def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod]) -> bool:
+def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins) -> bool:
     with state.without(pod.key, pod.uid, gone):
-        asked = state.nodes.asked([node])
-        return bool(filter_nodes(state.question_of(pod), asked).fits.names)
+        return bool(judge(state, pod, state.nodes.asked([node]), plugins).fits.names)
 
 
 def _may_be_evicted(other: Pod, pod: Pod) -> bool:

@@ -12,12 +12,13 @@ from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.verbs.filtering import Verdicts, filter_nodes
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.verbs.filtering import Verdicts
+from extender.verbs.plugins import FilterPlugin, Plugins, judge
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.web.flights import Flights
 from extender.web.hints import Hints
 from extender.web.shadow import Disagreements
-from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.priorities import EMPTY, PriorityWriter
@@ -28,8 +29,6 @@ from extender.wire.protocol import (
     write_filter_result,
     write_names,
 )
-
-PLUGIN = "InterPodAffinity"
 
 _log = logging.getLogger(__name__)
 
@@ -42,8 +41,8 @@ class NotReadyError(ExtenderError):
 class Rules:
     """What the callbacks enforce, and how they put it."""
 
-    enforce: bool
-    """False: the scheduler has the hard rules itself, and filter refuses nothing."""
+    plugins: Plugins
+    """Those that refuse nodes here; none when the scheduler has all of these rules itself."""
     resolvable: bool
     """Put anti-affinity refusals where preemption may look at them."""
     scoring: Scoring
@@ -67,10 +66,10 @@ class Answers:
         unready: Callable[[], str | None],
         flights: Flights | None = None,
         *,
+        pods: PodReader,
         hints: Hints | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
-        gates: Gates = EVERY_GATE_ON,
     ) -> None:
         """With `shadow`, answers change nothing: where we would differ is noted there.
 
@@ -84,7 +83,7 @@ class Answers:
         self._hints = hints
         self._shadow = shadow
         self._keep_waiting = keep_waiting
-        self._pods = PodReader(gates=gates)
+        self._pods = pods
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
         self._warned = False
@@ -126,13 +125,13 @@ class Answers:
     def filter_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /filter when there is no verdict."""
         self._metrics.count_attempt("error")
-        self._metrics.observe_plugin(PLUGIN, "Filter", "Error", seconds)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
         _log.warning("filter failed: %s", error)
         return write_filter_error(str(error) or type(error).__name__)
 
     def prioritize_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
-        self._metrics.observe_plugin(PLUGIN, "Score", "Error", seconds)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Error", seconds)
         _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
         return EMPTY
 
@@ -149,33 +148,40 @@ class Answers:
         return self._state.nodes.asked(list(args.nodes or ()))
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
-        if self._rules.enforce:
-            verdicts = self._verdicts(args)
+        if any(plugin.concerns(args.pod) for plugin in self._rules.plugins):
+            verdicts = self._verdicts(args, self._rules.plugins)
             self._observe(args.pod, verdicts)
             return verdicts
-        if self._shadow is None:
+        if self._shadow is not None:
+            self._shadow.note(args.pod, self._verdicts(args, self._shadow.plugins))
+        elif not self._rules.plugins:
             self._warn_of_mismatch()
-        else:
-            self._shadow.note(args.pod, self._verdicts(args))
-            self._metrics.count_attempt("feasible")
+        self._metrics.count_attempt("feasible")
         # Every node passes. No list is remembered for prioritize: there is no such version.
         return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
 
-    def _verdicts(self, args: ExtenderArgs) -> Verdicts:
+    def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> Verdicts:
         asked = self._asked(args)
         start = perf_counter()
+
+        def observe(plugin: FilterPlugin, verdicts: Verdicts) -> None:
+            nonlocal start
+            now = perf_counter()
+            self._metrics.observe_plugin(plugin.name, "Filter", status_of(verdicts), now - start)
+            start = now
+
         with self._state.without(args.pod.key, args.pod.uid):
-            verdicts = filter_nodes(self._state.question_of(args.pod), asked)
-        seconds = perf_counter() - start
-        self._metrics.observe_plugin(PLUGIN, "Filter", status_of(verdicts), seconds)
-        return verdicts
+            return judge(self._state, args.pod, asked, plugins, observe)
 
     def _waits_for(self, pod: Pod, verdicts: Verdicts) -> str | None:
         """Return the node held for a pod, if it is refused only until victims there are gone."""
         node = pod.nominated
         if node is None or self._keep_waiting is None:
             return None
-        refused = any(reason.resolvable and node in names for reason, names in verdicts.refused)
+        refused = any(
+            (reason.resolvable or reason is Reason.QUOTA) and node in names
+            for reason, names in verdicts.refused
+        )
         return node if refused and self._keep_waiting(pod) else None
 
     @staticmethod
@@ -199,6 +205,8 @@ class Answers:
         self._metrics.count_attempt("feasible" if feasible else "unschedulable")
         for reason, names in verdicts.refused:
             self._metrics.count_filtered(reason.value, len(names))
+            if reason is Reason.QUOTA:
+                self._metrics.count_quota_refusal("Filter")
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
 
@@ -210,7 +218,7 @@ class Answers:
             scored = prioritize_nodes(
                 question, lambda: self._asked(args), rules.scoring, rules.max_score
             )
-        self._metrics.observe_plugin(PLUGIN, "Score", "Success", perf_counter() - start)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Success", perf_counter() - start)
         return scored
 
 

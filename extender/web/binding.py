@@ -13,8 +13,9 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.binding import BindVerdict, Decision, may_bind
-from extender.web.answers import PLUGIN
+from extender.verbs.plugins import Plugins
 from extender.web.flights import Flights
 from extender.wire.protocol import BindingArgs, read_binding_args, write_binding_result
 
@@ -61,6 +62,7 @@ class Binds:
         binder: PodBinder,
         flights: Flights,
         metrics: Metrics,
+        plugins: Plugins,
         *,
         unready: Callable[[], str | None],
         clock: Callable[[], float],
@@ -69,6 +71,7 @@ class Binds:
         self._binder = binder
         self._flights = flights
         self._metrics = metrics
+        self._plugins = plugins
         self._unready = unready
         self._clock = clock
 
@@ -88,7 +91,7 @@ class Binds:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /bind when something broke."""
-        self._metrics.observe_plugin(PLUGIN, "Bind", "Error", seconds)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", "Error", seconds)
         self._metrics.count_bind("error")
         return write_binding_result(str(error) or type(error).__name__)
 
@@ -121,11 +124,13 @@ class Binds:
     def _decide(self, pod: Pod, node: str) -> BindVerdict | Reservation:
         """Reserve the node, or say why not; one step, with no await in it."""
         start = perf_counter()
-        verdict = may_bind(self._state, pod, node)
+        verdict = may_bind(self._state, pod, node, self._plugins)
         decided: BindVerdict | Reservation = verdict
         if verdict.decision is Decision.BIND:
             decided = self._state.reserve(pod, node, self._clock() + RESERVATION_SECONDS)
         self._flights.land(pod.uid)
+        if verdict.reason is Reason.QUOTA:
+            self._metrics.count_quota_refusal("Bind")
         status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
-        self._metrics.observe_plugin(PLUGIN, "Bind", status, perf_counter() - start)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", status, perf_counter() - start)
         return decided

@@ -23,6 +23,7 @@ from extender.cluster.whereabouts import Whereabouts
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.verbs.plugins import Plugins
 from extender.web.allowance import Allowance
 from extender.web.nominations import Nominations, Nominator
 from extender.web.outstanding import Outstanding
@@ -62,6 +63,7 @@ class Hints:
         nominator: Nominator,
         metrics: Metrics,
         limits: HintLimits,
+        plugins: Plugins,
         *,
         clock: Callable[[], float],
         chance: Callable[[], float],
@@ -72,7 +74,7 @@ class Hints:
         self._clock = clock
         self._whereabouts = Whereabouts(state)
         self._allowance = Allowance(limits.per_second, clock)
-        self._search = Search(state, chance)
+        self._search = Search(state, plugins, chance)
         self._refused = Refusals()
         self._hints = Outstanding(
             self._whereabouts,

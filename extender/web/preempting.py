@@ -11,9 +11,9 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, choose_victims, only_waits
-from extender.web.answers import PLUGIN, NotReadyError
-from extender.wire.gates import EVERY_GATE_ON, Gates
+from extender.web.answers import NotReadyError
 from extender.wire.objects import PodReader
 from extender.wire.preemption import (
     PreemptionArgs,
@@ -43,18 +43,21 @@ class Preemptions:
         self,
         state: ClusterState,
         metrics: Metrics,
+        plugins: Plugins,
         *,
         unready: Callable[[], str | None],
         may_be_empty: bool,
         clock: Callable[[], float],
-        gates: Gates = EVERY_GATE_ON,
+        pods: PodReader,
     ) -> None:
         self._state = state
         self._metrics = metrics
+        self._plugins = plugins
+        self._name = plugins[0].name
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock
-        self._pods = PodReader(gates=gates)
+        self._pods = pods
         self._told: OrderedDict[str, tuple[float, Mapping[str, Victims]]] = OrderedDict()
 
     async def answer(self, body: bytes) -> bytes:
@@ -67,7 +70,7 @@ class Preemptions:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /preempt when there is no verdict; the answer has no field to say why."""
-        self._metrics.observe_plugin(PLUGIN, "Preempt", "Error", seconds)
+        self._metrics.observe_plugin(self._name, "Preempt", "Error", seconds)
         _log.warning("preempt failed, no pod is evicted: %s", error)
         return _NONE
 
@@ -78,7 +81,8 @@ class Preemptions:
         told, candidates = self._told.get(pod.uid, (-LAG_SECONDS, {}))
         victims = candidates.get(pod.nominated)
         lagging = victims is not None and self._clock() - told < LAG_SECONDS
-        return only_waits(self._state, pod, victims.uids if victims and lagging else ())
+        going = victims.uids if victims and lagging else ()
+        return only_waits(self._state, pod, going, self._plugins)
 
     def _read(self, body: bytes) -> PreemptionArgs:
         args = read_preemption_args(body, self._pods)
@@ -96,10 +100,14 @@ class Preemptions:
             return _NONE
         start = perf_counter()
         chosen = choose_victims(
-            self._state, args.pod, args.candidates, may_be_empty=self._may_be_empty
+            self._state,
+            args.pod,
+            args.candidates,
+            self._plugins,
+            may_be_empty=self._may_be_empty,
         )
         status = "Success" if chosen else "Unschedulable"
-        self._metrics.observe_plugin(PLUGIN, "Preempt", status, perf_counter() - start)
+        self._metrics.observe_plugin(self._name, "Preempt", status, perf_counter() - start)
         if _log.isEnabledFor(logging.DEBUG):
             added = sum(len(chosen[node].uids) - len(args.candidates[node].uids) for node in chosen)
             _log.debug(

@@ -7,16 +7,17 @@ from time import perf_counter
 
 from extender.cluster.state import ClusterState
 from extender.verbs.hinting import Chooser, Promise
+from extender.verbs.plugins import Plugins
 from extender.web.refusals import Refused
 
 
 class Search:
     """Chooses nodes for refused pods; what was in vain is tried again when something changes."""
 
-    def __init__(self, state: ClusterState, chance: Callable[[], float]) -> None:
+    def __init__(self, state: ClusterState, plugins: Plugins, chance: Callable[[], float]) -> None:
         self._state = state
         self._chance = chance
-        self._chooser = Chooser(state)
+        self._chooser = Chooser(state, plugins)
         self._fruitless: tuple[int, set[object]] = (-1, set())
         """Prospects without a node, and the version of the state that this is true of."""
         self._spent = 0.0
@@ -30,7 +31,7 @@ class Search:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
         pod, wish = refused.pod, refused.wish
         # Replicas of a workload have the same prospects.
-        prospects = (pod.pod_class, wish)
+        prospects = (pod.pod_class, pod.charge, wish)
         if self._fruitless[0] != self._state.version:
             self._fruitless = self._state.version, set()
         if prospects in self._fruitless[1]:

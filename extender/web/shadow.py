@@ -12,7 +12,8 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.filtering import Verdicts, filter_nodes
+from extender.verbs.filtering import Verdicts
+from extender.verbs.plugins import Plugins, judge
 
 SETTLE_SECONDS = 2.0
 """After which a difference is looked at again. The scheduler counts what it has just decided, and
@@ -47,22 +48,24 @@ class Disagreements:
         self,
         state: ClusterState,
         metrics: Metrics,
-        plugin: str,
+        plugins: Plugins,
         *,
         later: Later | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._state = state
         self._metrics = metrics
-        self._plugin = plugin
+        self.plugins = plugins
         self._later = later
         self._clock = clock
         self._open = 0
         self._silent_until = float("-inf")
         self._unsaid = 0
+        enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
             for cause in (RULE, LAG):
-                metrics.count_disagreements(plugin, reason.value, cause, 0)
+                if reason.plugin in enabled:
+                    metrics.count_disagreements(reason.plugin, reason.value, cause, 0)
 
     def note(self, pod: Pod, verdicts: Verdicts) -> None:
         """Take up the nodes that we would have refused, and look at them again a little later."""
@@ -90,13 +93,13 @@ class Disagreements:
 
     def _refused_now(self, pod: Pod, names: Sequence[str]) -> set[str]:
         with self._state.without(pod.key, pod.uid):
-            question = self._state.question_of(pod)
-            verdicts = filter_nodes(question, self._state.nodes.asked(names))
+            asked = self._state.nodes.asked(names)
+            verdicts = judge(self._state, pod, asked, self.plugins)
         return set(names).difference(verdicts.fits.names)
 
     def _count(self, cause: str, refused: Refused) -> None:
         for reason, names in refused:
-            self._metrics.count_disagreements(self._plugin, reason.value, cause, len(names))
+            self._metrics.count_disagreements(reason.plugin, reason.value, cause, len(names))
 
     def _say(self, pod: Pod, refused: Refused) -> None:
         now = self._clock()

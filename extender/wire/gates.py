@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
-from extender.wire.manifests import AffinityManifest, PodAffinityTerm
+from extender.wire.manifests import AffinityManifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class Gates:
 
     def drop_disabled(self, affinity: AffinityManifest) -> None:
         """Forget the fields whose gate is off, as if nobody had written them."""
-        for term in _terms(affinity):
+        for term in affinity.terms():
             if not self.match_label_keys:
                 term.matchLabelKeys = term.mismatchLabelKeys = None
             if not self.namespace_selector:
@@ -29,10 +27,3 @@ class Gates:
 
 
 EVERY_GATE_ON = Gates()
-
-
-def _terms(affinity: AffinityManifest) -> Iterator[PodAffinityTerm]:
-    for side in (affinity.podAffinity, affinity.podAntiAffinity):
-        if side is not None:
-            weighted = (each.podAffinityTerm for each in side.preferred or ())
-            yield from chain(side.required or (), weighted)

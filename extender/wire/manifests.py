@@ -5,6 +5,8 @@ Everything else is skipped by the decoder without being built: a pod of 5 KB cos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from extender.model.labels import Operator
@@ -64,6 +66,13 @@ class AffinityManifest(msgspec.Struct):
     podAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
     podAntiAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
 
+    def terms(self) -> Iterator[PodAffinityTerm]:
+        """Yield all terms, for or against, required or not."""
+        for side in (self.podAffinity, self.podAntiAffinity):
+            if side is not None:
+                yield from side.required or ()
+                yield from (each.podAffinityTerm for each in side.preferred or ())
+
 
 class PodMetadata(msgspec.Struct):
     """Identity and labels of a pod."""
@@ -92,6 +101,8 @@ class PodSpec(msgspec.Struct):
     initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling
     overhead: msgspec.Raw = NULL
     resources: msgspec.Raw = NULL
+    priorityClassName: str | None = None  # noqa: N815 - the API's spelling
+    activeDeadlineSeconds: int | None = None  # noqa: N815 - the API's spelling
 
 
 class PodStatus(msgspec.Struct):
@@ -151,8 +162,8 @@ class NodeManifest(msgspec.Struct):
     status: NodeStatus | None = None
 
 
-class BudgetMetadata(msgspec.Struct):
-    """Identity of a budget."""
+class NamespacedMetadata(msgspec.Struct):
+    """Identity of a budget or quota."""
 
     name: str
     namespace: str | None = None
@@ -175,6 +186,35 @@ class BudgetStatus(msgspec.Struct):
 class BudgetManifest(msgspec.Struct):
     """policy/v1 PodDisruptionBudget."""
 
-    metadata: BudgetMetadata
+    metadata: NamespacedMetadata
     spec: BudgetSpec | None = None
     status: BudgetStatus | None = None
+
+
+class ScopeRequirement(msgspec.Struct):
+    """v1.ScopedResourceSelectorRequirement."""
+
+    scopeName: str  # noqa: N815 - the API's spelling
+    operator: Operator = Operator.EXISTS
+    values: list[str] | None = None
+
+
+class ScopeSelector(msgspec.Struct):
+    """v1.ScopeSelector."""
+
+    matchExpressions: list[ScopeRequirement] | None = None  # noqa: N815 - the API's spelling
+
+
+class QuotaSpec(msgspec.Struct):
+    """What a quota limits, and for which pods."""
+
+    hard: dict[str, str | int | float] | None = None
+    scopes: list[str] | None = None
+    scopeSelector: ScopeSelector | None = None  # noqa: N815 - the API's spelling
+
+
+class QuotaManifest(msgspec.Struct):
+    """v1.ResourceQuota."""
+
+    metadata: NamespacedMetadata
+    spec: QuotaSpec | None = None

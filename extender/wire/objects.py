@@ -20,8 +20,10 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
     WrittenTerm,
 )
+from extender.model.quota import Charge
 from extender.model.room import Offer, Taint
 from extender.wire import manifests
+from extender.wire.charges import ChargeReader
 from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.quantities import read_amounts
 from extender.wire.requests import RequestsReader
@@ -57,7 +59,14 @@ _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 class PodReader:
     """Reads pods; those of one workload come out sharing their class."""
 
-    def __init__(self, most_raw_classes: int = RAW_CLASSES, gates: Gates = EVERY_GATE_ON) -> None:
+    def __init__(
+        self,
+        most_raw_classes: int = RAW_CLASSES,
+        gates: Gates = EVERY_GATE_ON,
+        *,
+        charges: bool = False,
+    ) -> None:
+        """With `charges`, say of pods with cross-namespace affinity what quotas see of them."""
         self._most = most_raw_classes
         self._gates = gates
         self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
@@ -65,6 +74,12 @@ class PodReader:
         self._priorities: dict[int, int] = {}
         """One number object for each priority class, not one for each pod."""
         self._requests = RequestsReader(most_raw_classes)
+        self._charges = ChargeReader(most_raw_classes) if charges else None
+
+    @property
+    def tells_charges(self) -> bool:
+        """Tell whether pods come with what quotas see of them."""
+        return self._charges is not None
 
     def read(self, raw: Json) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""
@@ -76,19 +91,26 @@ class PodReader:
         status = pod.status or _NO_STATUS
         key = f"{namespace}/{metadata.name}"
         priority = spec.priority or 0
+        pod_class = self._class(namespace, bytes(metadata.labels), bytes(spec.affinity))
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
             node=sys.intern(spec.nodeName) if spec.nodeName else None,
             terminal=status.phase in TERMINAL_PHASES,
-            pod_class=self._class(namespace, bytes(metadata.labels), bytes(spec.affinity)),
+            pod_class=pod_class,
             priority=self._priorities.setdefault(priority, priority),
             deleting=metadata.deletionTimestamp is not None,
             # Of a pod that has its node the wish is history.
             nominated=None if spec.nodeName else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
+            charge=self._charge(pod_class, spec),
         )
+
+    def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
+        if self._charges is None or not pod_class.written.crosses_namespaces:
+            return None
+        return self._charges.read(spec)
 
     def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:
         key = (namespace, labels, affinity)
@@ -200,7 +222,12 @@ def _written(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAff
             *_weighted(affinity.preferred, namespace, "podAffinity", 1),
             *_weighted(anti.preferred, namespace, "podAntiAffinity", -1),
         ),
+        crosses_namespaces=any(map(_crosses, manifest.terms())),
     )
+
+
+def _crosses(term: manifests.PodAffinityTerm) -> bool:
+    return bool(term.namespaces) or term.namespaceSelector is not None
 
 
 def _terms(

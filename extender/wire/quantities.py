@@ -6,8 +6,13 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
+from typing import TypeAlias
 
 from extender.errors import ObjectError
+from extender.model.quota import BILLIONTHS
+
+Quantities: TypeAlias = Mapping[str, str | int | float]
+"""Quantities by resource, as JSON has them."""
 
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
@@ -33,16 +38,28 @@ def read_quantity(text: str | float) -> Fraction:
     return number * _SUFFIXES.get(found["suffix"], 1)
 
 
-def read_amounts(quantities: Mapping[str, str | int | float] | None, path: str) -> dict[str, int]:
-    """Read quantities as the scheduler counts: thousandths for cpu, whole units for the rest.
+def read_amounts(quantities: Quantities | None, path: str) -> dict[str, int]:
+    """Read quantities as the scheduler counts; ObjectError names the one that is none."""
+    return rounded(read_exact_amounts(quantities, path))
 
-    Rounded up, as it rounds. ObjectError names the one that is none.
+
+def rounded(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Turn billionths into thousandths for cpu, whole units for the rest, rounded up."""
+    return {
+        resource: -(-amount // (BILLIONTHS // (1000 if resource == _CPU else 1)))
+        for resource, amount in amounts.items()
+    }
+
+
+def read_exact_amounts(quantities: Quantities | None, path: str) -> dict[str, int]:
+    """Read quantities as quotas count them: in billionths, the finest that the API server keeps.
+
+    ObjectError names the one that is none.
     """
     amounts = {}
     for resource, text in (quantities or {}).items():
         try:
-            quantity = read_quantity(text)
+            amounts[resource] = ceil(read_quantity(text) * BILLIONTHS)
         except ValueError as error:
             raise ObjectError(f"{path}.{resource}", str(error)) from error
-        amounts[resource] = ceil(quantity * 1000 if resource == _CPU else quantity)
     return amounts

@@ -6,7 +6,17 @@ from itertools import islice
 
 from extender.cluster.recount import audit
 from extender.cluster.state import ClusterState
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    crossing,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 LONER = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("n")
@@ -20,7 +30,7 @@ def a_state() -> ClusterState:
 
 
 def test_a_sound_state_is_found_sound() -> None:
-    assert list(audit(a_state())) == [None, None, None, None]
+    assert list(audit(a_state())) == [None, None, None, None, None]
 
 
 def test_a_round_goes_on_while_the_state_changes() -> None:
@@ -28,7 +38,7 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
     steps = audit(state)
     assert list(islice(steps, 1)) == [None]
     state.remove_pod("default/a", "default-a")
-    assert list(steps) == [None, None], "the carried term is gone, room and set are still right"
+    assert list(steps) == [None, None, None], "the term is gone, quotas, room and set still right"
 
 
 def test_a_wrong_counter_is_named() -> None:
@@ -37,7 +47,7 @@ def test_a_wrong_counter_is_named() -> None:
     carried.owners.counts.clear()
     (counted,) = state.counted
     counted.table.counts[0] += 1
-    _, _, of_owners, of_matches = audit(state)
+    *_, of_owners, of_matches = audit(state)
     assert of_owners is not None
     assert ZONE in of_owners
     assert of_matches is not None
@@ -54,4 +64,11 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
     state.room.use("n", (("cpu", 100),), 1)
-    assert list(audit(state))[:2] == [None, "room on n"]
+    assert list(audit(state))[1:3] == [None, "room on n"]
+
+
+def test_a_quota_that_counts_wrong_is_noticed() -> None:
+    state = a_state()
+    state.upsert_quota(model_quota(quota("q", {"pods": 3}, crossing())))
+    next(iter(state.quotas.of("default"))).used["pods"] = 1
+    assert list(audit(state))[1] == "quotas of default"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from tests import strategies
-from tests.builders import Json, Pod, model_namespace, model_node, model_pod
+from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
 from tests.oracle import Args, Cluster, is_finished, key_of, merged
 from tests.verbs.judging import (
     actual_refusals,
@@ -92,6 +94,23 @@ class EventStream(RuleBasedStateMachine):
         """Remove a namespace, known or not; its pods stay behind."""
         self.namespaces.pop(name, None)
         self.state.remove_namespace(name)
+
+    # Quotas
+
+    @rule(quota=st.sampled_from(["q0", "q1"]).flatmap(strategies.quotas), again=st.booleans())
+    def put_quota(self, quota: Json, *, again: bool) -> None:
+        """Add a quota, change it, or create it again."""
+        uid = f"uid-{self.generation}" if again else "uid"
+        self.state.upsert_quota(replace(model_quota(quota), uid=uid))
+
+    @precondition(lambda self: len(self.state.quotas) > 0)
+    @rule(data=st.data(), stale=strategies.rarely(4))
+    def remove_quota(self, data: st.DataObject, *, stale: bool) -> None:
+        """Remove a quota; news of the end of an older one of that name changes nothing."""
+        quota = self.state.quotas.get(data.draw(st.sampled_from(sorted(self.state.quotas))))
+        assert quota is not None
+        self.state.remove_quota(quota.key, "older" if stale else quota.uid)
+        assert (self.state.quotas.get(quota.key) is None) is not stale
 
     # Pods
 
@@ -199,6 +218,11 @@ class EventStream(RuleBasedStateMachine):
         assert room_mismatches(self.state) == []
 
     @invariant()
+    def quotas_equal_a_recount(self) -> None:
+        """No namespace has more or less in use than its pods are charged for."""
+        assert quota_mismatches(self.state) == []
+
+    @invariant()
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up."""
         kept = list(self.state.counted)
@@ -238,6 +262,8 @@ class EventStream(RuleBasedStateMachine):
         assert len(self.state.carried) == 0
         assert list(self.state.placed_classes) == []
         assert list(self.state.room.in_use) == []
+        assert (self.state.quotas.pods, list(self.state.quotas.namespaces)) == (0, [])
+        assert quota_mismatches(self.state) == []
         assert mismatches(self.state) == []
 
 

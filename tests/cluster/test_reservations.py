@@ -8,11 +8,22 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from tests.builders import Pod as Manifest
-from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    crossing,
+    model_node,
+    model_pod,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
@@ -140,12 +151,13 @@ class Binding(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.state = state_of(NODES, [], [])
+        self.state = state_of(NODES, [], [], [quota("q", {"pods": 1}, crossing())])
         self.state.question(model_pod(WEB).pod_class)
 
     def pod(self, name: str, uid: str) -> Manifest:
-        """Build a pod that excludes others of its kind."""
-        return pod(name).uid(uid).labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+        """Build a pod that excludes others of its kind, in any namespace."""
+        rule = term(ZONE, selector(app="web"), namespaceSelector={})
+        return pod(name).uid(uid).labels(app="web").anti_affinity(rule)
 
     @rule(name=names, uid=uids, node=nodes, seconds=st.integers(1, 5))
     def reserve(self, name: str, uid: str, node: str, seconds: int) -> None:
@@ -188,13 +200,14 @@ class Binding(RuleBasedStateMachine):
         others = [each for each in self.state.placed_pods if (each.key, each.uid) != (key, uid)]
         with self.state.without(key, uid):
             counted = sum(sum(each.on_nodes.values()) for each in self.state.placed_classes)
-            assert counted == len(others)
+            assert counted == self.state.quotas.pods == len(others)
 
     @invariant()
     def the_books_balance(self) -> None:
         """Compare every counter with a recount."""
         assert mismatches(self.state) == []
         assert room_mismatches(self.state) == []
+        assert quota_mismatches(self.state) == []
 
     @invariant()
     def no_promise_outlives_its_fulfilment(self) -> None:

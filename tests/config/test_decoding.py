@@ -415,16 +415,6 @@ def test_control_characters_are_refused_on_one_line() -> None:
             id="node affinity",
         ),
         pytest.param(
-            {"plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"]},
-            "plugins[0]: CrossNamespacePodAffinity",
-            id="the quota",
-        ),
-        pytest.param(
-            {"crossNamespacePodAffinity": {"limitedByDefault": True}},
-            "crossNamespacePodAffinity.limitedByDefault: true",
-            id="limited by default",
-        ),
-        pytest.param(
             {"requiredDuringExecution": {"enabled": True}},
             "requiredDuringExecution.enabled: true",
             id="evictions",
@@ -455,6 +445,28 @@ def test_what_is_not_there_yet_is_refused(fields: dict[str, Any], expected: str)
     with pytest.raises(ConfigError) as caught:
         load_fields(fields)
     assert str(caught.value) == f"{expected} is not available in this version"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param("limitedByDefault", True, id="limited by default"),
+        pytest.param("admissionControlConfigFile", "admission.yaml", id="an admission file"),
+    ],
+)
+def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_fields({"crossNamespacePodAffinity": {field: value}})
+    assert str(caught.value) == (
+        f"crossNamespacePodAffinity.{field}: has no effect unless CrossNamespacePodAffinity is "
+        "among the plugins"
+    )
+
+
+def test_plugins_keep_their_order() -> None:
+    loaded = load_fields({"plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"]})
+    assert loaded.plugins == ("CrossNamespacePodAffinity", "InterPodAffinity")
+    assert loaded.looks_at_quotas
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from extender.kube import binder as binder_module
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.model.binding import BindOutcome
+from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod
 from tests.kube.rig import credentials_for
 
@@ -96,7 +97,7 @@ async def binder(
     app.router.add_get(PATH, server.get)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Binder(client)
+        yield Binder(client, PodReader())
 
 
 async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) -> None:

@@ -11,6 +11,7 @@ from extender.cluster.recount import live, mismatches
 from extender.cluster.state import ClusterState
 from extender.kube.feed import cluster_reflectors
 from extender.kube.watchers import Watchers
+from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE
 
 if TYPE_CHECKING:
@@ -67,7 +68,11 @@ class Cluster:
         """Run the reflectors, from the moment all are synced and watching."""
         async with self.rig.client() as client:
             reflectors = cluster_reflectors(
-                client, self.state, observer=self.rig.observer, timing=self.rig.time.timing
+                client,
+                self.state,
+                PodReader(),
+                observer=self.rig.observer,
+                timing=self.rig.time.timing,
             )
             async with Watchers(reflectors) as watchers:
                 await watchers.wait_synced()

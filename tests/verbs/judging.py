@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.verbs.filtering import filter_nodes
+from extender.verbs.plugins import InterPodAffinity, Plugins, judge
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
 from extender.wire.gates import EVERY_GATE_ON
 from tests import oracle
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.builders import Json
 
 MAX_SCORE = 100
+AFFINITY: Plugins = (InterPodAffinity(),)
 
 
 def actual_refusals(
@@ -26,7 +27,7 @@ def actual_refusals(
     """Ask the extender which nodes are refused and why."""
     asked, incoming = state.nodes.asked(names), model_pod(pod, gates)
     with state.without(incoming.key, incoming.uid):
-        verdicts = filter_nodes(state.question(incoming.pod_class), asked)
+        verdicts = judge(state, incoming, asked, AFFINITY)
     refused = {name: reason.value for reason, some in verdicts.refused for name in some}
     assert list(verdicts.fits.names) == [name for name in names if name not in refused]
     assert sum(len(some) for _, some in verdicts.refused) == len(refused)

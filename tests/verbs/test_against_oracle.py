@@ -42,7 +42,7 @@ def test_fields_whose_gate_is_off_mean_nothing(data: st.DataObject, gates: Gates
         match_label_keys=gates.match_label_keys,
         namespace_selector=gates.namespace_selector,
     )
-    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, gates)
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, gates=gates)
 
     expected = expected_refusals(cluster, pod, names, args)
     assert actual_refusals(state, pod, names, gates) == expected

@@ -7,6 +7,7 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.verbs.binding import Decision, interact, may_bind
 from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b", {ZONE: "b"})]
@@ -25,13 +26,13 @@ def other() -> Pod:
 
 
 def test_a_node_that_is_free_is_bound() -> None:
-    assert may_bind(cluster(), model_pod(LONER), "a").decision is Decision.BIND
+    assert may_bind(cluster(), model_pod(LONER), "a", AFFINITY).decision is Decision.BIND
 
 
 def test_a_reservation_made_since_the_filter_refuses() -> None:
     state = cluster()
     state.reserve(model_pod(other()), "a2", 1)
-    verdict = may_bind(state, model_pod(LONER), "a")
+    verdict = may_bind(state, model_pod(LONER), "a", AFFINITY)
     assert verdict.decision is Decision.REFUSE
     assert verdict.why == "a since the filter call: node(s) didn't match pod anti-affinity rules"
 
@@ -39,30 +40,30 @@ def test_a_reservation_made_since_the_filter_refuses() -> None:
 def test_a_pod_does_not_exclude_itself_by_its_own_reservation() -> None:
     state = cluster()
     state.reserve(model_pod(LONER), "a", 1)
-    assert may_bind(state, model_pod(LONER), "a2").decision is Decision.BIND
+    assert may_bind(state, model_pod(LONER), "a2", AFFINITY).decision is Decision.BIND
 
 
 def test_a_node_that_is_gone_refuses() -> None:
     state = cluster()
     state.remove_node("a")
-    verdict = may_bind(state, model_pod(LONER), "a")
+    verdict = may_bind(state, model_pod(LONER), "a", AFFINITY)
     assert verdict.why == "a since the filter call: node(s) unknown to the extender"
 
 
 def test_a_pod_that_is_there_already_is_done() -> None:
     state = cluster(LONER.on("a"))
-    assert may_bind(state, model_pod(LONER), "a").decision is Decision.DONE
+    assert may_bind(state, model_pod(LONER), "a", AFFINITY).decision is Decision.DONE
 
 
 def test_a_pod_that_is_elsewhere_already_is_refused() -> None:
     state = cluster(LONER.on("a"))
-    verdict = may_bind(state, model_pod(LONER), "b")
+    verdict = may_bind(state, model_pod(LONER), "b", AFFINITY)
     assert (verdict.decision, verdict.why) == (Decision.REFUSE, "the pod is bound to a already")
 
 
 def test_an_older_pod_of_the_name_says_nothing() -> None:
     state = cluster(pod("loner").uid("old").on("b"))
-    assert may_bind(state, model_pod(LONER), "b").decision is Decision.BIND
+    assert may_bind(state, model_pod(LONER), "b", AFFINITY).decision is Decision.BIND
 
 
 PLAIN = pod("plain").labels(app="web")

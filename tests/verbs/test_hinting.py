@@ -11,6 +11,7 @@ from extender.model.labels import Operator, Requirement, Selector
 from extender.model.room import JUST_A_POD, Requests, Toleration, Wish
 from extender.verbs.hinting import Chooser, Promise
 from tests.builders import Json, Pod, model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 HOST = "kubernetes.io/hostname"
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
@@ -37,7 +38,7 @@ def choose(
     promises: tuple[Promise, ...] = (),
 ) -> str | None:
     """Choose for a pod."""
-    return Chooser(state).choose(
+    return Chooser(state, AFFINITY).choose(
         model_pod(raw), wish or Wish(), avoid=avoid, promises=promises, chance=chance
     )
 
@@ -130,7 +131,7 @@ def test_a_promise_to_a_rival_is_kept() -> None:
 
 def test_nodes_that_come_are_seen() -> None:
     state = state_of([host("a")], [], [LONER.uid("other").on("a")])
-    chooser = Chooser(state)
+    chooser = Chooser(state, AFFINITY)
     asker = model_pod(pod("x").labels(app="web"))
 
     def chosen() -> str | None:

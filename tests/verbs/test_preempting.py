@@ -29,6 +29,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.verbs.judging import AFFINITY
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
@@ -75,7 +76,9 @@ def choose(
 ) -> dict[str, tuple[list[str], int]]:
     """Ask with victims by name; return them by name, and the violations."""
     proposed = {on: Victims(uids(*names), violations) for on, names in candidates.items()}
-    chosen = choose_victims(state, model_pod(incoming), proposed, may_be_empty=may_be_empty)
+    chosen = choose_victims(
+        state, model_pod(incoming), proposed, AFFINITY, may_be_empty=may_be_empty
+    )
     assert mismatches(state) == [], "judging must leave the counters as they were"
     return {
         on: ([uid.removeprefix("default-") for uid in victims.uids], victims.violations)
@@ -308,8 +311,8 @@ def test_a_pod_that_is_being_bound_may_be_the_schedulers_victim() -> None:
 def test_a_pod_waits_for_its_victims(pods: list[Json], *, waits: bool) -> None:
     state = state_of(NODES, NAMESPACES, pods)
     held = model_pod({**APART, "status": {"nominatedNodeName": "a1"}})
-    assert only_waits(state, held, uids("told")) is waits
-    assert not only_waits(state, model_pod(APART), uids("told")), "no node is held for it"
+    assert only_waits(state, held, uids("told"), AFFINITY) is waits
+    assert not only_waits(state, model_pod(APART), uids("told"), AFFINITY), "no node is held for it"
     assert mismatches(state) == []
 
 
@@ -354,7 +357,11 @@ def test_no_other_choice_would_have_done_or_would_have_spared_anybody(data: st.D
     state = state_of(cluster.nodes, cluster.namespaces, pods)
 
     chosen = choose_victims(
-        state, model_pod(incoming), {where: Victims(sorted(proposed), 0)}, may_be_empty=True
+        state,
+        model_pod(incoming),
+        {where: Victims(sorted(proposed), 0)},
+        AFFINITY,
+        may_be_empty=True,
     )
 
     others = [each for each in evictable if each not in proposed]

@@ -10,19 +10,35 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
+from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod as ModelPod
+from extender.model.verdict import Reason
 from extender.verbs.binding import interact
+from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds, NoApiServer
 from extender.web.callbacks import callbacks_app
 from extender.web.flights import Flights
-from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from extender.wire.objects import PodReader
+from tests.builders import (
+    Pod,
+    crossing,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
@@ -68,7 +84,7 @@ class ApiServer:
 class Bench:
     """Everything behind the callbacks, on a clock that stands still."""
 
-    def __init__(self, *pods: Pod, unready: str | None = None) -> None:
+    def __init__(self, *pods: Pod, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
         self.now = 0.0
         self.api = ApiServer()
         self.state: ClusterState = state_of(NODES, [], pods)
@@ -77,13 +93,16 @@ class Bench:
         self.flights = Flights(
             lambda a, b: interact(a, b, self.state.namespace_labels), hold=WAIT * 2
         )
-        rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
-        answers = Answers(self.state, rules, metrics, lambda: unready, self.flights)
+        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
+        answers = Answers(
+            self.state, rules, metrics, lambda: unready, self.flights, pods=PodReader(charges=True)
+        )
         binds = Binds(
             self.state,
             self.api,
             self.flights,
             metrics,
+            plugins,
             unready=lambda: unready,
             clock=lambda: self.now,
         )
@@ -170,6 +189,33 @@ async def test_how_long_a_place_is_held(
         bench.flights.land("default-two")
         bench.state.expire(held_until)
     assert await filtered(client, TWO) == ["a", "b"]
+
+
+async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
+    aiohttp_client: Any,
+) -> None:
+    far = term(ZONE, selector(app="none"), namespaceSelector={})
+    one, two = pod("one").anti_affinity(far), pod("two").anti_affinity(far)
+    bench = Bench(one, two, plugins=(*AFFINITY, CrossNamespacePodAffinity()))
+    bench.state.upsert_quota(model_quota(quota("q", {"pods": 1}, crossing())))
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, two) == ["a", "b"]
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, one, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert await bind(client, two, "b") == f"b since the filter call: {Reason.QUOTA.value}"
+        assert await filtered(client, two) == []
+        bench.api.gate.set()
+        assert await first == ""
+    assert bench.api.bound == [("default/one", "a")]
+    assert quota_mismatches(bench.state) == []
+    for point in ("Filter", "Bind"):
+        refusals = "affinity_extender_quota_refusals_total"
+        assert bench.registry.get_sample_value(refusals, {"extension_point": point}) == 1
+    bench.state.remove_pod("default/one", "default-one")
+    assert await filtered(client, two) == ["a", "b"]
+    assert await bind(client, two, "b") == ""
 
 
 async def test_a_watch_that_is_faster_than_the_answer_settles_it(aiohttp_client: Any) -> None:

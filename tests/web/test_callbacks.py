@@ -17,7 +17,9 @@ from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from extender.wire.objects import PodReader
+from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 Start = Callable[..., Awaitable[Client]]
@@ -48,8 +50,12 @@ def start(aiohttp_client: Any, registry: CollectorRegistry) -> Start:
         unready: str | None = None,
     ) -> Client:
         metrics = Metrics(registry, "test")
-        rules = Rules(enforce=enforce, resolvable=False, scoring=Scoring(), max_score=20)
-        answers = Answers(state or state_of(NODES, [], [OLD]), rules, metrics, lambda: unready)
+        rules = Rules(
+            plugins=AFFINITY if enforce else (), resolvable=False, scoring=Scoring(), max_score=20
+        )
+        answers = Answers(
+            state or state_of(NODES, [], [OLD]), rules, metrics, lambda: unready, pods=PodReader()
+        )
         client: Client = await aiohttp_client(callbacks_app(answers, metrics, LARGEST_BODY))
         return client
 
@@ -181,6 +187,7 @@ async def test_a_defect_is_an_answer_too(start: Start, caplog: pytest.LogCapture
             raise ZeroDivisionError("100% broken")
 
     state = Defective()
+    state.upsert_node(model_node(NODES[0]))
     client = await start(state)
     assert (await ask(client, "/filter", question(NEW, "a")))["Error"] == "100 percent broken"
     assert await ask(client, "/prioritize", question(NEW, "a")) == []

@@ -28,7 +28,9 @@ from extender.web.hints import (
 )
 from extender.web.outstanding import MOST_RENEWALS
 from extender.web.refusals import SETTLING_SECONDS, Refusals
+from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
@@ -106,6 +108,7 @@ class Bench:
             self.api,
             self.metrics,
             HintLimits(per_second, most, PATIENCE),
+            AFFINITY,
             clock=lambda: self.now,
             chance=lambda: 0.0,
         )
@@ -415,8 +418,10 @@ def test_the_refusal_longest_ago_is_forgotten_first() -> None:
 async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
     bench = Bench(ONE.on("a"), TWO)
     bench.api.gate = asyncio.Event()
-    rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
-    answers = Answers(bench.state, rules, bench.metrics, lambda: None, hints=bench.hints)
+    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+    answers = Answers(
+        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.hints
+    )
     client: Client = await aiohttp_client(callbacks_app(answers, bench.metrics, 1 << 20))
     running = asyncio.create_task(bench.hints.run())
 

@@ -25,8 +25,10 @@ from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.web.flights import Flights
+from extender.wire.objects import PodReader
 from tests import oracle
 from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
     from extender.model.objects import Pod as ModelPod
@@ -84,10 +86,16 @@ class Interleavings(RuleBasedStateMachine):
     def _wire(self) -> None:
         metrics = Metrics(CollectorRegistry(), "test")
         flights = Flights(lambda a, b: interact(a, b, self.state.namespace_labels), hold=0)
-        rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
-        self.answers = Answers(self.state, rules, metrics, lambda: None, flights)
+        rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+        self.answers = Answers(self.state, rules, metrics, lambda: None, flights, pods=PodReader())
         self.binds = Binds(
-            self.state, self, flights, metrics, unready=lambda: None, clock=lambda: self.now
+            self.state,
+            self,
+            flights,
+            metrics,
+            AFFINITY,
+            unready=lambda: None,
+            clock=lambda: self.now,
         )
 
     def teardown(self) -> None:

@@ -12,11 +12,14 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.verbs.plugins import Plugins
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
 from extender.web.preempting import LAG_SECONDS, MOST_REMEMBERED, Preemptions
+from extender.wire.objects import PodReader
 from tests.builders import Json, model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
@@ -42,21 +45,29 @@ class Bench:
         *,
         unready: str | None = None,
         may_be_empty: bool = False,
+        plugins: Plugins = AFFINITY,
     ) -> None:
         self.now = 0.0
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
-        rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
+        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
         preemptions = Preemptions(
             state,
             metrics,
+            plugins,
             unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
+            pods=PodReader(),
         )
         answers = Answers(
-            state, rules, metrics, lambda: unready, keep_waiting=preemptions.keep_waiting
+            state,
+            rules,
+            metrics,
+            lambda: unready,
+            pods=PodReader(),
+            keep_waiting=preemptions.keep_waiting,
         )
         self.app = callbacks_app(answers, metrics, 1 << 20, preemptions=preemptions)
 
@@ -188,6 +199,10 @@ async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:
 
 class Defective(ClusterState):
     """A state that cannot be asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.upsert_node(model_node(NODES[0]))
 
     def question(self, pod_class: Any) -> Any:
         """Fail."""

@@ -12,11 +12,14 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.verbs.filtering import filter_nodes
+from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
+from extender.verbs.plugins import judge
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import PLUGIN, Answers, Rules
+from extender.web.answers import Answers, Rules
 from extender.web.shadow import LOG_PAUSE_SECONDS, MOST_OPEN, SETTLE_SECONDS, Disagreements
+from extender.wire.objects import PodReader
 from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
 
 HOST = "kubernetes.io/hostname"
 NAMES = ["a", "b"]
@@ -41,11 +44,13 @@ class Shadow:
         self.now = 0.0
         self.second_looks: list[Callable[[], None]] = []
         metrics = Metrics(self.registry, "test")
-        rules = Rules(enforce=False, resolvable=False, scoring=Scoring(), max_score=20)
+        rules = Rules(plugins=(), resolvable=False, scoring=Scoring(), max_score=20)
         disagreements = Disagreements(
-            self.state, metrics, PLUGIN, later=self._later, clock=lambda: self.now
+            self.state, metrics, AFFINITY, later=self._later, clock=lambda: self.now
         )
-        self.answers = Answers(self.state, rules, metrics, lambda: unready, shadow=disagreements)
+        self.answers = Answers(
+            self.state, rules, metrics, lambda: unready, pods=PodReader(), shadow=disagreements
+        )
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
         assert seconds == SETTLE_SECONDS
@@ -208,8 +213,8 @@ async def test_the_second_look_comes_by_itself(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("extender.web.shadow.SETTLE_SECONDS", 0.0)
     state = state_of([node("a", {HOST: "a"})], [], [OLD])
     incoming = model_pod(APART)
-    verdicts = filter_nodes(state.question(incoming.pod_class), state.nodes.asked(["a"]))
-    Disagreements(state, Alarm(CollectorRegistry(), "test"), PLUGIN).note(incoming, verdicts)
+    verdicts = judge(state, incoming, state.nodes.asked(["a"]), AFFINITY)
+    Disagreements(state, Alarm(CollectorRegistry(), "test"), AFFINITY).note(incoming, verdicts)
     async with asyncio.timeout(WAIT):
         await rung.wait()
 

@@ -1,0 +1,75 @@
+"""ResourceQuotas with the scope of cross-namespace affinity, and what a pod uses of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from extender.model.labels import Labels, Operator, Selector
+
+TERMINATING = "Terminating"
+NOT_TERMINATING = "NotTerminating"
+BEST_EFFORT = "BestEffort"
+NOT_BEST_EFFORT = "NotBestEffort"
+PRIORITY_CLASS = "PriorityClass"
+CROSS_NAMESPACE = "CrossNamespacePodAffinity"
+
+BILLIONTHS = 10**9
+"""The finest a Kubernetes quantity can be, so sums of such integers are exact."""
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Billionths of a unit by the quota's name for the resource, such as `pods` or `limits.cpu`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What quotas see of a pod with cross-namespace affinity; replicas have equal ones."""
+
+    usage: tuple[tuple[str, int], ...]
+    """Amounts, sorted, without zeros."""
+    unset: frozenset[str] = frozenset()
+    """Names of cpu and memory amounts that some container leaves open; a quota on one of them
+    admits only pods that say it for every container."""
+    terminating: bool = False
+    """It has a deadline (activeDeadlineSeconds)."""
+    best_effort: bool = False
+    priority_class: str | None = None
+
+    @property
+    def scopes(self) -> Labels:
+        """Return the scopes that the pod is in, as labels for a quota's selector."""
+        scopes = {
+            CROSS_NAMESPACE: "",
+            TERMINATING if self.terminating else NOT_TERMINATING: "",
+            BEST_EFFORT if self.best_effort else NOT_BEST_EFFORT: "",
+        }
+        if self.priority_class:
+            scopes[PRIORITY_CLASS] = self.priority_class
+        return scopes
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """A quota, reduced to what it says about pods."""
+
+    key: str
+    """namespace/name."""
+    uid: str
+    scopes: Selector
+    """Conditions on Charge.scopes, all of which have to hold."""
+    hard: Amounts
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace whose pods it is about."""
+        return self.key.partition("/")[0]
+
+    @property
+    def is_about_crossing(self) -> bool:
+        """Tell whether it names the scope of cross-namespace affinity at all."""
+        return self.scopes.requires(CROSS_NAMESPACE, Operator.EXISTS)
+
+    def applies_to(self, charge: Charge) -> bool:
+        """Tell whether a pod counts against it."""
+        return self.scopes.matches(charge.scopes)

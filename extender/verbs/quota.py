@@ -1,0 +1,73 @@
+"""Whether the quotas of its namespace leave room for a pod with cross-namespace affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.cluster.quotas import QuotaInUse
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.model.quota import Charge
+
+
+class Cause(Enum):
+    """What is wrong between a pod and the quotas of its namespace."""
+
+    EXCEEDED = "exceeded"
+    """One more such pod would be beyond the limit."""
+    UNSET = "unset"
+    """A container leaves open how much it takes, where the quota counts that."""
+    UNCOVERED = "uncovered"
+    """No quota speaks of cross-namespace affinity, where such a one is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why the quotas do not allow a pod."""
+
+    cause: Cause
+    quota: str | None = None
+    """namespace/name of the quota; None when the lack of one is the cause."""
+    resources: tuple[str, ...] = ()
+
+
+def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:
+    """Return why a pod may not be placed, None when it may; O(quotas of the namespace).
+
+    The pod has to be left out of the counts. With `limited`, cross-namespace affinity needs a quota
+    that allows it.
+    """
+    if pod.charge is None:
+        return None
+    return judge_charge(pod.charge, state.quotas.of(pod.pod_class.namespace), limited=limited)
+
+
+def judge_charge(
+    charge: Charge, quotas: Iterable[QuotaInUse], *, limited: bool
+) -> Shortfall | None:
+    """Return why quotas do not allow a pod with this charge, None when they do."""
+    covered = False
+    for each in quotas:
+        # As the API server sees it, a quota covers the scope even if other scopes of it keep it
+        # from applying to this pod.
+        covered = True
+        if each.quota.applies_to(charge):
+            found = _against(charge, each)
+            if found is not None:
+                return found
+    return Shortfall(Cause.UNCOVERED) if limited and not covered else None
+
+
+def _against(charge: Charge, in_use: QuotaInUse) -> Shortfall | None:
+    quota, used = in_use.quota, in_use.used
+    if unset := charge.unset.intersection(quota.hard):
+        return Shortfall(Cause.UNSET, quota.key, tuple(sorted(unset)))
+    # What a pod does not ask for is no matter, even where others have too much of it already.
+    exceeded = [
+        resource
+        for resource, amount in charge.usage
+        if resource in quota.hard and used.get(resource, 0) + amount > quota.hard[resource]
+    ]
+    return Shortfall(Cause.EXCEEDED, quota.key, tuple(exceeded)) if exceeded else None

@@ -1,0 +1,151 @@
+"""What the containers of a pod request and are limited to, put together as Kubernetes does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.wire.manifests import NULL, Container, PodSpec
+from extender.wire.quantities import read_exact_amounts
+
+T = TypeVar("T")
+
+Amounts: TypeAlias = dict[str, int]
+"""Billionths of a unit by resource."""
+
+ResourcesKey: TypeAlias = tuple[bytes | bool, ...]
+
+_ALWAYS = "Always"
+_NULL = bytes(NULL)
+
+
+class _Manifest(msgspec.Struct):
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
+_RESOURCES = msgspec.json.Decoder(_Manifest | None)
+_OVERHEAD = msgspec.json.Decoder(dict[str, str | int | float] | None)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a container, or the pod as a whole, requests and is limited to."""
+
+    requests: Mapping[str, int]
+    limits: Mapping[str, int]
+    sidecar: bool = False
+    """An init container that goes on running beside those that come after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """All that a pod's spec says about resources."""
+
+    containers: tuple[Resources, ...]
+    init_containers: tuple[Resources, ...]
+    whole: Resources | None
+    """For the pod as a whole, where it is given."""
+    overhead: Mapping[str, int]
+
+    def requests(self) -> Amounts:
+        """Return what the pod requests (PodRequests of k8s.io/component-helpers/resource)."""
+        sums = _together(
+            [each.requests for each in self.containers],
+            [(each.requests, each.sidecar) for each in self.init_containers],
+        )
+        if self.whole is not None:
+            sums.update(self.whole.requests)
+        _add(sums, self.overhead)
+        return sums
+
+    def limits(self) -> Amounts:
+        """Return what the pod is limited to (PodLimits there): overhead only adds to a limit."""
+        sums = _together(
+            [each.limits for each in self.containers],
+            [(each.limits, each.sidecar) for each in self.init_containers],
+        )
+        if self.whole is not None:
+            sums.update(self.whole.limits)
+        _add(sums, {name: more for name, more in self.overhead.items() if sums.get(name)})
+        return sums
+
+
+def resources_key(spec: PodSpec) -> ResourcesKey:
+    """Return what pods with the same bytes about resources have in common."""
+    key: list[bytes | bool] = [bytes(each.resources) for each in spec.containers or ()]
+    for each in spec.initContainers or ():
+        # The order of regular and init containers matters, so a flag stands between them.
+        key += (each.restartPolicy == _ALWAYS, bytes(each.resources))
+    key += (bytes(spec.overhead), bytes(spec.resources))
+    return tuple(key)
+
+
+def read_pod_resources(spec: PodSpec) -> PodResources:
+    """Read the resources of a pod; ObjectError names the field that is broken."""
+    return PodResources(
+        tuple(_containers(spec.containers, "spec.containers")),
+        tuple(_containers(spec.initContainers, "spec.initContainers")),
+        None if bytes(spec.resources) == _NULL else _resources(spec.resources, "spec"),
+        read_exact_amounts(_decode(_OVERHEAD, spec.overhead, "spec.overhead"), "spec.overhead"),
+    )
+
+
+def _containers(found: Iterable[Container] | None, path: str) -> Iterator[Resources]:
+    for index, container in enumerate(found or ()):
+        sidecar = container.restartPolicy == _ALWAYS
+        yield _resources(container.resources, f"{path}[{index}]", sidecar=sidecar)
+
+
+def _resources(raw: msgspec.Raw, path: str, *, sidecar: bool = False) -> Resources:
+    path = f"{path}.resources"
+    found = _decode(_RESOURCES, raw, path) or _Manifest()
+    return Resources(
+        read_exact_amounts(found.requests, f"{path}.requests"),
+        read_exact_amounts(found.limits, f"{path}.limits"),
+        sidecar,
+    )
+
+
+def _together(
+    running: Iterable[Mapping[str, int]], starting: Iterable[tuple[Mapping[str, int], bool]]
+) -> Amounts:
+    """Put together what containers need side by side, and what init containers need before."""
+    sums: Amounts = {}
+    for amounts in running:
+        _add(sums, amounts)
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for amounts, sidecar in starting:
+        if sidecar:
+            _add(sidecars, amounts)
+            _raise(peak, sidecars)
+        else:
+            # Sidecars that come later in the list do not run beside it.
+            beside = dict(amounts)
+            _add(beside, sidecars)
+            _raise(peak, beside)
+    _add(sums, sidecars)
+    _raise(sums, peak)
+    return sums
+
+
+def _add(sums: Amounts, more: Mapping[str, int]) -> None:
+    for resource, amount in more.items():
+        sums[resource] = sums.get(resource, 0) + amount
+
+
+def _raise(sums: Amounts, least: Mapping[str, int]) -> None:
+    for resource, amount in least.items():
+        sums[resource] = max(sums.get(resource, 0), amount)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, path: str) -> T:
+    try:
+        return decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise ObjectError(path, str(error)) from error

@@ -1,0 +1,72 @@
+"""ResourceQuotas on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.model import quota as model
+from extender.model.labels import Operator, Requirement, Selector
+from extender.model.quota import ResourceQuota
+from extender.wire import manifests
+from extender.wire.objects import Json, decode
+from extender.wire.quantities import read_exact_amounts
+
+CROSS_NAMESPACE_NAMES = frozenset((model.CROSS_NAMESPACE, "CrossNamespaceAffinity"))
+"""What the API server calls the scope, and what the enhancement proposal did."""
+
+SCOPES = frozenset(
+    (
+        model.TERMINATING,
+        model.NOT_TERMINATING,
+        model.BEST_EFFORT,
+        model.NOT_BEST_EFFORT,
+        model.PRIORITY_CLASS,
+        # Of volume claims: no pod is in it, so a quota that has it is about none.
+        "VolumeAttributesClass",
+        *CROSS_NAMESPACE_NAMES,
+    )
+)
+
+_QUOTA = msgspec.json.Decoder(manifests.QuotaManifest)
+
+
+def read_quota(raw: Json) -> ResourceQuota:
+    """Read a v1.ResourceQuota; ObjectError names the field that is broken."""
+    quota = decode(_QUOTA, raw)
+    metadata, spec = quota.metadata, quota.spec or manifests.QuotaSpec()
+    key = f"{metadata.namespace or 'default'}/{metadata.name}"
+    return ResourceQuota(
+        key=key,
+        uid=metadata.uid or key,
+        scopes=Selector.of(_requirements(spec)),
+        hard=read_exact_amounts(spec.hard, "spec.hard"),
+    )
+
+
+def _requirements(spec: manifests.QuotaSpec) -> Iterator[Requirement]:
+    for index, scope in enumerate(spec.scopes or ()):
+        yield Requirement(_scope(scope, f"spec.scopes[{index}]"), Operator.EXISTS)
+    expressions = spec.scopeSelector and spec.scopeSelector.matchExpressions
+    for index, expression in enumerate(expressions or ()):
+        yield _requirement(expression, f"spec.scopeSelector.matchExpressions[{index}]")
+
+
+def _requirement(expression: manifests.ScopeRequirement, path: str) -> Requirement:
+    scope, operator = _scope(expression.scopeName, f"{path}.scopeName"), expression.operator
+    values = frozenset(expression.values or ())
+    if operator is not Operator.EXISTS and scope != model.PRIORITY_CLASS:
+        raise ObjectError(f"{path}.operator", f"scope {scope} takes Exists and no other")
+    needs_values = operator in (Operator.IN, Operator.NOT_IN)
+    if needs_values != bool(values):
+        wanted = "at least one value" if needs_values else "no values"
+        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
+    return Requirement(scope, operator, values)
+
+
+def _scope(name: str, path: str) -> str:
+    if name not in SCOPES:
+        raise ObjectError(path, f"{name!r} is no scope; known are {', '.join(sorted(SCOPES))}")
+    return model.CROSS_NAMESPACE if name in CROSS_NAMESPACE_NAMES else name

@@ -1,0 +1,338 @@
+"""Quotas on cross-namespace affinity: who may be placed, and the order of reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.model.room import Wish
+from extender.model.verdict import Reason
+from extender.verbs.hinting import Chooser
+from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins, judge
+from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.verbs.quota import Cause, Shortfall, shortfall
+from tests.builders import (
+    Pod,
+    crossing,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.builders import Json
+
+HOST = "kubernetes.io/hostname"
+NODES = [node(name, {HOST: name}) for name in ("a", "b")]
+FAR = term(HOST, selector(app="none"), namespaceSelector={})
+QUOTA = CrossNamespacePodAffinity()
+AFFINITY = InterPodAffinity()
+REFUSED = Reason.QUOTA.value
+
+
+def crossing_pod(name: str, namespace: str = "default") -> Pod:
+    """Build a pod with cross-namespace affinity that keeps out of nobody's way."""
+    return pod(name, namespace).anti_affinity(FAR)
+
+
+NEW = crossing_pod("new")
+ONE = crossing_pod("one").requests(cpu="1").on("a")
+TWO = crossing_pod("two").requests(cpu="1").on("b")
+
+
+def state(pods: Iterable[Json], *quotas: Json) -> ClusterState:
+    """Build two nodes with pods and quotas."""
+    return state_of(NODES, [], pods, quotas)
+
+
+def exceeded(*resources: str, quota: str = "q") -> Shortfall:
+    """Say that a quota has no room."""
+    return Shortfall(Cause.EXCEEDED, f"default/{quota}", resources)
+
+
+def limit(hard: Json, **fields: Any) -> dict[str, Any]:
+    """Build a quota on cross-namespace affinity."""
+    return quota("q", hard, crossing(), **fields)
+
+
+def asking(raw: Pod, cpu: str) -> Pod:
+    """Give a pod's only container a request."""
+    container = {"resources": {"requests": {"cpu": cpu}}}
+    return Pod({**raw, "spec": {**raw["spec"], "containers": [container]}})
+
+
+LIMIT_2 = limit({"pods": "2"})
+SAYS_CPU = asking(NEW, "500m")
+
+
+@pytest.mark.parametrize(
+    ("incoming", "pods", "quotas", "expected"),
+    [
+        pytest.param(NEW, [ONE, TWO], [], None, id="no quota"),
+        pytest.param(pod("new"), [], [limit({"pods": 0})], None, id="not in scope"),
+        pytest.param(NEW, [], [limit({"pods": 0})], exceeded("pods"), id="a namespace barred"),
+        pytest.param(NEW, [ONE], [LIMIT_2], None, id="the last place"),
+        pytest.param(NEW, [ONE, TWO], [LIMIT_2], exceeded("pods"), id="no place left"),
+        pytest.param(
+            NEW, [ONE, crossing_pod("waits")], [LIMIT_2], None, id="a pod that waits takes no place"
+        ),
+        pytest.param(
+            NEW, [ONE, pod("plain").on("a")], [LIMIT_2], None, id="nor does one out of scope"
+        ),
+        pytest.param(
+            NEW, [ONE, crossing_pod("far", "other").on("a")], [LIMIT_2], None, id="nor another's"
+        ),
+        pytest.param(
+            NEW, [ONE, TWO.phase("Succeeded")], [LIMIT_2], None, id="nor one that has ended"
+        ),
+        pytest.param(
+            NEW,
+            [ONE, TWO.being_deleted()],
+            [LIMIT_2],
+            exceeded("pods"),
+            id="one on its way out does",
+        ),
+        pytest.param(
+            NEW,
+            [ONE, crossing_pod("far").on("stranger")],
+            [LIMIT_2],
+            exceeded("pods"),
+            id="one on an unknown node does",
+        ),
+        pytest.param(NEW, [ONE, NEW.on("a")], [LIMIT_2], None, id="the pod itself does not"),
+        pytest.param(
+            NEW,
+            [ONE],
+            [limit({"count/pods": "1"})],
+            exceeded("count/pods"),
+            id="the count of pods",
+        ),
+        pytest.param(SAYS_CPU, [ONE, TWO], [limit({"cpu": "2500m"})], None, id="cpu, exactly"),
+        pytest.param(
+            SAYS_CPU,
+            [ONE, TWO],
+            [limit({"cpu": "2499m", "requests.cpu": "2499m", "pods": 9})],
+            exceeded("cpu", "requests.cpu"),
+            id="a thousandth too much",
+        ),
+        pytest.param(
+            asking(NEW, "0"),
+            [ONE, TWO],
+            [limit({"cpu": "1"})],
+            None,
+            id="what it does not ask for is no matter, however much is used",
+        ),
+        pytest.param(
+            NEW,
+            [],
+            [limit({"limits.memory": "1", "cpu": "1"})],
+            Shortfall(Cause.UNSET, "default/q", ("cpu", "limits.memory")),
+            id="it does not say what the quota counts",
+        ),
+        pytest.param(NEW, [], [limit({"ephemeral-storage": "1"})], None, id="storage may be open"),
+        pytest.param(
+            NEW,
+            [],
+            [quota("a", {"pods": 1}, crossing()), quota("b", {"pods": 0}, crossing())],
+            exceeded("pods", quota="b"),
+            id="all quotas have to allow it",
+        ),
+        pytest.param(
+            NEW,
+            [],
+            [limit({"pods": 0}, scopes=["Terminating"])],
+            None,
+            id="a quota about others",
+        ),
+        pytest.param(
+            NEW,
+            [ONE.deadline(9), TWO],
+            [limit({"pods": 2}, scopes=["NotTerminating"])],
+            None,
+            id="only those that a quota is about count against it",
+        ),
+        pytest.param(
+            NEW, [ONE], [quota("q", {"pods": 0})], None, id="a quota without the scope is not ours"
+        ),
+        pytest.param(NEW, [], [limit({"pods": 0}, namespace_name="other")], None, id="not here"),
+    ],
+)
+def test_who_may_be_placed(
+    incoming: Pod, pods: list[Pod], quotas: list[Json], expected: Shortfall | None
+) -> None:
+    cluster, new = state(pods, *quotas), model_pod(incoming)
+    with cluster.without(new.key, new.uid):
+        assert shortfall(cluster, new, limited=False) == expected
+    # In which order things become known is no matter.
+    later = state([])
+    for each in quotas:
+        later.upsert_quota(model_quota(each))
+    for each in pods:
+        later.upsert_pod(model_pod(each))
+    with later.without(new.key, new.uid):
+        assert shortfall(later, new, limited=False) == expected
+
+
+UNCOVERED = Shortfall(Cause.UNCOVERED)
+
+
+@pytest.mark.parametrize(
+    ("incoming", "quotas", "expected"),
+    [
+        pytest.param(NEW, [], UNCOVERED, id="no quota"),
+        pytest.param(pod("new"), [], None, id="not in scope"),
+        pytest.param(NEW, [LIMIT_2], None, id="a quota with room"),
+        pytest.param(NEW, [quota("q", {"pods": 9})], UNCOVERED, id="a quota without the scope"),
+        pytest.param(
+            NEW,
+            [limit({"pods": 9}, namespace_name="other")],
+            UNCOVERED,
+            id="a quota of another namespace",
+        ),
+        pytest.param(
+            NEW,
+            [limit({"pods": 0}, scopes=["Terminating"])],
+            None,
+            id="a quota that names the scope, though it is about others",
+        ),
+        pytest.param(NEW, [limit({})], None, id="a quota that limits nothing"),
+    ],
+)
+def test_where_crossing_needs_a_quota(
+    incoming: Pod, quotas: list[Json], expected: Shortfall | None
+) -> None:
+    assert shortfall(state([], *quotas), model_pod(incoming), limited=True) == expected
+
+
+def test_a_quota_comes_changes_and_goes() -> None:
+    cluster, new = state([ONE]), model_pod(NEW)
+    versions = [cluster.version]
+
+    def after(raw: Json | None) -> Shortfall | None:
+        if raw is None:
+            cluster.remove_quota("default/q", "quota-q")
+        else:
+            cluster.upsert_quota(model_quota(raw))
+        versions.append(cluster.version)
+        return shortfall(cluster, new, limited=False)
+
+    assert after(limit({"pods": 1})) == exceeded("pods")
+    assert after(limit({"pods": 2})) is None
+    assert after(limit({"pods": 1})) == exceeded("pods")
+    assert after(None) is None
+    assert versions == sorted(set(versions)), "refused pods are looked at again each time"
+    assert after(quota("q", {"pods": 1})) is None
+    assert versions[-1] == versions[-2], "a quota about other pods is no news"
+
+
+def test_news_of_an_older_quota_changes_nothing() -> None:
+    cluster = state([], limit({"pods": 0}))
+    cluster.remove_quota("default/q", "older")
+    assert shortfall(cluster, model_pod(NEW), limited=False) == exceeded("pods")
+
+
+# With other plugins
+
+BARRED = limit({"pods": 0})
+OLD = pod("old").labels(app="web").on("a")
+APART = NEW.anti_affinity(term(HOST, selector(app="web")))
+
+
+@pytest.mark.parametrize(
+    ("plugins", "expected"),
+    [
+        pytest.param([AFFINITY], {"a": Reason.ANTI_AFFINITY}, id="affinity alone"),
+        pytest.param([QUOTA], {"a": Reason.QUOTA, "b": Reason.QUOTA}, id="the quota alone"),
+        pytest.param(
+            [AFFINITY, QUOTA], {"a": Reason.ANTI_AFFINITY, "b": Reason.QUOTA}, id="affinity first"
+        ),
+        pytest.param(
+            [QUOTA, AFFINITY], {"a": Reason.QUOTA, "b": Reason.QUOTA}, id="the quota first"
+        ),
+        pytest.param([], {}, id="none"),
+    ],
+)
+def test_a_node_shows_the_first_plugin_that_refuses_it(
+    plugins: Plugins, expected: dict[str, Reason]
+) -> None:
+    cluster = state([OLD], BARRED)
+    asked = cluster.nodes.asked(["b", "a", "stranger"])
+    verdicts = judge(cluster, model_pod(APART), asked, plugins)
+    refused = {name: reason for reason, names in verdicts.refused for name in names}
+    assert refused == expected | {"stranger": Reason.UNKNOWN_NODE}
+    assert list(verdicts.fits.names) == [name for name in ("b", "a") if name not in refused]
+
+
+def test_a_quota_refusal_is_not_one_that_an_eviction_cures() -> None:
+    assert not Reason.QUOTA.resolvable
+    assert REFUSED == "namespace quota doesn't allow cross-namespace pod affinity"
+
+
+# Preemption
+
+IMPORTANT = NEW.priority(100)
+FULL = limit({"pods": 1})
+
+
+@pytest.mark.parametrize(
+    ("pods", "victims", "plugins", "expected"),
+    [
+        pytest.param([pod("plain").on("a")], ["plain"], [QUOTA], ["plain"], id="room in the quota"),
+        pytest.param(
+            [pod("plain").on("a"), TWO], ["plain"], [AFFINITY, QUOTA], None, id="no room in it"
+        ),
+        pytest.param([ONE], ["one"], [QUOTA], ["one"], id="a victim gives its place up"),
+        pytest.param(
+            [ONE.requests(cpu="1"), pod("plain").on("a")],
+            ["plain"],
+            [AFFINITY, QUOTA],
+            None,
+            id="nobody else is evicted for the sake of a quota",
+        ),
+        pytest.param(
+            [pod("plain").on("a"), crossing_pod("web").labels(app="none").on("a")],
+            ["plain"],
+            [AFFINITY, QUOTA],
+            ["plain", "web"],
+            id="one that has to go for its own sake gives its place up",
+        ),
+        pytest.param(
+            [pod("plain").on("a"), crossing_pod("web").labels(app="none").on("a")],
+            ["plain"],
+            [QUOTA],
+            None,
+            id="where affinity is the scheduler's, it has named all who have to go",
+        ),
+    ],
+)
+def test_who_is_evicted(
+    pods: list[Pod], victims: list[str], plugins: Plugins, expected: list[str] | None
+) -> None:
+    proposed = {"a": Victims([f"default-{name}" for name in victims], 0)}
+    chosen = choose_victims(
+        state(pods, FULL), model_pod(IMPORTANT), proposed, plugins, may_be_empty=False
+    )
+    found: Any = {on: sorted(each.uids) for on, each in chosen.items()}
+    assert found == ({} if expected is None else {"a": [f"default-{name}" for name in expected]})
+
+
+def test_a_pod_waits_for_the_place_of_its_victim() -> None:
+    waiting = model_pod(IMPORTANT.nominated("a"))
+    assert only_waits(state([ONE.being_deleted()], FULL), waiting, (), [QUOTA])
+    assert not only_waits(state([ONE.being_deleted(), TWO], FULL), waiting, (), [QUOTA])
+
+
+def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
+    chooser = Chooser(state([], BARRED), [AFFINITY, QUOTA])
+    assert chooser.choose(model_pod(NEW), Wish(()), avoid=(), promises=(), chance=0.0) is None
+    chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])
+    assert chooser.choose(model_pod(NEW), Wish(()), avoid=(), promises=(), chance=0.0) == "a"
