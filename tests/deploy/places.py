@@ -18,6 +18,8 @@ SIDECARS = {
     "shadow": OVERLAYS / "sidecar-shadow",
 }
 """The second scheduler in each mode."""
+SIDECAR_QUOTA = OVERLAYS / "sidecar-quota"
+KUBEADM_QUOTA = OVERLAYS / "kubeadm-quota"
 KUBEADM = OVERLAYS / "kubeadm"
 KUBEADM_REPLACE = OVERLAYS / "kubeadm-replace"
 EXAMPLES = ROOT / "docs" / "examples"

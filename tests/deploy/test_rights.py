@@ -9,8 +9,10 @@ import pytest
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
     KUBEADM,
+    KUBEADM_QUOTA,
     KUBEADM_REPLACE,
     SIDECAR,
+    SIDECAR_QUOTA,
     SIDECARS,
     named,
     read_yaml,
@@ -97,6 +99,20 @@ def test_in_replace_the_extender_also_binds_and_no_more(overlay: Path) -> None:
         for name in ("affinity-extender", "affinity-extender-binder")
     )
     assert reader == binder
+
+
+@pytest.mark.parametrize("overlay", [SIDECAR_QUOTA, KUBEADM_QUOTA], ids=["sidecar", "host"])
+def test_for_quotas_the_extender_also_reads_these_and_no_more(overlay: Path) -> None:
+    objects = render(overlay)
+    role = named(objects, "ClusterRole", "affinity-extender-quota")
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": ["list", "watch"]}
+    ]
+    reader, quota = (
+        named(objects, "ClusterRoleBinding", name)["subjects"]
+        for name in ("affinity-extender", "affinity-extender-quota")
+    )
+    assert reader == quota
 
 
 def test_on_kubeadm_it_goes_to_the_holder_of_a_certificate() -> None:
