@@ -240,7 +240,10 @@ def test_the_environment_is_read(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param(["--help"], ["serve", "version", "exit codes"], id="the program"),
+        pytest.param(["--help"], ["serve", "quota", "version", "exit codes"], id="the program"),
+        pytest.param(
+            ["quota", "--help"], ["--what-if", "exit codes", "3 told", "KUBECONFIG"], id="quota"
+        ),
         pytest.param(
             ["serve", "--help"],
             ["precedence", "/readyz", "assist", "replace", "SIGTERM", "exit codes"]

@@ -63,3 +63,23 @@ def read_exact_amounts(quantities: Quantities | None, path: str) -> dict[str, in
         except ValueError as error:
             raise ObjectError(f"{path}.{resource}", str(error)) from error
     return amounts
+
+
+def write_quantity(amount: int, *, binary: bool) -> str:
+    """Write billionths as a quantity, in the largest unit that leaves a whole number.
+
+    `binary` for what is measured in bytes (Ki, Mi, ...); other things have m, u, n or no unit.
+    """
+    if amount % BILLIONTHS == 0:
+        whole, units = amount // BILLIONTHS, "KMGTPE" if binary else ""
+        suffix = ""
+        for unit in units:
+            if not whole or whole % 1024:
+                break
+            whole, suffix = whole // 1024, f"{unit}i"
+        return f"{whole}{suffix}"
+    return next(
+        f"{amount * 1000**power // BILLIONTHS}{unit}"
+        for power, unit in enumerate("mun", start=1)
+        if amount * 1000**power % BILLIONTHS == 0
+    )

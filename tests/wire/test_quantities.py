@@ -5,9 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.errors import ObjectError
-from extender.wire.quantities import read_amounts, read_quantity
+from extender.wire.quantities import (
+    read_amounts,
+    read_exact_amounts,
+    read_quantity,
+    write_quantity,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +60,30 @@ def test_amounts_are_rounded_up_as_the_scheduler_does() -> None:
 def test_a_broken_quantity_is_named() -> None:
     with pytest.raises(ObjectError, match=r"^status\.allocatable\.memory: 'lots' is no quantity"):
         read_amounts({"memory": "lots"}, "status.allocatable")
+
+
+@pytest.mark.parametrize(
+    ("text", "binary", "expected"),
+    [
+        pytest.param("0", False, "0", id="nothing"),
+        pytest.param("12", False, "12", id="a whole number"),
+        pytest.param("1.5", False, "1500m", id="thousandths"),
+        pytest.param("10u", False, "10u", id="millionths"),
+        pytest.param("1n", False, "1n", id="billionths"),
+        pytest.param("8Gi", True, "8Gi", id="bytes"),
+        pytest.param("1.5Gi", True, "1536Mi", id="the largest unit that is whole"),
+        pytest.param("1000", True, "1000", id="bytes that are no round number"),
+        pytest.param("0", True, "0", id="no bytes"),
+        pytest.param("4096Ei", True, "4096Ei", id="no unit is larger"),
+        pytest.param("100m", True, "100m", id="a tenth of a byte"),
+    ],
+)
+def test_a_quantity_written(text: str, binary: bool, expected: str) -> None:
+    amount = read_exact_amounts({"x": text}, "y")["x"]
+    assert write_quantity(amount, binary=binary) == expected
+
+
+@given(amount=st.integers(0, 2**70), binary=st.booleans())
+def test_what_is_written_means_the_same(amount: int, binary: bool) -> None:
+    text = write_quantity(amount, binary=binary)
+    assert read_exact_amounts({"x": text}, "y") == {"x": amount}

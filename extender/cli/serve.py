@@ -1,52 +1,29 @@
-"""The command line. What a command needs is imported when it runs, so that help comes at once."""
+"""The command serve: settings from four places, then the whole program."""
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from extender import __version__
-from extender.errors import ConfigError, ExtenderError
+from extender.cli.parsing import DONE, Commands, command, complain, say
+from extender.errors import ExtenderError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
 
     from extender.config import Config
 
-PROGRAM = "affinity-extender"
-
-# Exit codes, as the help text of the commands says.
-DONE, FAILED, MISUSED = 0, 1, 2
-
 DESCRIPTION = """\
-Answers kube-scheduler's questions about inter-pod affinity from counters that are kept up to
-date, instead of from a walk over all pods for each pod that is scheduled.
-"""
-
-EPILOG = """\
-examples:
-  affinity-extender serve --cluster cluster.yaml --mode replace
-      try it without a cluster: objects come from a file
-  affinity-extender serve --kubeconfig ~/.kube/config
-      watch a cluster and answer its scheduler
-  affinity-extender serve --help
-      all settings
-
-exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration
-"""
-
-SERVE_DESCRIPTION = """\
 Watch a cluster (or read one from files) and answer kube-scheduler's extender calls.
 
 Two ports are opened: callbacks for the scheduler (POST /filter, /prioritize) and operations for
 people and probes (/livez, /readyz, /metrics, /configz, /domains and a page at /).
 """
 
-SERVE_EPILOG = """\
+EPILOG = """\
 modes:
   assist   the scheduler keeps the hard rules, scores come from here; when this program is down,
            pods are placed lawfully, only without preferences
@@ -73,49 +50,18 @@ exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configura
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says on one line what is wrong; the usage in full only when asked for."""
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    from extender.config.options import OPTIONS  # noqa: PLC0415 - see the head of this package
 
-    def error(self, message: str) -> NoReturn:
-        """End the program for wrong usage."""
-        self.exit(MISUSED, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code."""
-    try:
-        chosen = _parser().parse_args(arguments)
-    except SystemExit as stop:  # after --help, or after wrong usage
-        return stop.code if isinstance(stop.code, int) else DONE
-    try:
-        return _serve(chosen) if chosen.command == "serve" else _version()
-    except ConfigError as error:
-        _complain(f"{error}; correct it and start again ({PROGRAM} serve --help lists settings)")
-        return MISUSED
-    except ExtenderError as error:
-        _complain(str(error))
-        return FAILED
-
-
-def _parser() -> argparse.ArgumentParser:
-    from extender.config.options import OPTIONS  # noqa: PLC0415 - see the head of this module
-
-    parser = _Parser(
-        prog=PROGRAM,
+    serve = command(
+        commands,
+        "serve",
+        "answer kube-scheduler's extender calls",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    commands = parser.add_subparsers(title="commands", dest="command", required=True)
-    serve = commands.add_parser(
-        "serve",
-        help="answer kube-scheduler's extender calls",
-        description=SERVE_DESCRIPTION,
-        epilog=SERVE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    serve.set_defaults(run=_serve)
     for option in OPTIONS:
         # -v as in Kubernetes, which takes --v as well.
         names = [f"-{option.flag}"] * (len(option.flag) == 1) + [f"--{option.flag}"]
@@ -137,20 +83,18 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="write the configuration that all settings come to, and end without serving",
     )
-    commands.add_parser("version", help="say which version this is", allow_abbrev=False)
-    return parser
 
 
 def _serve(flags: argparse.Namespace) -> int:
-    from extender import config, logs  # noqa: PLC0415 - see the head of this module
+    from extender import config, logs  # noqa: PLC0415 - see the head of this package
 
     loaded = config.load(flags, os.environ, functools.partial(Path.read_text, encoding="utf-8"))
     for warning in config.strangers(os.environ):
-        _complain(f"warning: {warning}")
+        complain(f"warning: {warning}")
     if flags.write_config_to is not None:
         _write(loaded, flags.write_config_to)
     if flags.validate_only:
-        print(f"ok: {_summary(loaded)}")  # noqa: T201 - the answer that was asked for
+        say(f"ok: {_summary(loaded)}")
     if flags.validate_only or flags.write_config_to is not None:
         return DONE
     logs.configure(
@@ -164,7 +108,7 @@ def _serve(flags: argparse.Namespace) -> int:
 
 
 def _write(loaded: Config, target: Path) -> None:
-    from extender import config  # noqa: PLC0415 - see the head of this module
+    from extender import config  # noqa: PLC0415 - see the head of this package
 
     try:
         target.write_text(config.to_yaml(loaded), encoding="utf-8")
@@ -176,13 +120,3 @@ def _summary(loaded: Config) -> str:
     plugins = ", ".join(loaded.plugins)
     source = "files" if loaded.cluster_files else "the API server"
     return f"mode {loaded.mode}, plugins {plugins}, objects from {source}"
-
-
-def _version() -> int:
-    print(f"{PROGRAM} {__version__} (Python {sys.version.split()[0]})")  # noqa: T201 - the answer
-    return DONE
-
-
-def _complain(message: str) -> None:
-    # Messages may quote what a file or a variable holds: whatever that is, this is one line.
-    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201 - no log yet

@@ -1,0 +1,179 @@
+"""The command quota: who uses cross-namespace affinity, and what quotas say about it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extender.cli.parsing import DONE, Commands, command, say
+from extender.errors import ConfigError, ObjectError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from extender.cluster.state import ClusterState
+    from extender.model.quota import Amounts
+    from extender.wire.objects import PodReader
+
+WOULD_REFUSE = 3
+"""Exit code of a question with --what-if whose answer is: somebody."""
+
+RESOURCES = (
+    "pods",
+    "count/pods",
+    *(
+        f"{prefix}{name}"
+        for prefix in ("", "requests.", "limits.")
+        for name in ("cpu", "memory", "ephemeral-storage")
+    ),
+)
+
+DESCRIPTION = """\
+Tell which pods use affinity across namespaces, which quotas they count against, how much of each is
+used, and whom one more limit would refuse.
+
+A pod is in scope when one of its affinity or anti-affinity terms, required or preferred, names
+`namespaces` or has a `namespaceSelector`: the scope CrossNamespacePodAffinity of ResourceQuotas.
+Nothing is changed.
+"""
+
+EPILOG = """\
+columns:
+  IN SCOPE   pods that use affinity across namespaces and have not ended
+  WAITING    those of them that have no node; only the others count against quotas here
+  REFUSED    waiting pods that the quotas do not allow as things are
+  USED, HARD what placed pods in scope use of a quota, and its limit
+
+what if:
+  --what-if supposes one more quota with the scope in each namespace, and lets all its pods in scope
+  come one after another, placed ones first. Those that find no room are told: they run on, but
+  would not come back, be it after an eviction or with the next release.
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list pods and resourcequotas in all namespaces.
+
+examples:
+  affinity-extender quota
+      who uses it?
+  affinity-extender quota --namespace shop --what-if pods=0
+      who could not be placed any more if the namespace were barred?
+  affinity-extender quota --limited-by-default
+      which waiting pods would need a quota?
+  kubectl get pods,resourcequotas -A -o json > dump.json
+  affinity-extender quota --cluster dump.json --what-if pods=10 --what-if requests.cpu=4 -o json
+
+exit codes: 0 told, 1 failed, 2 wrong usage, 3 told, and --what-if would refuse somebody
+"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    quota = command(
+        commands,
+        "quota",
+        "tell who uses affinity across namespaces, and what quotas say about it",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    quota.set_defaults(run=_run)
+    quota.add_argument(
+        *("-n", "--namespace"),
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="look at this namespace only; may be repeated",
+    )
+    quota.add_argument(
+        "--what-if",
+        action="append",
+        default=[],
+        metavar="RESOURCE=LIMIT",
+        help="suppose a quota with this limit, such as pods=0; may be repeated",
+    )
+    quota.add_argument(
+        "--limited-by-default",
+        action="store_true",
+        help="suppose that cross-namespace affinity needs a quota that allows it",
+    )
+    quota.add_argument(
+        *("-o", "--output"), choices=("text", "json"), default="text", help="default text"
+    )
+    where = quota.add_argument_group("cluster")
+    where.add_argument("--kubeconfig", metavar="FILE", help="how to reach the API server")
+    where.add_argument("--context", metavar="NAME", help="context of the kubeconfig file")
+    where.add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="read objects from this file (JSON List or YAML, plain or gzip); may be repeated",
+    )
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from extender.cli import quota_report  # noqa: PLC0415 - see the head of this package
+    from extender.verbs.quota_survey import survey  # noqa: PLC0415
+
+    what_if = _limits(flags.what_if)
+    found = survey(_cluster(flags), flags.namespace, what_if, limited=flags.limited_by_default)
+    report = quota_report.Report(found, flags.what_if)
+    say(quota_report.json_text(report) if flags.output == "json" else quota_report.table(report))
+    return WOULD_REFUSE if any(each.refused_if for each in found) else DONE
+
+
+def _limits(texts: list[str]) -> Amounts | None:
+    """Read RESOURCE=LIMIT; None when nothing is supposed."""
+    from extender.wire.quantities import read_exact_amounts  # noqa: PLC0415
+
+    limits = {}
+    for text in texts:
+        resource, _, limit = text.partition("=")
+        if resource not in RESOURCES:
+            known = ", ".join(RESOURCES)
+            raise ConfigError("--what-if", f"{resource!r} is not one of {known}")
+        limits[resource] = limit
+    try:
+        return read_exact_amounts(limits, "--what-if") if limits else None
+    except ObjectError as error:
+        raise ConfigError(error.path, error.message) from error
+
+
+def _cluster(flags: argparse.Namespace) -> ClusterState:
+    """Return the pods and quotas of the cluster that the flags name."""
+    from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.wire.objects import PodReader  # noqa: PLC0415
+
+    state, pods = ClusterState(), PodReader(charges=True)
+    if flags.cluster:
+        from extender.offline import load_cluster  # noqa: PLC0415
+
+        for path in flags.cluster:
+            load_cluster(path, state, pods)
+    else:
+        import asyncio  # noqa: PLC0415
+
+        asyncio.run(_list(flags, state, pods))
+    return state
+
+
+async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader) -> None:
+    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.kube.current import list_quotas_and_pods  # noqa: PLC0415
+
+    try:
+        credentials = await load_credentials(flags.kubeconfig or _usual_kubeconfig(), flags.context)
+    except ConfigError as error:
+        raise ConfigError("--kubeconfig", error.message) from error
+    async with ApiClient(credentials) as client:
+        await list_quotas_and_pods(client, state, pods)
+
+
+def _usual_kubeconfig() -> str | None:
+    """Return the file, or files, that kubectl would take; None when there is none."""
+    named = os.environ.get("KUBECONFIG")
+    usual = Path.home() / ".kube" / "config"
+    return named or (str(usual) if usual.is_file() else None)

@@ -1,0 +1,168 @@
+"""A survey of quotas as a table for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from extender.cluster.quotas import QuotaInUse
+from extender.model.labels import Requirement, Selector
+from extender.verbs.quota import Cause
+from extender.verbs.quota_survey import NamespaceSurvey, Refusal
+from extender.wire.quantities import write_quantity
+
+MOST_NAMES = 3
+"""Pods that a line of the table names."""
+MOST_LINES = 20
+"""Refused pods that the table shows one by one."""
+
+NONE = "<none>"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What there is to tell."""
+
+    namespaces: Sequence[NamespaceSurvey]
+    what_if: Sequence[str]
+    """Limits that are only supposed, as they were given."""
+
+
+# For programs
+
+
+def json_text(report: Report) -> str:
+    """Write the whole survey."""
+    answer = {
+        "whatIf": list(report.what_if),
+        "namespaces": [_namespace(each, bool(report.what_if)) for each in report.namespaces],
+    }
+    return msgspec.json.format(msgspec.json.encode(answer)).decode()
+
+
+def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001
+    told: dict[str, Any] = {
+        "namespace": found.name,
+        "placed": [pod.key for pod in found.placed],
+        "waiting": [pod.key for pod in found.waiting],
+        "quotas": [_quota(found, each) for each in found.quotas],
+        "refusedNow": [_refusal(each) for each in found.refused_now],
+    }
+    if supposed:
+        told["refusedIf"] = [_refusal(each) for each in found.refused_if]
+    return told
+
+
+def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
+    matching = [
+        pod for pod in found.placed if pod.charge is not None and each.quota.applies_to(pod.charge)
+    ]
+    return {
+        "name": _name(each.quota.key),
+        "scopes": _scopes(each.quota.scopes),
+        "pods": len(matching),
+        "resources": {
+            resource: {"used": used, "hard": hard} for resource, used, hard in _use(each)
+        },
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    why = refusal.shortfall
+    return {
+        "pod": refusal.pod.key,
+        "cause": why.cause.value,
+        "quota": why.quota and _name(why.quota),
+        "resources": list(why.resources),
+    }
+
+
+# For people
+
+
+def table(report: Report) -> str:
+    """Write what an operator wants to see at a glance."""
+    if not report.namespaces:
+        return "no pod uses affinity across namespaces, and no quota is about that"
+    header = ("NAMESPACE", "IN SCOPE", "WAITING", "REFUSED", "QUOTA", "RESOURCE", "USED", "HARD")
+    parts = [_columns(header, [row for each in report.namespaces for row in _rows(each)])]
+    refused = [refusal for each in report.namespaces for refusal in each.refused_now]
+    if refused:
+        lines = [_refused_row(each) for each in refused[:MOST_LINES]]
+        parts.append(_columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
+        if len(refused) > MOST_LINES:
+            parts.append(f"and {len(refused) - MOST_LINES} more; -o json has all")
+    if report.what_if:
+        rows = [(each.name, _share(each), _some(each.refused_if)) for each in report.namespaces]
+        supposed = _columns(("NAMESPACE", "REFUSED", "PODS"), rows)
+        parts.append(f"with {', '.join(report.what_if)}:\n{supposed}")
+    return "\n\n".join(parts)
+
+
+def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
+    """Yield a line for each limit; what is about the namespace stands in the first."""
+    about = (found.name, str(found.in_scope), str(len(found.waiting)), str(len(found.refused_now)))
+    limits: list[tuple[str, str, str, str]] = []
+    for each in found.quotas:
+        name = _name(each.quota.key)
+        limits += [(name, *use) for use in _use(each)] or [(name, NONE, "", "")]
+    for limit in limits or [(NONE, "", "", "")]:
+        yield (*about, *limit)
+        about = ("", "", "", "")
+
+
+def _refused_row(refusal: Refusal) -> Sequence[str]:
+    why = refusal.shortfall
+    resources = ", ".join(why.resources)
+    said = {
+        Cause.EXCEEDED: f"{resources}: no room",
+        Cause.UNSET: f"{resources}: not set for every container",
+        Cause.UNCOVERED: "no quota speaks of affinity across namespaces",
+    }
+    return refusal.pod.key, NONE if why.quota is None else _name(why.quota), said[why.cause]
+
+
+def _share(found: NamespaceSurvey) -> str:
+    return f"{len(found.refused_if)} of {found.in_scope}"
+
+
+def _some(refused: Sequence[Refusal]) -> str:
+    names = [_name(each.pod.key) for each in refused]
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+
+
+def _columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+# For both
+
+
+def _use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
+    """Yield each limited resource with what is used of it, and its limit."""
+    for resource, hard in sorted(each.quota.hard.items()):
+        binary = resource.endswith(("memory", "storage"))
+        used = each.used.get(resource, 0)
+        yield resource, write_quantity(used, binary=binary), write_quantity(hard, binary=binary)
+
+
+def _scopes(selector: Selector) -> list[str]:
+    return [_scope(each) for each in selector.requirements]
+
+
+def _scope(requirement: Requirement) -> str:
+    values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator.value}{values}"
+
+
+def _name(key: str) -> str:
+    return key.partition("/")[2]

@@ -1,0 +1,56 @@
+"""The cluster at one moment, as commands read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.errors import ApiError
+from extender.kube.current import list_quotas_and_pods
+from extender.wire.objects import PodReader
+from tests.builders import crossing, pod, quota, selector, term
+from tests.kube.fake_api import answering, failure
+
+if TYPE_CHECKING:
+    from tests.kube.rig import Rig
+
+FAR = term("zone", selector(app="none"), namespaceSelector={})
+
+
+async def listed(rig: Rig) -> ClusterState:
+    """Read the cluster once."""
+    state = ClusterState()
+    async with rig.client() as client:
+        await list_quotas_and_pods(client, state, PodReader(charges=True))
+    return state
+
+
+async def test_quotas_and_pods_are_listed_once(rig: Rig) -> None:
+    quotas, pods = rig.api.collection("/api/v1/resourcequotas"), rig.api.collection("/api/v1/pods")
+    quotas.put(quota("q", {"pods": 1}, crossing()))
+    for number in range(1001):
+        pods.put(pod(f"p{number}").anti_affinity(FAR).on("a"))
+    state = await listed(rig)
+    assert list(state.quotas) == ["default/q"]
+    assert state.quotas.pods == len(state.pods) == 1001
+    assert (quotas.watched, pods.watched) == ([], [])
+    assert "Succeeded" in pods.listed[0].params["fieldSelector"]
+
+
+async def test_one_that_cannot_be_read_is_left_out(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.api.collection("/api/v1/resourcequotas").put(quota("q", {"pods": "many"}, crossing()))
+    rig.api.collection("/api/v1/pods")
+    assert list((await listed(rig)).quotas) == []
+    assert "resourcequotas default/q: left out: spec.hard.pods" in caplog.text
+
+
+async def test_a_refusal_is_said(rig: Rig) -> None:
+    rig.api.collection("/api/v1/resourcequotas").lists.append(
+        answering(lambda: failure(403, "Forbidden", "no"))
+    )
+    with pytest.raises(ApiError, match="403"):
+        await listed(rig)

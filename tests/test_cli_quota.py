@@ -1,0 +1,146 @@
+"""The command quota: what it tells, in which form, and what it ends with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from extender import cli
+from tests.builders import crossing, node, pod, quota, selector, term
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+FAR = term("zone", selector(app="none"), namespaceSelector={})
+
+
+def user(name: str, namespace: str) -> Any:
+    """Build a pod that uses affinity across namespaces, with a request."""
+    made = pod(name, namespace).anti_affinity(FAR)
+    made["spec"]["containers"] = [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]
+    return made
+
+
+CLUSTER = [
+    node("n"),
+    *(user(f"api-{number}", "shop").on("n") for number in range(4)),
+    user("api-9", "shop"),
+    user("batch", "office").on("n"),
+    pod("plain", "yard").on("n"),
+    quota("cross", {"pods": 4, "cpu": "2500m", "memory": "8Gi"}, crossing(), namespace_name="shop"),
+    quota("late", {}, crossing(), namespace_name="shop", scopes=["Terminating"]),
+]
+
+TABLE = """\
+NAMESPACE   IN SCOPE   WAITING   REFUSED   QUOTA    RESOURCE   USED   HARD
+office      1          0         0         <none>
+shop        5          1         1         cross    cpu        2      2500m
+                                           cross    memory     4Gi    8Gi
+                                           cross    pods       4      4
+                                           late     <none>
+
+WAITING POD   QUOTA   NOT PLACED BECAUSE
+shop/api-9    cross   pods: no room
+"""
+
+WHAT_IF = """
+with pods=1, memory=4Gi:
+NAMESPACE   REFUSED   PODS
+office      0 of 1
+shop        4 of 5    api-1, api-2, api-3 and 1 more
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "items": CLUSTER}))
+    return str(path)
+
+
+def test_who_uses_it_and_what_the_quotas_say(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["quota", "--cluster", dump]) == 0
+    assert capsys.readouterr() == (TABLE, "")
+
+
+def test_what_if(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    supposed = ["--what-if", "pods=1", "--what-if", "memory=4Gi"]
+    assert cli.main(["quota", "--cluster", dump, *supposed]) == 3
+    assert capsys.readouterr() == (TABLE + WHAT_IF, "")
+    assert cli.main(["quota", "--cluster", dump, "--what-if", "pods=5"]) == 0
+    assert "shop        0 of 5" in capsys.readouterr().out
+
+
+def test_as_the_kubectl_plugin(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.kubectl(["quota", "-n", "office", "--cluster", dump]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["office", "1", "0", "0", "<none>"]
+    assert cli.kubectl(["quota", "--prot"]) == 2
+    expected = "kubectl affinity: unrecognized arguments: --prot; see kubectl affinity --help\n"
+    assert capsys.readouterr().err == expected
+    assert cli.kubectl(["serve"]) == 2, "serving is no question about a cluster"
+
+
+def test_json_has_everything(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--limited-by-default", "--what-if", "pods=4", "-o", "json"]
+    assert cli.main(["quota", "--cluster", dump, *options]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["whatIf"] == ["pods=4"]
+    office, shop = answer["namespaces"]
+    assert office == {
+        "namespace": "office",
+        "placed": ["office/batch"],
+        "waiting": [],
+        "quotas": [],
+        "refusedNow": [],
+        "refusedIf": [],
+    }
+    refusal = {"pod": "shop/api-9", "cause": "exceeded", "resources": ["pods"]}
+    assert shop["refusedNow"] == [refusal | {"quota": "cross"}]
+    assert shop["refusedIf"] == [refusal | {"quota": "what-if"}]
+    cross, late = shop["quotas"]
+    assert cross == {
+        "name": "cross",
+        "scopes": ["CrossNamespacePodAffinity Exists"],
+        "pods": 4,
+        "resources": {
+            "cpu": {"used": "2", "hard": "2500m"},
+            "memory": {"used": "4Gi", "hard": "8Gi"},
+            "pods": {"used": "4", "hard": "4"},
+        },
+    }
+    assert (late["scopes"][1], late["pods"], late["resources"]) == ("Terminating Exists", 0, {})
+    assert cli.main(["quota", "--cluster", dump, "-o", "json"]) == 0
+    assert "refusedIf" not in capsys.readouterr().out
+
+
+def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").write_text("")
+    assert cli.main(["quota", "--cluster", str(tmp_path / "empty")]) == 0
+    assert capsys.readouterr().out.startswith("no pod uses affinity across namespaces")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        pytest.param(["--what-if", "pods"], 2, "--what-if.pods: '' is no quantity", id="no limit"),
+        pytest.param(
+            ["--what-if", "gpus=1"], 2, "--what-if: 'gpus' is not one of pods, ", id="a resource"
+        ),
+        pytest.param(
+            ["--kubeconfig", "/nowhere"], 2, "--kubeconfig: no such file: /nowhere", id="no file"
+        ),
+        pytest.param(["--cluster", "/nowhere"], 1, "/nowhere: ", id="no cluster file"),
+        pytest.param(["-o", "xml"], 2, "argument -o/--output", id="a form"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    arguments: list[str], code: int, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["quota", *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert expected in captured.err
+    assert captured.err.count("\n") == 1
