@@ -16,6 +16,7 @@ from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
+from extender.wire.objects import PodReader
 from tests.builders import (
     Pod,
     model_namespace,
@@ -27,6 +28,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.verbs.judging import AFFINITY
 from tests.web.test_binding import WAIT, Bench, bind, filtered
 
 Client = TestClient[Request, Application]
@@ -101,8 +103,8 @@ async def test_an_answer_knows_one_moment(
 ) -> None:
     state = state_of(NODES, [namespace("shop", {"team": "red"})], placed)
     metrics = Metrics(CollectorRegistry(), "test")
-    rules = Rules(enforce=True, resolvable=False, scoring=Scoring(), max_score=20)
-    answers = Answers(state, rules, metrics, lambda: None)
+    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+    answers = Answers(state, rules, metrics, lambda: None, pods=PodReader())
     client: Client = await aiohttp_client(callbacks_app(answers, metrics, 1 << 20))
 
     async def ask() -> Any:
