@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -34,6 +34,13 @@ class CountedPods:
         """Tell whether pods of a class belong to the set."""
         namespace, labels = pod_class.namespace, pod_class.labels
         return all(pods.matches(namespace, namespace_labels, labels) for pods in self.selectors)
+
+    def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
+        """Tell whether new labels of a namespace make a difference to who belongs to the set."""
+        return any(
+            pods.covers(namespace, before) is not pods.covers(namespace, now)
+            for pods in self.selectors
+        )
 
 
 class CountedSets:
@@ -79,9 +86,52 @@ class CountedSets:
 
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> list[CountedPods]:
         """Return the sets that pods of a class belong to."""
-        candidates = self._index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
-        return [
-            counted
-            for counted in candidates
-            if len(counted.selectors) == 1 or counted.matches(pod_class, namespace_labels)
-        ]
+        return _matching(self._index, pod_class, namespace_labels)
+
+    def moved_by(self, namespace: str, before: Labels, now: Labels) -> MovedSets:
+        """Return the sets that pods may join or leave when a namespace changes its labels."""
+        return MovedSets([each for each in self if each.depends_on(namespace, before, now)], now)
+
+
+class MovedSets:
+    """Sets to which the new labels of one namespace make a difference."""
+
+    def __init__(self, sets: Sequence[CountedPods], namespace_labels: Labels) -> None:
+        self._sets = set(sets)
+        self._namespace_labels = namespace_labels
+        self._index: SelectorIndex[CountedPods] = SelectorIndex()
+        for counted in sets:
+            self._index.add(counted.filed_under, counted)
+        selectors = {pods.selector for counted in sets for pods in counted.selectors}
+        self._keys = sorted({each.key for selector in selectors for each in selector.requirements})
+        self._known: dict[tuple[str | None, ...], list[CountedPods]] = {}
+
+    def __contains__(self, counted: CountedPods) -> bool:
+        return counted in self._sets
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def matching(self, pod_class: PodClass) -> list[CountedPods]:
+        """Return those that pods of a class of the namespace belong to.
+
+        Classes that differ only in labels that nobody asks for, as the pods of a StatefulSet do,
+        cost one look-up.
+        """
+        labels = pod_class.labels
+        seen = tuple([labels.get(key) for key in self._keys])
+        known = self._known.get(seen)
+        if known is None:
+            known = self._known[seen] = _matching(self._index, pod_class, self._namespace_labels)
+        return known
+
+
+def _matching(
+    index: SelectorIndex[CountedPods], pod_class: PodClass, namespace_labels: Labels
+) -> list[CountedPods]:
+    candidates = index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
+    return [
+        counted
+        for counted in candidates
+        if len(counted.selectors) == 1 or counted.matches(pod_class, namespace_labels)
+    ]

@@ -106,15 +106,20 @@ class Counters:
             for placed in self._placed_on.get(number, ()):
                 placed.count(number, sign * placed.on_nodes[number])
 
-    def rematch(self, namespace: str) -> None:
-        """Compare the classes of a namespace with all terms again, after its labels changed."""
-        for placed in self._placed_in.get(namespace, ()):
-            before, now = list(placed.counted), self._sets_of(placed.pod_class)
-            for counted in before:
+    def rematch(self, namespace: str, before: Labels) -> None:
+        """Compare the classes of a namespace with the terms that its labels make a difference to.
+
+        O(sets + classes of the namespace), and only O(sets) when the change means nothing to any.
+        """
+        moved = self._sets.moved_by(namespace, before, self.namespace_labels(namespace))
+        for placed in self._placed_in.get(namespace, ()) if moved else ():
+            was = [counted for counted in placed.counted if counted in moved]
+            now = moved.matching(placed.pod_class)
+            for counted in was:
                 if counted not in now:
                     placed.leave(counted)
             for counted in now:
-                if counted not in before:
+                if counted not in was:
                     placed.join(counted)
         self._rematches += 1
 

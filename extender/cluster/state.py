@@ -20,7 +20,7 @@ from extender.cluster.reservations import Reservation, Reservations
 from extender.cluster.residents import Residents
 from extender.cluster.room import Room
 from extender.cluster.topology import DomainTable
-from extender.model.labels import Labels
+from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import Term
 from extender.model.quota import ResourceQuota
@@ -266,15 +266,17 @@ class ClusterState:
 
     def upsert_namespace(self, namespace: Namespace) -> None:
         """Add a namespace or change its labels."""
-        if self._namespaces.get(namespace.name) != namespace.labels:
+        known = self._namespaces.get(namespace.name)
+        if known != namespace.labels:
             self._namespaces[namespace.name] = namespace.labels
-            self._counters.rematch(namespace.name)
+            self._counters.rematch(namespace.name, NO_LABELS if known is None else known)
             self.version += 1
 
     def remove_namespace(self, name: str) -> None:
         """Forget a namespace; pods that are left in it are in one without labels."""
-        if self._namespaces.pop(name, None) is not None:
-            self._counters.rematch(name)
+        known = self._namespaces.pop(name, None)
+        if known is not None:
+            self._counters.rematch(name, known)
             self.version += 1
 
     # Quotas
