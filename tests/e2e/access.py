@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tests.e2e.objects import JSON
 
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
-_SHIPPED = (_MANIFESTS / "base" / "rbac.yaml", _MANIFESTS / "components" / "bind" / "rbac.yaml")
+_SHIPPED = tuple(
+    _MANIFESTS / folder / "rbac.yaml" for folder in ("base", "components/bind", "components/quota")
+)
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
@@ -37,8 +39,8 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 raise
     async with asyncio.timeout(10):
         # The authorizer follows the objects by a watch of its own that nobody can await.
-        for verb in ("watch", "get"):
-            while not await is_allowed(api, user, verb, "pods"):  # noqa: ASYNC110
+        for verb, resource in (("watch", "pods"), ("get", "pods"), ("watch", "resourcequotas")):
+            while not await is_allowed(api, user, verb, resource):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
 

@@ -84,12 +84,16 @@ class Bench:
             await self.api.request("PUT", f"/api/v1/namespaces/{key_of(thing)}", thing)
 
     @asynccontextmanager
-    async def scheduled_by(self, mode: str, extender_mode: str = "") -> AsyncIterator[None]:
-        """Run a scheduler, and the extender beside it if the mode has one."""
+    async def scheduled_by(
+        self, mode: str, extender_mode: str = "", *, quotas: bool = False
+    ) -> AsyncIterator[None]:
+        """Run a scheduler, and the extender beside it if the mode has one; with quotas or not."""
         self._runs += 1
         folder = self._folder / f"{self._runs}-{mode}"
         folder.mkdir()
-        async with scheduling(self.control_plane, mode, folder, extender_mode) as running:
+        async with scheduling(
+            self.control_plane, mode, folder, extender_mode, quotas=quotas
+        ) as running:
             self.extender, self.scheduler = running.extender, running.scheduler
             try:
                 yield
@@ -218,6 +222,7 @@ class Bench:
             for kind in ("deployments", "replicasets"):
                 await self.api.delete(f"/apis/apps/v1/namespaces/{name}/{kind}")
             await self.api.delete(f"/api/v1/namespaces/{name}/pods")
+            await self.api.delete(f"/api/v1/namespaces/{name}/resourcequotas")
         await self.api.delete("/api/v1/nodes")
         await self.pods.until(lambda: not self.pods.objects, SETTLE_S, "all pods to be gone")
         self.pods.history.clear()

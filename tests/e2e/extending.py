@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
@@ -19,7 +20,6 @@ from tests.e2e.objects import HOSTNAME, JSON
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 SHADOW, ASSIST, REPLACE = "shadow", "assist", "replace"
 
@@ -28,6 +28,9 @@ EXTENDER = User(
     ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
 )
 """Called like the service account of the manifests, so that exactly their binding applies."""
+
+_ROOT = Path(__file__).resolve().parents[2]
+_WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "config.yaml"
 
 _LAG_S = 10.0
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
@@ -43,6 +46,8 @@ class Extender:
         folder: Path,
         session: aiohttp.ClientSession,
         options: tuple[str, ...] = (),
+        *,
+        quotas: bool = False,
     ) -> None:
         port, ops_port = free_port(), free_port()
         self.mode = mode
@@ -50,7 +55,7 @@ class Extender:
         self._session = session
         self._process = Process(
             "extender",
-            _command(control_plane, mode, port, ops_port, folder),
+            _command(control_plane, mode, port, ops_port, _config(folder, quotas=quotas)),
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
@@ -60,11 +65,16 @@ class Extender:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, control_plane: ControlPlane, mode: str, folder: Path, *options: str
+        cls,
+        control_plane: ControlPlane,
+        mode: str,
+        folder: Path,
+        *options: str,
+        quotas: bool = False,
     ) -> AsyncIterator[Self]:
         """Run the extender; unless something else fails, it must end well and log no error."""
         async with aiohttp.ClientSession() as session:
-            extender = cls(control_plane, mode, folder, session, options)
+            extender = cls(control_plane, mode, folder, session, options, quotas=quotas)
             with extender._process:
                 await asyncio.to_thread(extender._process.wait_ready)
                 yield extender
@@ -185,12 +195,19 @@ def _near(pod: JSON) -> JSON:
     }
 
 
-def _command(
-    control_plane: ControlPlane, mode: str, port: int, ops_port: int, folder: Path
-) -> list[str]:
-    config = folder / "extender.yaml"
+def _config(folder: Path, *, quotas: bool) -> Path:
+    """Return a configuration file: the defaults, or the shipped one with quotas."""
+    if quotas:
+        return _WITH_QUOTAS
+    path = folder / "extender.yaml"
     kind = "AffinityExtenderConfiguration"
-    config.write_text(f"apiVersion: affinity-extender.io/v1alpha1\nkind: {kind}\nmode: {mode}\n")
+    path.write_text(f"apiVersion: affinity-extender.io/v1alpha1\nkind: {kind}\n")
+    return path
+
+
+def _command(
+    control_plane: ControlPlane, mode: str, port: int, ops_port: int, config: Path
+) -> list[str]:
     return [
         *(sys.executable, "-m", "extender", "serve"),
         *("--config", str(config)),

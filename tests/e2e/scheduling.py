@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 STOCK = "stock"
 MODES = (STOCK, ASSIST, REPLACE)
 
-_CONFIGURATIONS = Path(__file__).resolve().parents[2] / "scheduler-config"
+_ROOT = Path(__file__).resolve().parents[2]
+_CONFIGURATIONS = _ROOT / "scheduler-config"
+_ASSIST_WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "scheduler-config.yaml"
 _SHIPPED_URL = "http://127.0.0.1:10280"
 
 
@@ -37,19 +39,27 @@ class Scheduling:
 
 @asynccontextmanager
 async def scheduling(
-    control_plane: ControlPlane, mode: str, folder: Path, extender_mode: str = ""
+    control_plane: ControlPlane,
+    mode: str,
+    folder: Path,
+    extender_mode: str = "",
+    *,
+    quotas: bool = False,
 ) -> AsyncIterator[Scheduling]:
     """Run the scheduler, and unless it is stock the extender beside it, for a while.
 
-    Both in the same mode, unless another one is named for the extender.
+    Both in the same mode, unless another one is named for the extender. With `quotas`, the plugin
+    for cross-namespace affinity is on.
     """
     if mode == STOCK:
         with _scheduler(control_plane, mode, "", folder) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
             yield Scheduling(scheduler, None)
         return
-    async with Extender.running(control_plane, extender_mode or mode, folder) as extender:
-        with _scheduler(control_plane, mode, extender.url, folder) as scheduler:
+    async with Extender.running(
+        control_plane, extender_mode or mode, folder, quotas=quotas
+    ) as extender:
+        with _scheduler(control_plane, mode, extender.url, folder, quotas=quotas) as scheduler:
             await asyncio.to_thread(scheduler.wait_ready)
             yield Scheduling(scheduler, extender)
 
@@ -65,9 +75,18 @@ async def rival(
 
 
 def _scheduler(
-    control_plane: ControlPlane, mode: str, url: str, folder: Path, name: str = ""
+    control_plane: ControlPlane,
+    mode: str,
+    url: str,
+    folder: Path,
+    name: str = "",
+    *,
+    quotas: bool = False,
 ) -> Process:
-    configuration = _scheduler_config(control_plane, mode, url)
+    file = _CONFIGURATIONS / f"{mode}.yaml"
+    if quotas and mode == ASSIST:
+        file, name = _ASSIST_WITH_QUOTAS, name or "default-scheduler"
+    configuration = _scheduler_config(control_plane, mode, file, url)
     if name:
         configuration["profiles"][0]["schedulerName"] = name
     config = folder / "scheduler.yaml"
@@ -86,14 +105,14 @@ def _scheduler(
     return Process("kube-scheduler", command, folder / "kube-scheduler.log", probe)
 
 
-def _scheduler_config(control_plane: ControlPlane, mode: str, url: str) -> JSON:
-    """Return the shipped file of this mode; only addresses differ, and there is no rival here."""
+def _scheduler_config(control_plane: ControlPlane, mode: str, file: Path, url: str) -> JSON:
+    """Return what is shipped for this mode; only addresses differ, and there is no rival here."""
     config: JSON = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
     }
     if mode != STOCK:
-        config = yaml.safe_load((_CONFIGURATIONS / f"{mode}.yaml").read_text())
+        config = yaml.safe_load(file.read_text())
         assert [each["urlPrefix"] for each in config["extenders"]] == [_SHIPPED_URL]
         config["extenders"][0]["urlPrefix"] = url
     client = config.setdefault("clientConnection", {})

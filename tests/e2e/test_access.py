@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         *(
             pytest.param(verb, resource, True, id=f"may {verb} {resource}")
             for verb in ("list", "watch")
-            for resource in ("pods", "nodes", "namespaces")
+            for resource in ("pods", "nodes", "namespaces", "resourcequotas")
         ),
         pytest.param("create", "pods", False, id="may not create pods"),
         pytest.param("delete", "pods", False, id="may not delete pods"),

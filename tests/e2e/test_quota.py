@@ -1,0 +1,139 @@
+"""Quotas on cross-namespace affinity, with the real scheduler: the line behind admission.
+
+The pods are there before the quota is, which is when kube-apiserver has nothing more to say.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.api import ApiError, key_of
+from tests.e2e.bench import SETTLE_S, pods_path, refusal
+from tests.e2e.extending import ASSIST, REPLACE
+from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+TEXT = "namespace quota doesn't allow cross-namespace pod affinity"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+IMPORTANT = "e2e-important"
+
+EVERYWHERE: JSON = {"namespaceSelector": {}}
+NOBODY = term(HOSTNAME, {"app": "nobody"}, **EVERYWHERE)
+"""In scope, and in nobody's way."""
+
+
+def user(name: str, space: str = "barred", **fields: Any) -> JSON:
+    """Return a pod that uses affinity across namespaces."""
+    made = pod(name, space, apart=[NOBODY])
+    return made | {"spec": made["spec"] | fields}
+
+
+def quota(pods: int, space: str = "barred") -> JSON:
+    """Return a quota for the pods in scope."""
+    scope = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+    spec = {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}}
+    metadata = {"name": "crossing", "namespace": space}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+
+
+def quotas_path(space: str = "barred") -> str:
+    """Return the collection of a namespace's quotas."""
+    return f"/api/v1/namespaces/{space}/resourcequotas"
+
+
+def is_refused(waiting: JSON) -> bool:
+    """Tell whether filter has refused a pod; one whose bind was refused is still to come back."""
+    conditions = waiting.get("status", {}).get("conditions", [])
+    return any(each["reason"] == "Unschedulable" and TEXT in each["message"] for each in conditions)
+
+
+async def create(bench: Bench, *pods: JSON) -> None:
+    """Create pods that nobody places yet."""
+    for each in pods:
+        await bench.api.create(pods_path(each), each)
+
+
+@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+async def test_a_barred_namespace_is_told_so_until_its_quota_is_gone(
+    bench: Bench, mode: str
+) -> None:
+    await bench.add(node("a"), node("b"), namespace("barred"), namespace("open"))
+    await create(bench, user("user"), pod("plain", "barred"), user("user", "open"))
+    await bench.api.create(quotas_path(), quota(0))
+    async with bench.scheduled_by(mode, quotas=True):
+        assert await bench.decided("open/user") is not None
+        assert await bench.decided("barred/plain") is not None
+        assert await bench.decided("barred/user") is None
+        told = refusal(bench.pods.objects["barred/user"])
+        assert told is not None
+        assert told.startswith(f"0/2 nodes are available: 2 {TEXT}.")
+        assert bench.extender is not None
+        refusals = "affinity_extender_quota_refusals_total"
+        assert await bench.extender.counter(refusals, extension_point="Filter") > 0
+        await bench.api.delete(f"{quotas_path()}/crossing")
+        # No event that the scheduler knows follows from that: the next placement wakes the pod.
+        await create(bench, pod("next"))
+        await bench.bound("barred/user")
+
+
+@pytest.mark.parametrize("places", [1, 5])
+async def test_no_burst_goes_beyond_a_quota_in_replace(bench: Bench, places: int) -> None:
+    await bench.add(node("a"), node("b"), namespace("barred"))
+    users = [user(f"user-{number}") for number in range(40)]
+    await create(bench, *users)
+    await bench.api.create(quotas_path(), quota(places))
+    async with bench.scheduled_by(REPLACE, quotas=True):
+
+        def undecided() -> list[str]:
+            pods = bench.pods.objects.values()
+            waiting = (each for each in pods if not each["spec"].get("nodeName"))
+            return [key_of(each) for each in waiting if not is_refused(each)]
+
+        await bench.pods.until(lambda: not undecided(), SETTLE_S, "all to be placed or refused")
+        assert len(bench.waiting()) == len(users) - places
+        gone = next(each for each in bench.pods.objects.values() if each["spec"].get("nodeName"))
+        await bench.api.delete(f"{pods_path(gone)}/{gone['metadata']['name']}")
+        await bench.pods.until(
+            lambda: len(bench.waiting()) == len(users) - places - 1,
+            SETTLE_S,
+            "the next to take the place that is free",
+        )
+        assert len(bench.pods.objects) - len(bench.waiting()) == places
+
+
+@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+async def test_nobody_is_evicted_for_a_pod_that_its_quota_does_not_allow(
+    bench: Bench, mode: str
+) -> None:
+    await _priority_class(bench)
+    nodes = [node(f"n{number}", pods=1) for number in range(4)]
+    there = [
+        pod(f"there-{each['metadata']['name']}", on=each["metadata"]["name"]) for each in nodes
+    ]
+    await bench.add(*nodes, namespace("barred"), *there)
+    await create(bench, user("user", priorityClassName=IMPORTANT))
+    await bench.api.create(quotas_path(), quota(0))
+    async with bench.scheduled_by(mode, quotas=True):
+        assert await bench.decided("barred/user") is None
+        # A placement elsewhere brings the pod back to the queue, again and again.
+        await bench.add(node("roomy"))
+        for number in range(3):
+            settled = await bench.settle(pod(f"more-{number}"))
+            assert settled == {f"more-{number}": "roomy"}
+        assert TEXT in str(refusal(bench.pods.objects["barred/user"]))
+        assert {key_of(each) for each in there} <= bench.pods.objects.keys()
+        assert not any(each["metadata"].get("deletionTimestamp") for each in bench.pods.history)
+
+
+async def _priority_class(bench: Bench) -> None:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    try:
+        await bench.api.create(CLASSES, kind | {"metadata": {"name": IMPORTANT}, "value": 1000})
+    except ApiError as error:
+        if error.status != HTTPStatus.CONFLICT:
+            raise
