@@ -24,8 +24,8 @@ and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
-DRIFT_STEP_CLASSES = 1000
-"""Classes looked at for drift between two pauses: a millisecond."""
+DRIFT_STEP_CLASSES = 200
+"""Classes looked at for drift between two pauses: half a millisecond."""
 MOST_LINES = 20
 """Lines for one step: a changed label of a node can break a thousand rules at once."""
 

@@ -29,11 +29,11 @@ def amount_in(carried: CarriedTerm, value: str) -> int:
 def matched_by_domain(state: ClusterState, term: Term) -> Counter[str]:
     """Count the placed pods that a term speaks of, by domain; O(classes + their nodes)."""
     found: Counter[str] = Counter()
-    names = state.nodes.names
+    names, selector = state.nodes.names, term.pods.selector
+    covered = {*covered_namespaces(state, term.pods)}
     for placed in state.placed_classes:
         pod_class = placed.pod_class
-        namespace, pods = pod_class.namespace, term.pods
-        if pods.matches(namespace, state.namespace_labels(namespace), pod_class.labels):
+        if pod_class.namespace in covered and selector.matches(pod_class.labels):
             for number, count in placed.on_nodes.items():
                 value = state.nodes.labels(names[number]).get(term.topology_key)
                 if value is not None:
@@ -42,6 +42,13 @@ def matched_by_domain(state: ClusterState, term: Term) -> Counter[str]:
 
 
 def covered_namespaces(state: ClusterState, pods: PodSelector) -> list[str]:
-    """Return the namespaces that a term speaks of now, by name; listed ones may not exist."""
-    chosen = {name for name, labels in state.namespaces.items() if pods.covers(name, labels)}
+    """Return the namespaces that a term speaks of now, by name; listed ones may be empty."""
+    chosen = {
+        name
+        for name in {
+            *state.namespaces,
+            *(placed.pod_class.namespace for placed in state.placed_classes),
+        }
+        if pods.covers(name, state.namespace_labels(name))
+    }
     return sorted(chosen | pods.namespaces)

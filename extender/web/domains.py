@@ -100,13 +100,10 @@ class Domains:
 
     def _topologies(self) -> list[Document]:
         """Tell of the keys that terms use, those of most terms first."""
-        used = Counter(carried.term.topology_key for carried in self._state.carried)
-        sizes = {
-            each.term.topology_key: each.owners.topology.domains for each in self._state.carried
-        }
+        used = Counter(carried.owners.topology for carried in self._state.carried)
         return [
-            {"key": key, "domains": sizes[key], "terms": terms}
-            for key, terms in used.most_common(LIMIT)
+            {"key": topology.key, "domains": topology.domains, "terms": terms}
+            for topology, terms in used.most_common(LIMIT)
         ]
 
     def _topology(self, key: str, after: str, limit: int) -> tuple[Document, str | None]:
