@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test e2e bench lint format types lock clean
+.PHONY: help deps run test e2e conformance bench lint format types lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 deps: $(STAMP) ## install everything, pinned by hash, into .venv
 
@@ -38,6 +38,9 @@ test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault an
 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v
+
+conformance: $(STAMP) ## 100,000 fresh questions to the plugins of four Kubernetes releases (an hour)
+	@$(BIN)/python -m pytest tests/e2e/test_differential.py -v --releases all --questions 25000
 
 lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/ruff check .

@@ -78,6 +78,16 @@ def selectors(draw: st.DrawFn, pool: Mapping[str, tuple[str, ...]]) -> dict[str,
     return builders.selector(*expressions, **pairs)
 
 
+@st.composite
+def negative_selectors(draw: st.DrawFn, pool: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Draw a LabelSelector that says only what must not be there."""
+    key = draw(st.sampled_from(sorted(pool)))
+    value = draw(st.sampled_from([None, *pool[key]]))
+    if value is None:
+        return builders.selector(builders.requirement(key, "DoesNotExist"))
+    return builders.selector(builders.requirement(key, "NotIn", value))
+
+
 def rarely(one_in: int) -> st.SearchStrategy[bool]:
     """Draw True about once in so many times; shrinks towards False."""
     return st.sampled_from(range(one_in)).map(lambda drawn: drawn == one_in - 1)
@@ -100,7 +110,8 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
 def _namespace_choices(draw: st.DrawFn) -> dict[str, Any]:
     built: dict[str, Any] = {}
     if not draw(rarely(3)):
-        built["namespaceSelector"] = draw(selectors(NAMESPACE_LABELS))
+        chosen = negative_selectors if draw(rarely(4)) else selectors
+        built["namespaceSelector"] = draw(chosen(NAMESPACE_LABELS))
     if draw(rarely(3)):
         built["namespaces"] = draw(st.lists(namespace_names(), max_size=2, unique=True))
     return built
@@ -217,15 +228,16 @@ def clusters(draw: st.DrawFn, most_pods: int = 10) -> Cluster:
 
 
 @st.composite
-def incoming_pods(draw: st.DrawFn, cluster: Cluster) -> Json:
+def incoming_pods(draw: st.DrawFn, cluster: Cluster, *, placed: bool = True) -> Json:
     """Draw a pod to be placed: a new one, one more replica, or one that is placed already."""
-    kind = draw(st.sampled_from(["new", "replica", "placed"])) if cluster.pods else "new"
+    kinds = ["new", "replica", *(["placed"] if placed else [])]
+    kind = draw(st.sampled_from(kinds)) if cluster.pods else "new"
     if kind == "new":
         return named(draw(templates()), "incoming", draw(namespace_names()))
     existing: Any = draw(st.sampled_from(cluster.pods))
     if kind == "placed":
-        placed: Json = existing
-        return placed
+        there: Json = existing
+        return there
     return named(existing, "incoming", existing["metadata"]["namespace"])
 
 

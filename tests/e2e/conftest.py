@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conformance.programs import RELEASES
 from tests.e2e.bench import Bench
-from tests.e2e.controlplane.binaries import ensure
+from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.controlplane.process import tail
@@ -26,33 +26,57 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a scenario that once went well prove that it always does."""
+    """Let a run ask for more than a passing one needs."""
     parser.addoption("--repeats", type=int, default=1, help="run each test so many times")
+    differential = parser.getgroup("differential")
+    differential.addoption("--questions", type=int, default=2000, help="new ones for each release")
+    differential.addoption("--releases", default=KUBERNETES, help="Kubernetes versions, or all")
+    differential.addoption("--seed", type=int, help="the one that an earlier run has named")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Repeat each test as often as asked."""
+    """Repeat each test as often as asked, and for each release that is named."""
     repeats = metafunc.config.getoption("--repeats")
     if repeats > 1:
         metafunc.fixturenames.append("repeat")
         metafunc.parametrize("repeat", range(1, repeats + 1))
+    if "release" in metafunc.fixturenames:
+        named = metafunc.config.getoption("--releases")
+        releases = RELEASES if named == "all" else named.split(",")
+        metafunc.parametrize("release", releases, scope="module")
 
 
 _LOG_FOLDERS = pytest.StashKey["list[Path]"]()
 
 
 @pytest.fixture(scope="session")
-def built(request: pytest.FixtureRequest) -> Callable[[Build], Binaries]:
+def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Return a way to write to the terminal at once, where pytest would capture it."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    terminal = request.config.get_terminal_writer()
+    assert capture is not None
+
+    def write(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            if terminal.width_of_current_line:
+                terminal.line()  # the name of the test that waits for this
+            terminal.line(f"e2e: {line}")
+            terminal.flush()
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def built(say: Callable[[str], None]) -> Callable[[Build], Binaries]:
     """Return what runs a build: it tells how far it is, and skips where a tool is missing."""
 
     def run(build: Build) -> Binaries:
-        with _speaking(request.config) as say:
-            try:
-                return build(say)
-            except MissingToolError as missing:
-                if os.environ.get("CI", "").lower() == "true":
-                    pytest.fail(f"CI must be able to run this: {missing}")
-                pytest.skip(str(missing))
+        try:
+            return build(say)
+        except MissingToolError as missing:
+            if os.environ.get("CI", "").lower() == "true":
+                pytest.fail(f"CI must be able to run this: {missing}")
+            pytest.skip(str(missing))
 
     return run
 
@@ -61,23 +85,6 @@ def built(request: pytest.FixtureRequest) -> Callable[[Build], Binaries]:
 def binaries(built: Callable[[Build], Binaries]) -> Binaries:
     """Return the commands of the control plane, built on the first run."""
     return built(ensure)
-
-
-@contextmanager
-def _speaking(config: pytest.Config) -> Iterator[Callable[[str], None]]:
-    """Let a fixture write to the terminal at once, where pytest would capture it."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    terminal = config.get_terminal_writer()
-    assert capture is not None
-
-    def say(line: str) -> None:
-        if terminal.width_of_current_line:
-            terminal.line()  # the name of the test that waits for this
-        terminal.line(f"e2e: {line}")
-        terminal.flush()
-
-    with capture.global_and_fixture_disabled():
-        yield say
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,16 @@ async def test_prioritize_knows_the_list_that_filter_answered(start: Start) -> N
     ]
 
 
+async def test_a_stranger_is_refused_only_to_whoever_asks_about_it(start: Start) -> None:
+    client = await start()
+    first = await ask(client, "/filter", question(NEW, "a", "stranger"))
+    assert first["NodeNames"] == ["a"]
+    # The very list that was answered, as another filter call: it is recognised by its bytes.
+    body = json.dumps(question(NEW, "a"), separators=(",", ":")).encode()
+    again = json.loads(await (await client.post("/filter", data=body)).read())
+    assert again["FailedAndUnresolvableNodes"] == {}
+
+
 async def test_whole_nodes_are_scored_by_their_names(start: Start) -> None:
     body = {"Pod": TOGETHER, "Nodes": {"items": NODES}, "NodeNames": None}
     assert await ask(await start(), "/prioritize", body) == [{"Host": "a", "Score": 20}]

@@ -67,10 +67,11 @@ def build(
     what: str,
     requires: Sequence[str],
     replaces: Sequence[str] = (),
+    module: str = "controlplane",
 ) -> None:
     """Run go build in a module of its own; the end of its output is the error when it fails."""
     folder.mkdir(exist_ok=True)
-    lines = ["module controlplane", "go 1.26.0"]
+    lines = [f"module {module}", "go 1.26.0"]
     lines += [f"require {line}" for line in requires]
     lines += [f"replace {line}" for line in replaces]
     (folder / "go.mod").write_text("\n".join(lines) + "\n")

@@ -1,0 +1,61 @@
+"""One case put to the scheduler's plugins and to the extender, and how the answers differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.conformance.asking import INTER_POD_AFFINITY, InTree
+from tests.conformance.ours import Ours
+from tests.conformance.upstream_fault import spelled_out
+from tests.oracle import UNKNOWN_NODE, Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Case = dict[str, Any]
+Answer = dict[str, Any]
+
+_COMPARED = ("refused", "score", "scoreFeasible")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A question that was not answered alike."""
+
+    question: int
+    """Its place in the case, from 0."""
+    theirs: Answer
+    ours: Answer
+
+
+def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
+    """Yield what the extender answers otherwise than Kubernetes."""
+    ours = Ours(case)
+    for number, (question, theirs) in enumerate(
+        zip(case["questions"], expected(case, in_tree), strict=True)
+    ):
+        answer = ours.answer(question["pod"], question["names"])
+        if answer != theirs:
+            yield Difference(number, theirs, answer)
+
+
+def expected(case: Case, in_tree: InTree) -> list[Answer]:
+    """Return what Kubernetes answers; a node that it could not be asked about is unknown."""
+    cluster = Cluster.from_json(case["cluster"])
+    known = {node["metadata"]["name"] for node in cluster.nodes}
+    asked = [
+        {
+            "pod": spelled_out(question["pod"], cluster),
+            "nodeNames": [name for name in question["names"] if name in known],
+            "plugins": [INTER_POD_AFFINITY],
+        }
+        for question in case["questions"]
+    ]
+    sent = {key: case[key] for key in ("args", "cluster", "stored")} | {"questions": asked}
+    answers = [answers[INTER_POD_AFFINITY] for answers in in_tree.answers(sent)]
+    for question, answer in zip(case["questions"], answers, strict=True):
+        strangers = [name for name in question["names"] if name not in known]
+        refusal = {"code": UNKNOWN_NODE.code, "reason": UNKNOWN_NODE.reason}
+        answer["refused"].update(dict.fromkeys(strangers, refusal))
+    return [{field: answer[field] for field in _COMPARED} for answer in answers]

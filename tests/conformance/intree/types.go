@@ -1,0 +1,35 @@
+//go:build !kubernetes_1_33 && !kubernetes_1_34
+
+package intree
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// The framework's types moved between releases; the rest of the package knows them by these names.
+type (
+	NodeInfo      = fwk.NodeInfo
+	CycleState    = fwk.CycleState
+	NodeScoreList = fwk.NodeScoreList
+)
+
+const codeError = fwk.Error
+
+// Plugin is what the plugins have in common that are asked here.
+type Plugin interface {
+	fwk.PreFilterPlugin
+	fwk.FilterPlugin
+	fwk.PreScorePlugin
+	fwk.ScorePlugin
+	fwk.ScoreExtensions
+}
+
+func preFilter(
+	ctx context.Context, plugin Plugin, state CycleState, pod *v1.Pod, all []NodeInfo,
+) *fwk.Status {
+	_, status := plugin.PreFilter(ctx, state, pod, all)
+	return status
+}

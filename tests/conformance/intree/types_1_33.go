@@ -1,0 +1,33 @@
+//go:build kubernetes_1_33
+
+package intree
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+type (
+	NodeInfo      = *framework.NodeInfo
+	CycleState    = *framework.CycleState
+	NodeScoreList = framework.NodeScoreList
+)
+
+const codeError = framework.Error
+
+type Plugin interface {
+	framework.PreFilterPlugin
+	framework.FilterPlugin
+	framework.PreScorePlugin
+	framework.ScorePlugin
+	framework.ScoreExtensions
+}
+
+func preFilter(
+	ctx context.Context, plugin Plugin, state CycleState, pod *v1.Pod, _ []NodeInfo,
+) *framework.Status {
+	_, status := plugin.PreFilter(ctx, state, pod)
+	return status
+}

@@ -1,0 +1,34 @@
+//go:build kubernetes_1_34
+
+package intree
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+type (
+	NodeInfo      = fwk.NodeInfo
+	CycleState    = fwk.CycleState
+	NodeScoreList = framework.NodeScoreList
+)
+
+const codeError = fwk.Error
+
+type Plugin interface {
+	framework.PreFilterPlugin
+	framework.FilterPlugin
+	framework.PreScorePlugin
+	framework.ScorePlugin
+	framework.ScoreExtensions
+}
+
+func preFilter(
+	ctx context.Context, plugin Plugin, state CycleState, pod *v1.Pod, all []NodeInfo,
+) *fwk.Status {
+	_, status := plugin.PreFilter(ctx, state, pod, all)
+	return status
+}

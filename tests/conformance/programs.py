@@ -1,0 +1,68 @@
+"""The Go programs around the scheduler's own code, built for one Kubernetes release."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, cache_folder, kept
+from tests.e2e.controlplane.gobuild import build, staging_replacements
+
+Report = Callable[[str], None]
+
+RELEASES = ("1.33.13", "1.34.4", "1.35.4", KUBERNETES)
+"""One release of each minor version whose scheduler is compared with."""
+
+_LIBRARY = Path(__file__).with_name("intree")
+ANSWER = "answer"
+
+
+def answering(version: str, report: Report) -> Binaries:
+    """Return `answer`, which answers cases, one a line, as this release's plugins do."""
+    return program(ANSWER, _LIBRARY / ANSWER, version, report)
+
+
+def program(name: str, main: Path, version: str, report: Report) -> Binaries:
+    """Return a program made of the library in `intree` and one package beside it.
+
+    The first one of a release takes minutes; its packages then stay in Go's own cache.
+    """
+    sources = sorted(_LIBRARY.glob("*.go")), sorted(main.glob("*.go"))
+    family = f"{name}-{version}-"
+    cache_name = family + _digest([*sources[0], *sources[1]])
+
+    def compile_it(go: Path, scratch: Path, product: Path) -> None:
+        _drop_older(family)
+        folder = scratch / "intree"
+        (folder / name).mkdir(parents=True)
+        for place, files in zip((folder, folder / name), sources, strict=True):
+            for file in files:
+                shutil.copy(file, place)
+        minor = version.rsplit(".", 1)[0].replace(".", "_")
+        build(
+            go,
+            folder,
+            ["-tags", f"kubernetes_{minor}", "-o", f"{product / name}", f"./{name}"],
+            report,
+            what=f"{name} with Kubernetes {version}",
+            requires=[f"k8s.io/kubernetes v{version}"],
+            replaces=staging_replacements(go, folder, version),
+            module="intree",
+        )
+
+    return kept(cache_name, compile_it, report)
+
+
+def _digest(files: list[Path]) -> str:
+    """Return a short name for these sources, so that a change of them is built anew."""
+    found = hashlib.sha256()
+    for file in files:
+        found.update(file.name.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _drop_older(family: str) -> None:
+    for folder in cache_folder().glob(f"{family}*"):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,108 @@
+"""Hypothesis strategies for differential tests: cases that an API server could have stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+from tests import strategies
+from tests.conformance.terms import terms_of, with_terms
+from tests.oracle import Cluster, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+QUESTIONS_PER_CASE = 8
+_MOST_PODS = 14
+
+_ARGUMENTS = {
+    "hard_pod_affinity_weight": "hardPodAffinityWeight",
+    "ignore_preferred_terms_of_existing_pods": "ignorePreferredTermsOfExistingPods",
+}
+
+
+class Drawn(dict[str, Any]):
+    """A case that does not fill the screen; who wants to see it prints its JSON."""
+
+    def __repr__(self) -> str:
+        return f"<a case with {len(self['cluster']['pods'])} pods>"
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Drawn:
+    """Draw a case in the shape that the Go program reads; `order` is ours alone.
+
+    The pods are as written; those that are listed as stored are as the API server stored them.
+    """
+    cluster = draw(strategies.clusters(most_pods=_MOST_PODS))
+    pods = [admissible(pod) for pod in cluster.pods]
+    stored = []
+    for index, pod in enumerate(pods):
+        if any(_label_keys(term) for term in terms_of(pod)) and draw(strategies.rarely(4)):
+            pods[index] = draw(_relabelled(pod))
+            stored.append(pods[index]["metadata"]["uid"])
+    cluster = Cluster(cluster.nodes, cluster.namespaces, pods)
+    args = asdict(draw(strategies.plugin_args()))
+    return Drawn(
+        args={api_name: args[name] for name, api_name in _ARGUMENTS.items()},
+        cluster={"nodes": cluster.nodes, "namespaces": cluster.namespaces, "pods": pods},
+        stored=stored,
+        order=draw(st.integers(0, 1000)),
+        questions=[draw(_questions(cluster)) for _ in range(QUESTIONS_PER_CASE)],
+    )
+
+
+@st.composite
+def _questions(draw: st.DrawFn, cluster: Cluster) -> dict[str, Any]:
+    # A scheduler does not ask about pods that are placed.
+    pod = draw(strategies.incoming_pods(cluster, placed=False))
+    return {"pod": admissible(pod), "names": draw(strategies.asked_names(cluster))}
+
+
+@st.composite
+def _relabelled(draw: st.DrawFn, pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw what becomes of a stored pod when its labels change: its selectors stay.
+
+    It gets no label that it was created without: were that a label key, nobody could tell such a
+    pod from one that no API server has merged yet (README.md).
+    """
+    relabelled = merged(pod)
+    for kept, written in zip(terms_of(relabelled), terms_of(pod), strict=True):
+        kept.update(_label_keys(written))
+    drawn = draw(strategies.labels(strategies.POD_LABELS))
+    created = relabelled["metadata"]["labels"]
+    relabelled["metadata"]["labels"] = {key: drawn[key] for key in drawn if key in created}
+    return relabelled
+
+
+def admissible(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pod without the label keys that no API server would store.
+
+    And without a mismatchLabelKeys that the selector has a NotIn for already: there, the unmerged
+    pod of a manifest looks like a merged one of an API server, and ours takes it for the latter.
+    """
+    return with_terms(pod, _drop_inadmissible)
+
+
+def _drop_inadmissible(term: dict[str, Any]) -> None:
+    selector = term.get("labelSelector")
+    keys = _label_keys(term)
+    for field in keys:
+        del term[field]
+    if selector is None:
+        return
+    expressions = selector.get("matchExpressions", ())
+    used = {each["key"] for each in expressions}.union(selector.get("matchLabels", ()))
+    excluded = {each["key"] for each in expressions if each["operator"] == "NotIn"}
+    match = [key for key in keys.get("matchLabelKeys", ()) if key not in used]
+    mismatch = [key for key in keys.get("mismatchLabelKeys", ()) if key not in {*excluded, *match}]
+    if match:
+        term["matchLabelKeys"] = match
+    if mismatch:
+        term["mismatchLabelKeys"] = mismatch
+
+
+def _label_keys(term: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: term[name] for name in ("matchLabelKeys", "mismatchLabelKeys") if term.get(name)}

@@ -1,0 +1,166 @@
+"""Fresh questions in every run, answered by the extender and by the scheduler's own plugins.
+
+`make e2e` asks the plugins of one release, `make conformance` those of four and far more often.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.builders import namespace, node, pod, requirement, selector, term
+from tests.conformance.asking import INTER_POD_AFFINITY, InTree, in_tree
+from tests.conformance.cases import Case, load_cases
+from tests.conformance.comparing import differences
+from tests.conformance.ours import Ours
+from tests.conformance.programs import ANSWER, answering
+from tests.conformance.questions import QUESTIONS_PER_CASE, cases
+from tests.conformance.rules import Reached
+from tests.conformance.upstream_fault import meets_fault, spelled_out
+from tests.oracle import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.e2e.controlplane.binaries import Binaries
+
+    Build = Callable[[Callable[[str], None]], Binaries]
+
+KEPT = Path(__file__).parent.parent / "conformance" / "mismatches"
+"""Where a case stays that was answered differently, to be asked in each run from then on."""
+
+SPELLED_OUT = "1.33."
+"""Releases before the fault with purely negative namespace selectors."""
+
+
+@pytest.fixture(scope="module")
+def plugins(release: str, built: Callable[[Build], Binaries]) -> Iterator[InTree]:
+    """Return the plugins of one release, built on the first run."""
+    with in_tree(release, built(partial(answering, release))[ANSWER]) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def start(request: pytest.FixtureRequest, say: Callable[[str], None]) -> int:
+    """Return the seed of this run: another one each time, unless one is given."""
+    given_seed: int | None = request.config.getoption("--seed")
+    chosen = int.from_bytes(os.urandom(4)) if given_seed is None else given_seed
+    say(f"questions with --seed {chosen}")
+    return chosen
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
+def test_the_recorded_answers_are_given_again(case: Case, plugins: InTree) -> None:
+    cluster = Cluster.from_json(case.cluster)
+    questions = [{"id": q.id, "pod": spelled_out(q.pod, cluster)} for q in case.questions]
+    asked = {"args": case.args, "cluster": case.cluster, "questions": questions}
+    assert plugins.answers(asked) == [question.expected for question in case.questions]
+
+
+def test_answers_equal_the_schedulers(
+    plugins: InTree, start: int, request: pytest.FixtureRequest, say: Callable[[str], None]
+) -> None:
+    reached = Reached()
+    file = KEPT / f"{datetime.now(UTC):%Y-%m-%d}-{plugins.release}-{start}.json"
+
+    @seed(start)
+    @settings(
+        max_examples=request.config.getoption("--questions") // QUESTIONS_PER_CASE,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=cases())
+    def ask(case: dict[str, Any]) -> None:
+        reached.add(case)
+        check(case, plugins, file)
+
+    ask()
+    say(f"{plugins.release}: {reached}")
+    assert not reached.unreached
+
+
+def test_what_was_answered_differently_once_is_not_again(plugins: InTree) -> None:
+    for file in sorted(KEPT.glob("*.json")):
+        check(json.loads(file.read_text()), plugins, file)
+
+
+def check(case: dict[str, Any], plugins: InTree, file: Path) -> None:
+    """Compare the answers to a case.
+
+    While a case shrinks the file is written again and again; the smallest comes last and stays.
+    """
+    found = list(differences(case, plugins))
+    if not found:
+        return
+    first = found[0]
+    smallest = {**case, "questions": [case["questions"][first.question]]}
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(smallest, indent=1) + "\n")
+    raise AssertionError(
+        f"Kubernetes {plugins.release}: {first.theirs}\n        the extender: {first.ours}\n"
+        f"the case, kept in {file}:\n{file.read_text()}"
+    )
+
+
+NOT_BLUE = selector(requirement("team", "NotIn", "blue"))
+TOWARDS_WEB = term("zone", selector(app="web"), namespaceSelector=NOT_BLUE)
+
+
+@pytest.mark.parametrize(
+    ("incoming", "misread", "documented"),
+    [
+        pytest.param(
+            pod("new", "red").anti_affinity(TOWARDS_WEB),
+            {"refused": {"a": "Unschedulable"}, "score": {}},
+            {"refused": {}, "score": {}},
+            id="required anti-affinity",
+        ),
+        pytest.param(
+            pod("new", "red").affinity(TOWARDS_WEB),
+            {"refused": {"b": "UnschedulableAndUnresolvable"}, "score": {}},
+            {"refused": dict.fromkeys("ab", "UnschedulableAndUnresolvable"), "score": {}},
+            id="required affinity",
+        ),
+        pytest.param(
+            pod("new", "red").prefers(1, TOWARDS_WEB),
+            {"refused": {}, "score": {"a": 100}},
+            {"refused": {}, "score": {}},
+            id="preferred affinity",
+        ),
+    ],
+)
+def test_released_schedulers_misread_a_purely_negative_namespace_selector(
+    incoming: dict[str, Any], misread: object, documented: object, plugins: InTree
+) -> None:
+    """Only terms of the incoming pod: docs/upstream/negative-namespace-selector.md."""
+    cluster = {
+        "nodes": [node("a", {"zone": "a"}), node("b", {"zone": "b"})],
+        "namespaces": [namespace("red", {"team": "red"}), namespace("blue", {"team": "blue"})],
+        "pods": [pod("web", "blue").labels(app="web").on("a")],
+    }
+    assert meets_fault(incoming)
+    args = {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
+    case = {"args": args, "cluster": cluster, "stored": [], "order": 0}
+    case["questions"] = [{"pod": incoming, "nodeNames": ["a", "b"]}]
+
+    theirs = plugins.answers(case)[0][INTER_POD_AFFINITY]
+    ours = Ours(case).answer(incoming, ["a", "b"])
+
+    fixed = plugins.release.startswith(SPELLED_OUT)
+    assert _in_short(theirs) == (documented if fixed else misread)
+    assert _in_short(ours) == documented
+
+
+def _in_short(answer: dict[str, Any]) -> dict[str, Any]:
+    codes = {name: refusal["code"] for name, refusal in answer["refused"].items()}
+    return {"refused": codes, "score": answer["score"]}
