@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from extender import __version__
-from extender.cli import quota, serve
+from extender.cli import load, quota, serve
 from extender.cli.parsing import (
     DONE,
     FAILED,
@@ -41,6 +41,8 @@ examples:
       all settings
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
+  affinity-extender load --testconfig loadtest/mixed.yaml --report-dir reports
+      put load on a cluster, and measure its scheduler
 
 exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration; a command
 that has more says so in its own help
@@ -92,6 +94,7 @@ def _program() -> Parser:
     commands = program.add_subparsers(title="commands", dest="command", required=True)
     serve.add_to(commands)
     quota.add_to(commands)
+    load.add_to(commands)
     command(commands, "version", "say which version this is").set_defaults(run=_version)
     return program
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.config.document import effective, to_yaml
+from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
 from extender.config.options import OPTIONS, Option, strangers
 from extender.config.schema import (
@@ -39,6 +39,8 @@ __all__ = [
     "Serving",
     "effective",
     "load",
+    "parse_stream",
+    "parse_yaml",
     "strangers",
     "to_yaml",
 ]

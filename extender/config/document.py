@@ -13,7 +13,7 @@ from extender.config.schema import Config
 from extender.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
 Document = dict[str, Any]
 
@@ -40,18 +40,37 @@ class _StrictLoader(yaml.SafeLoader):
 
 def parse(text: str, source: str) -> Document:
     """Read one YAML document that is a mapping; `source` names it in errors."""
+    document = parse_yaml(text, source)
+    if not isinstance(document, dict):
+        raise ConfigError(source, "not a mapping of fields; expected apiVersion, kind and so on")
+    return document
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """Read one YAML document of any shape; None when there is nothing in it."""
+    return _read(yaml.load, text, source)
+
+
+def parse_stream(text: str, source: str) -> list[Any]:
+    """Read all YAML documents of a text."""
+    documents: list[Any] = _read(_load_all, text, source)
+    return documents
+
+
+def _load_all(text: str, Loader: type[yaml.SafeLoader]) -> list[Any]:  # noqa: N803 - as in yaml
+    return list(yaml.load_all(text, Loader=Loader))
+
+
+def _read(load: Callable[..., Any], text: str, source: str) -> Any:
     try:
         # The loader is a SafeLoader: it builds plain values only.
-        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506
+        return load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}, line {mark.line + 1}" if mark else source
         raise ConfigError(place, error.problem or "not YAML") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(source, f"not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(document, dict):
-        raise ConfigError(source, "not a mapping of fields; expected apiVersion, kind and so on")
-    return document
 
 
 def decode(document: Document) -> Config:
@@ -60,7 +79,7 @@ def decode(document: Document) -> Config:
     try:
         return msgspec.convert(document, Config, dec_hook=_file_name)
     except msgspec.ValidationError as error:
-        raise explain(error, document) from error
+        raise explain(error, document, Config) from error
 
 
 def effective(config: Config) -> Document:

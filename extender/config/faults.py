@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import inspect
 
@@ -12,7 +12,7 @@ from extender.config.schema import Config
 from extender.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import msgspec
 
@@ -20,14 +20,16 @@ _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
 
+_LISTS = (inspect.VarTupleType, inspect.ListType)
+
 _LONGEST_SHOWN = 60
 
 
-def explain(error: msgspec.ValidationError, document: Mapping[str, Any]) -> ConfigError:
-    """Turn msgspec's account of a misfit into ours."""
+def explain(error: msgspec.ValidationError, document: object, root: type) -> ConfigError:
+    """Turn msgspec's account of how a document does not fit the root's schema into ours."""
     match = _WHERE.match(str(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
-    value, expected = _follow(path, document)
+    value, expected = _follow(path, document, root)
     path = path.removeprefix(".")
     if missing := _FIELD.match(what):
         name = missing["name"]
@@ -52,7 +54,7 @@ def show(value: object) -> str:
 
 def expected_at(path: str) -> inspect.Type:
     """Find what the schema expects at a dotted path without list indices."""
-    return _follow("." + path, {})[1]
+    return _follow("." + path, {}, Config)[1]
 
 
 def field_names(kind: inspect.Type) -> list[str]:
@@ -70,9 +72,9 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     return f", did you mean {folded[close[0]]}?" if close else f"; known: {', '.join(known)}"
 
 
-def _follow(path: str, document: object) -> tuple[object, inspect.Type]:
+def _follow(path: str, document: object, root: type) -> tuple[object, inspect.Type]:
     """Walk value and schema together down a path such as `.serving.port` or `.plugins[1]`."""
-    value, kind = document, inspect.type_info(Config)
+    value, kind = document, inspect.type_info(root)
     for step in _STEP.finditer(path):
         kind = _unwrap(kind)
         if name := step["name"]:
@@ -80,7 +82,7 @@ def _follow(path: str, document: object) -> tuple[object, inspect.Type]:
             kind = _member(kind, name)
         else:
             value = value[int(step["index"])] if isinstance(value, list) else None
-            kind = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+            kind = kind.item_type if isinstance(kind, _LISTS) else kind
     return value, _unwrap(kind)
 
 
@@ -112,8 +114,8 @@ def _describe(kind: inspect.Type, value: object = None) -> str:
         case inspect.StrType():
             expected = "a text"
         case inspect.CustomType():
-            expected = "the name of a file"
-        case inspect.VarTupleType():
+            expected = getattr(kind.cls, "EXPECTED", "the name of a file")
+        case inspect.VarTupleType() | inspect.ListType():
             expected = f"a list of {kind.min_length} or more" if kind.min_length else "a list"
         case _:
             expected = "a mapping of fields"

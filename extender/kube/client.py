@@ -45,8 +45,8 @@ JSON: Final = "application/json"
 
 READ_BUFFER: Final = 1 << 20
 
-_DONE: Final = frozenset((200, 201))
-"""OK, and Created, which is what a POST is answered with."""
+_DONE: Final = frozenset((200, 201, 202))
+"""OK; Created, which is what a POST is answered with; and Accepted, as a DELETE may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,11 @@ class ApiClient:
     async def patch(self, path: str, body: bytes, kind: str) -> bytes:
         """Change something; return the body of a successful answer, which `post` says more of."""
         response = await self._request("PATCH", path, {}, self._whole, Content(body, kind))
+        return await self._read(response, path)
+
+    async def delete(self, path: str, body: bytes) -> bytes:
+        """Remove something, with these DeleteOptions; returns the body, as `post` does."""
+        response = await self._request("DELETE", path, {}, self._whole, Content(body))
         return await self._read(response, path)
 
     async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:

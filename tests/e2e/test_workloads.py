@@ -43,7 +43,7 @@ def workload() -> list[JSON]:
 
 def mixed(seed: int, count: int) -> list[JSON]:
     """Return pods with rules drawn by lot; few apps, so that the rules meet often."""
-    lot = random.Random(seed)  # noqa: S311 (a reproducible workload, no secret)
+    lot = random.Random(seed)
     apps = [like(name) for name in ("web", "db", "cache", "batch")]
     scopes: list[JSON] = [{}, {}, {"namespaceSelector": {}}, {"namespaces": ["red"]}]
 

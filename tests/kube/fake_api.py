@@ -220,6 +220,7 @@ class FakeApi:
         """Listen, also again after a stop."""
         app = web.Application()
         app.router.add_get("/{path:.*}", self._answer)
+        app.router.add_route("*", "/{path:.*}", self.write)
         self._runner = web.AppRunner(app, shutdown_timeout=0.01)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=self._tls).start()
@@ -243,6 +244,10 @@ class FakeApi:
         traceback: TracebackType | None,
     ) -> None:
         await self.stop()
+
+    async def write(self, request: web.Request) -> web.StreamResponse:
+        """Refuse what would change something."""
+        return failure(405, "MethodNotAllowed", f"{request.method} is not for this server")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         verb = "watch" if request.query.get("watch") == "true" else "list"

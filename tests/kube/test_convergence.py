@@ -107,7 +107,7 @@ class Course:
 async def test_mirror_converges(rig: Rig, seed: int, streams: bool) -> None:
     rig.things.streams_lists = streams
     rig.things.paginates_cached = True
-    course = Course(rig, random.Random(seed))  # noqa: S311 - a reproducible course of events
+    course = Course(rig, random.Random(seed))
     async with rig.running():
         for _ in range(STEPS):
             course.step()

@@ -1,0 +1,250 @@
+"""WaitForControlledPodsRunning: every pod that controllers are to have runs, and is up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from extender.errors import ExtenderError, ObjectError
+from extender.load.measurements.base import Following, Outcome
+from extender.load.measurements.waiting import describe, runs, state
+from extender.load.objects import Kind
+from extender.load.summaries import Summary
+from extender.load.watching import (
+    Known,
+    OwnedMetadata,
+    Pod,
+    Pulse,
+    Watch,
+    read_pod,
+    watching,
+)
+
+if TYPE_CHECKING:
+    from extender.load.measurements.base import Surroundings
+    from extender.load.parameters import Parameters
+
+T = TypeVar("T", bound=Known)
+
+NAME = "WaitForControlledPodsRunning"
+DEFAULT_OPERATION_TIMEOUT_S = 600.0
+DEFAULT_SYNC_TIMEOUT_S = 60.0
+
+DEPLOYMENT = "Deployment"
+KINDS = frozenset((DEPLOYMENT, "ReplicaSet", "ReplicationController", "StatefulSet"))
+REPLICA_SET = Kind("apps/v1", "ReplicaSet")
+POD = Kind("v1", "Pod")
+
+
+class Controller(msgspec.Struct, frozen=True):
+    """An object that has pods made."""
+
+    key: str
+    uid: str
+    generation: int
+    owner: str
+    replicas: int
+    pod_spec: dict[str, Any]
+
+
+class WholePod(Pod, frozen=True):
+    """A pod with its spec, still as JSON."""
+
+    spec: bytes
+
+
+class _Metadata(OwnedMetadata, frozen=True, rename="camel"):
+    generation: int = 0
+
+
+class _Template(msgspec.Struct, frozen=True):
+    spec: dict[str, Any] = {}
+
+
+class _Spec(msgspec.Struct):
+    replicas: int | None = None
+    template: _Template = _Template()
+
+
+class _Controller(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+
+
+class _Specified(msgspec.Struct):
+    spec: msgspec.Raw
+
+
+class _List(msgspec.Struct):
+    items: list[msgspec.Raw] | None
+
+
+def read_controller(raw: msgspec.Raw) -> Controller:
+    """Read a Deployment or something like it."""
+    try:
+        read = msgspec.json.decode(raw, type=_Controller)
+    except msgspec.MsgspecError as error:
+        raise ObjectError("", str(error)) from error
+    metadata, spec = read.metadata, read.spec
+    replicas = 1 if spec.replicas is None else spec.replicas
+    return Controller(
+        metadata.key,
+        metadata.uid,
+        metadata.generation,
+        metadata.owner,
+        replicas,
+        spec.template.spec,
+    )
+
+
+def read_whole_pod(raw: msgspec.Raw) -> WholePod:
+    """Read a pod, and keep its spec."""
+    spec = bytes(msgspec.json.decode(raw, type=_Specified).spec)
+    return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
+
+
+class WaitForControlledPodsRunning(Following):
+    """Follows the controllers; gathering waits until each has what it asks for."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._pulse = Pulse()
+        self._controllers = Watch[Controller](None, self._pulse)
+        self._pods = Watch[WholePod](None, self._pulse)
+        self._timeout = DEFAULT_OPERATION_TIMEOUT_S
+        self._check_updated = True
+        self._path = ""
+        self._query: Mapping[str, str] = {}
+        self._seen: dict[str, tuple[str, int]] = {}
+        """The key and the generation last seen of each controller, by uid; the dead as well."""
+        self._changed_at: dict[str, float] = {}
+        self._set_owners: dict[str, str] = {}
+        """The Deployment of each ReplicaSet that ever was, both by uid."""
+
+    async def _start(self, parameters: Parameters) -> None:
+        kind = Kind(parameters.text("apiVersion"), parameters.text("kind"))
+        if kind.name not in KINDS:
+            raise ExtenderError(f"kind {kind.name} is not known here; known: {', '.join(KINDS)}")
+        namespace, self._query = parameters.selection()
+        self._timeout = parameters.seconds("operationTimeout", DEFAULT_OPERATION_TIMEOUT_S)
+        self._check_updated = parameters.flag("checkIfPodsAreUpdated", default=True)
+        collection = self._surroundings.objects.collection
+        self._path = await collection(kind, namespace)
+        self._pods = await self._watch(await collection(POD, namespace), read_whole_pod, {})
+        if kind.name == DEPLOYMENT:
+            sets = await collection(REPLICA_SET, namespace)
+            await self._watch(sets, read_controller, {}, self._note_set)
+        self._controllers = await self._watch(
+            self._path, read_controller, self._query, self._note_controller
+        )
+
+    async def _watch(
+        self,
+        path: str,
+        read: Callable[[msgspec.Raw], T],
+        query: Mapping[str, str],
+        note: Callable[[T], None] | None = None,
+    ) -> Watch[T]:
+        client = self._surroundings.client
+        opened = watching(client, path, query, read, on_upsert=note, pulse=self._pulse)
+        return await self._open.enter_async_context(opened)
+
+    def _note_set(self, replica_set: Controller) -> None:
+        self._set_owners[replica_set.uid] = replica_set.owner
+
+    def _note_controller(self, controller: Controller) -> None:
+        state_now = (controller.key, controller.generation)
+        if self._seen.get(controller.uid) != state_now:
+            self._seen[controller.uid] = state_now
+            self._changed_at[controller.uid] = time.monotonic()
+
+    async def _gather(self, parameters: Parameters) -> Outcome:
+        await self._catch_up(parameters.seconds("syncTimeout", DEFAULT_SYNC_TIMEOUT_S))
+        # Each has its time from when it was last changed.
+        last = max(self._changed_at.values(), default=time.monotonic())
+        left = last + self._timeout - time.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                await self._pulse.until(lambda: not self._unsettled())
+        except TimeoutError:
+            return self._failure(self._unsettled())
+        return Outcome()
+
+    async def _catch_up(self, seconds: float) -> None:
+        """Wait until the watch has come to where the API server is now."""
+        listed = msgspec.json.decode(
+            await self._surroundings.client.get(self._path, self._query), type=_List
+        )
+        now = {each.key: each for each in map(read_controller, listed.items or ())}
+
+        def caught_up() -> bool:
+            followed = self._controllers.objects
+            return now.keys() == followed.keys() and all(
+                followed[key].generation >= each.generation for key, each in now.items()
+            )
+
+        try:
+            async with asyncio.timeout(seconds):
+                await self._pulse.until(caught_up)
+        except TimeoutError:
+            raise ExtenderError(f"the watch did not catch up in {seconds:g} s") from None
+
+    def _unsettled(self) -> dict[str, Collection[WholePod]]:
+        """Return the pods of each controller, by key, that has not got what it asks for."""
+        pods: dict[str, list[WholePod]] = defaultdict(list)
+        for pod in self._pods.objects.values():
+            pods[self._set_owners.get(pod.owner, pod.owner)].append(pod)
+        living = {each.uid: each for each in self._controllers.objects.values()}
+        unsettled: dict[str, Collection[WholePod]] = {}
+        for uid, (key, _) in self._seen.items():
+            if not self._settled(living.get(uid), pods[uid]):
+                unsettled[key] = pods[uid]
+        return unsettled
+
+    def _settled(self, controller: Controller | None, pods: Sequence[WholePod]) -> bool:
+        if controller is None:
+            return not pods
+        return (
+            len(pods) == controller.replicas
+            and all(map(runs, pods))
+            and (
+                not self._check_updated
+                or all(agrees(controller.pod_spec, msgspec.json.decode(pod.spec)) for pod in pods)
+            )
+        )
+
+    def _failure(self, unsettled: Mapping[str, Collection[WholePod]]) -> Outcome:
+        failed = [
+            {
+                "namespace": pod.key.rpartition("/")[0],
+                "controlledBy": key,
+                "name": pod.key.rpartition("/")[2],
+                "host": pod.node,
+                "status": state(pod),
+            }
+            for key, pods in sorted(unsettled.items())
+            for pod in pods
+            if not runs(pod)
+        ]
+        summary = Summary(f"{NAME}_{int(time.time())}_failedpods", failed)
+        several = ", ".join(f"{key}: {describe(pods)}" for key, pods in sorted(unsettled.items()))
+        error = f"{len(unsettled)} objects timed out after {self._timeout:g} s: {several}"
+        return Outcome([summary] if failed else [], error)
+
+
+def agrees(wanted: Any, actual: Any) -> bool:
+    """Whether everything that is said in `wanted` is so in `actual`, which may say more."""
+    if not wanted:
+        return True
+    match wanted, actual:
+        case dict(), dict():
+            return all(agrees(value, actual.get(key)) for key, value in wanted.items())
+        case list(), list():
+            return len(wanted) == len(actual) and all(map(agrees, wanted, actual))
+        case _:
+            return bool(wanted == actual)
