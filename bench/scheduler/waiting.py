@@ -93,9 +93,9 @@ async def _counts(bench: Bench) -> tuple[float, float, float]:
     if bench.scheduler is None:
         raise RuntimeError("no scheduler is running")
     if bench.extender is None:
-        return 0, 0.0, bench.scheduler.cpu_seconds()
+        return 0, 0.0, bench.scheduler.process.cpu_seconds()
     calls = await bench.extender.calls("filter")
-    return calls, bench.extender.cpu_seconds(), bench.scheduler.cpu_seconds()
+    return calls, bench.extender.cpu_seconds(), bench.scheduler.process.cpu_seconds()
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:

@@ -14,14 +14,13 @@ from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.kubelet import run_pods
 from tests.e2e.objects import JSON
-from tests.e2e.scheduling import scheduling
+from tests.e2e.scheduling import Scheduler, scheduling
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from tests.e2e.controlplane.cluster import ControlPlane
-    from tests.e2e.controlplane.process import Process
 
 SETTLE_S = 20.0
 """Far beyond what a placement takes; only a failure gets there."""
@@ -39,7 +38,7 @@ class Bench:
         self.pods = pods
         self.nodes: list[str] = []
         self.extender: Extender | None = None
-        self.scheduler: Process | None = None
+        self.scheduler: Scheduler | None = None
         self._folder = folder
         self._runs = 0
 
@@ -85,14 +84,14 @@ class Bench:
 
     @asynccontextmanager
     async def scheduled_by(
-        self, mode: str, extender_mode: str = "", *, quotas: bool = False
+        self, mode: str, extender_mode: str = "", *, quotas: bool = False, qps: int = 0
     ) -> AsyncIterator[None]:
-        """Run a scheduler, and the extender beside it if the mode has one; with quotas or not."""
+        """Run a scheduler, and the extender beside it if the mode has one; see `scheduling`."""
         self._runs += 1
         folder = self._folder / f"{self._runs}-{mode}"
         folder.mkdir()
         async with scheduling(
-            self.control_plane, mode, folder, extender_mode, quotas=quotas
+            self.control_plane, mode, folder, extender_mode, quotas=quotas, qps=qps
         ) as running:
             self.extender, self.scheduler = running.extender, running.scheduler
             try:

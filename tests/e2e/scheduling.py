@@ -6,8 +6,9 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+import aiohttp
 import yaml
 
 from tests.e2e.controlplane.cluster import ControlPlane, free_port
@@ -29,11 +30,51 @@ _ASSIST_WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "sche
 _SHIPPED_URL = "http://127.0.0.1:10280"
 
 
+class Scheduler:
+    """kube-scheduler with a configuration of its own, as a process."""
+
+    def __init__(self, control_plane: ControlPlane, configuration: JSON, folder: Path) -> None:
+        config = folder / "scheduler.yaml"
+        config.write_text(yaml.safe_dump(configuration))
+        port = free_port()
+        self._url = f"https://127.0.0.1:{port}"
+        self.process = Process(
+            "kube-scheduler",
+            [
+                control_plane.binaries["kube-scheduler"],
+                f"--config={config}",
+                "--bind-address=127.0.0.1",
+                f"--secure-port={port}",
+                "--authentication-skip-lookup",
+                "--authorization-always-allow-paths=/readyz,/metrics",
+                "-v=2",
+            ],
+            folder / "kube-scheduler.log",
+            Probe(f"{self._url}/readyz"),
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Run it for a while."""
+        with self.process:
+            await asyncio.to_thread(self.process.wait_ready)
+            yield self
+
+    async def metrics(self) -> str:
+        """Return its metrics."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{self._url}/metrics", ssl=False) as answer,
+        ):
+            answer.raise_for_status()
+            return await answer.text()
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduling:
     """The programs that place pods."""
 
-    scheduler: Process
+    scheduler: Scheduler
     extender: Extender | None
 
 
@@ -45,22 +86,24 @@ async def scheduling(
     extender_mode: str = "",
     *,
     quotas: bool = False,
+    qps: int = 0,
 ) -> AsyncIterator[Scheduling]:
     """Run the scheduler, and unless it is stock the extender beside it, for a while.
 
     Both in the same mode, unless another one is named for the extender. With `quotas`, the plugin
-    for cross-namespace affinity is on.
+    for cross-namespace affinity is on; `qps` stands in for the scheduler's own limit.
     """
     if mode == STOCK:
-        with _scheduler(control_plane, mode, "", folder) as scheduler:
-            await asyncio.to_thread(scheduler.wait_ready)
+        configuration = _configuration(control_plane, _bare(), qps=qps)
+        async with Scheduler(control_plane, configuration, folder).running() as scheduler:
             yield Scheduling(scheduler, None)
         return
     async with Extender.running(
         control_plane, extender_mode or mode, folder, quotas=quotas
     ) as extender:
-        with _scheduler(control_plane, mode, extender.url, folder, quotas=quotas) as scheduler:
-            await asyncio.to_thread(scheduler.wait_ready)
+        shipped = _shipped(mode, extender.url, quotas=quotas)
+        configuration = _configuration(control_plane, shipped, qps=qps)
+        async with Scheduler(control_plane, configuration, folder).running() as scheduler:
             yield Scheduling(scheduler, extender)
 
 
@@ -69,53 +112,39 @@ async def rival(
     control_plane: ControlPlane, extender: Extender, name: str, folder: Path
 ) -> AsyncIterator[None]:
     """Run one more scheduler, for pods that name it, beside the same extender."""
-    with _scheduler(control_plane, extender.mode, extender.url, folder, name) as scheduler:
-        await asyncio.to_thread(scheduler.wait_ready)
+    configuration = _configuration(control_plane, _shipped(extender.mode, extender.url))
+    configuration["profiles"][0]["schedulerName"] = name
+    async with Scheduler(control_plane, configuration, folder).running():
         yield
 
 
-def _scheduler(
-    control_plane: ControlPlane,
-    mode: str,
-    url: str,
-    folder: Path,
-    name: str = "",
-    *,
-    quotas: bool = False,
-) -> Process:
-    file = _CONFIGURATIONS / f"{mode}.yaml"
-    if quotas and mode == ASSIST:
-        file, name = _ASSIST_WITH_QUOTAS, name or "default-scheduler"
-    configuration = _scheduler_config(control_plane, mode, file, url)
-    if name:
-        configuration["profiles"][0]["schedulerName"] = name
-    config = folder / "scheduler.yaml"
-    config.write_text(yaml.safe_dump(configuration))
-    port = free_port()
-    command = [
-        control_plane.binaries["kube-scheduler"],
-        f"--config={config}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-        "--authentication-skip-lookup",
-        "--authorization-always-allow-paths=/readyz",
-        "-v=2",
-    ]
-    probe = Probe(f"https://127.0.0.1:{port}/readyz")
-    return Process("kube-scheduler", command, folder / "kube-scheduler.log", probe)
-
-
-def _scheduler_config(control_plane: ControlPlane, mode: str, file: Path, url: str) -> JSON:
-    """Return what is shipped for this mode; only addresses differ, and there is no rival here."""
-    config: JSON = {
+def _bare() -> JSON:
+    """Return a configuration that leaves everything to the scheduler."""
+    return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
     }
-    if mode != STOCK:
-        config = yaml.safe_load(file.read_text())
-        assert [each["urlPrefix"] for each in config["extenders"]] == [_SHIPPED_URL]
-        config["extenders"][0]["urlPrefix"] = url
+
+
+def _shipped(mode: str, url: str, *, quotas: bool = False) -> JSON:
+    """Return what is shipped for this mode; only the extender's address differs."""
+    file = _CONFIGURATIONS / f"{mode}.yaml"
+    if quotas and mode == ASSIST:
+        file = _ASSIST_WITH_QUOTAS
+    config: JSON = yaml.safe_load(file.read_text())
+    assert [each["urlPrefix"] for each in config["extenders"]] == [_SHIPPED_URL]
+    config["extenders"][0]["urlPrefix"] = url
+    if file == _ASSIST_WITH_QUOTAS:
+        # It is for a second scheduler; here it is the only one.
+        config["profiles"][0]["schedulerName"] = "default-scheduler"
+    return config
+
+
+def _configuration(control_plane: ControlPlane, config: JSON, *, qps: int = 0) -> JSON:
+    """Return a configuration for this control plane, where nobody else is leader."""
     client = config.setdefault("clientConnection", {})
     client["kubeconfig"] = str(control_plane.kubeconfig(SCHEDULER))
+    if qps:
+        client |= {"qps": qps, "burst": 2 * qps}
     config["leaderElection"] = {"leaderElect": False}
     return config

@@ -1,0 +1,191 @@
+"""Whole schedulers side by side: pods placed a second, and how good the places are."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.scheduler.cluster import say
+from bench.tables import table
+from tests.e2e.api import key_of
+from tests.e2e.bench import Bench, pods_path
+from tests.e2e.bursts import create
+from tests.e2e.extending import ASSIST, REPLACE
+from tests.e2e.objects import ZONE
+from tests.e2e.scheduling import STOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.scheduler.workloads import Workload
+    from tests.e2e.objects import JSON
+
+MODES = (STOCK, ASSIST, REPLACE)
+QPS = 1000
+"""For every scheduler: with the default of 50, that is what would be measured."""
+_PATIENCE_S = 600.0
+_ALGORITHM = "scheduler_scheduling_algorithm_duration_seconds"
+_STEADY = (0.1, 0.9)
+"""The part of the pods that the rate is taken of: neither the start nor the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One workload under one scheduler."""
+
+    workload: str
+    mode: str
+    rate: float
+    """Pods bound a second."""
+    algorithm: float
+    """Mean of scheduler_scheduling_algorithm_duration_seconds, in milliseconds."""
+    extender_cpu: float
+    """Milliseconds of the extender's processor time for a pod."""
+    sharing: int
+    """Measured pods that share a host with another of their kind."""
+    spread: str
+    """Measured pods in each zone, fewest and most."""
+
+
+async def measure(bench: Bench, workload: Workload, rounds: int) -> list[Outcome]:
+    """Build the cluster once, and let each scheduler place the same pods on it in turn."""
+    say(f"{workload.name}: {workload.nodes:,} nodes, {workload.existing:,} pods")
+    await _build(bench, workload)
+    outcomes = []
+    for _ in range(rounds):
+        for mode in MODES:
+            outcomes.append(await _run(bench, workload, mode))
+            say(str(outcomes[-1]))
+    await bench.clear()
+    return outcomes
+
+
+async def _build(bench: Bench, workload: Workload) -> None:
+    await bench.add(*workload.namespaces)
+    gate = asyncio.Semaphore(32)
+
+    async def one(thing: JSON) -> None:
+        async with gate:
+            await bench.add(thing)
+
+    await asyncio.gather(*map(one, workload.all_nodes()))
+    await create(bench, list(workload.all_existing()))
+
+
+async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
+    pods = workload.all_measured()
+    keys = {key_of(each) for each in pods}
+    bench.pods.history.clear()
+    await create(bench, pods)
+    binds = asyncio.create_task(_bind_times(bench, keys))
+    async with bench.scheduled_by(mode, qps=QPS):
+        cpu = bench.extender.cpu_seconds() if bench.extender else 0.0
+        times = await binds
+        cpu = (bench.extender.cpu_seconds() if bench.extender else 0.0) - cpu
+        algorithm = await _mean_algorithm_seconds(bench)
+    outcome = Outcome(
+        workload.name,
+        mode,
+        _rate(times),
+        1000 * algorithm,
+        1000 * cpu / len(pods),
+        _sharing(bench, keys),
+        _spread(bench, keys, workload),
+    )
+    await _remove(bench, pods)
+    return outcome
+
+
+async def _bind_times(bench: Bench, keys: set[str]) -> list[float]:
+    """Return when each of the pods was seen with a node."""
+    seen: dict[str, float] = {}
+    async with asyncio.timeout(_PATIENCE_S):
+        async for state in bench.pods.changes():
+            key = key_of(state)
+            if key in keys and state["spec"].get("nodeName"):
+                seen.setdefault(key, time.monotonic())
+                if len(seen) == len(keys):
+                    break
+    return list(seen.values())
+
+
+def _rate(times: Sequence[float]) -> float:
+    first, last = (int(part * (len(times) - 1)) for part in _STEADY)
+    return (last - first) / (times[last] - times[first])
+
+
+async def _mean_algorithm_seconds(bench: Bench) -> float:
+    if bench.scheduler is None:
+        raise RuntimeError("no scheduler is running")
+    page = await bench.scheduler.metrics()
+    total, count = (
+        sum(map(float, re.findall(rf"^{_ALGORITHM}_{part} (\S+)$", page, re.MULTILINE)))
+        for part in ("sum", "count")
+    )
+    return total / count
+
+
+def _kind(pod: JSON) -> str:
+    labels = pod["metadata"]["labels"]
+    return str(labels.get("app") or labels["color"])
+
+
+def _sharing(bench: Bench, keys: set[str]) -> int:
+    """Count the measured pods with one of their kind on the same node, whoever was there first."""
+    pods = bench.pods.objects
+    there = Counter((each["spec"]["nodeName"], _kind(each)) for each in pods.values())
+    return sum(there[pods[key]["spec"]["nodeName"], _kind(pods[key])] > 1 for key in keys)
+
+
+def _spread(bench: Bench, keys: set[str], workload: Workload) -> str:
+    """Return how many measured pods the emptiest and the fullest zone got."""
+    zone_of = {
+        each["metadata"]["name"]: each["metadata"]["labels"].get(ZONE)
+        for each in workload.all_nodes()
+    }
+    zones = Counter(zone_of[bench.pods.objects[key]["spec"]["nodeName"]] for key in keys)
+    return f"{min(zones.values())} to {max(zones.values())}" if len(zones) > 1 else ""
+
+
+async def _remove(bench: Bench, pods: Sequence[JSON]) -> None:
+    gate = asyncio.Semaphore(16)
+
+    async def one(pod: JSON) -> None:
+        async with gate:
+            await bench.api.delete(f"{pods_path(pod)}/{pod['metadata']['name']}")
+
+    await asyncio.gather(*map(one, pods))
+    gone = {key_of(each) for each in pods}
+    await bench.pods.until(lambda: not gone & bench.pods.objects.keys(), 60, "pods to be gone")
+
+
+def as_markdown(outcomes: Sequence[Outcome]) -> str:
+    """Return one line for each workload and scheduler, the best of its rounds by rate."""
+    head = ("workload", "scheduler", "pods/s", "÷ stock", "algorithm, ms")
+    more = ("extender CPU, ms a pod", "share a host", "pods a zone")
+    lines = []
+    for workload in dict.fromkeys(each.workload for each in outcomes):
+        best = {mode: _best(outcomes, workload, mode) for mode in MODES}
+        for mode, each in best.items():
+            lines.append(
+                (
+                    workload if mode == STOCK else "",
+                    mode,
+                    f"{each.rate:.0f}",
+                    f"{each.rate / best[STOCK].rate:.2f}",
+                    f"{each.algorithm:.1f}",
+                    f"{each.extender_cpu:.1f}" if each.extender_cpu else "",
+                    str(each.sharing),
+                    each.spread,
+                )
+            )
+    return table((*head, *more), lines)
+
+
+def _best(outcomes: Sequence[Outcome], workload: str, mode: str) -> Outcome:
+    ours = [each for each in outcomes if (each.workload, each.mode) == (workload, mode)]
+    return max(ours, key=lambda each: each.rate)
