@@ -78,13 +78,13 @@ class Domains:
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
         limit = _number(query, "limit", LIMIT, range(1, MOST + 1))
         if "term" in query:
-            return self._term(_number(query, "term", 0), query.get("after", ""), limit)
+            return self._term(_number(query, "term", 0), query.get("after"), limit)
         if "key" not in query:
             return self._everything(_number(query, "after", 0), limit)
         key = query["key"]
         if "value" in query:
             return self._domain(key, query["value"], _number(query, "after", 0), limit)
-        return self._topology(key, query.get("after", ""), limit)
+        return self._topology(key, query.get("after"), limit)
 
     def _everything(self, after: int, limit: int) -> tuple[Document, str | None]:
         terms, following = _page_of_terms(self._state.carried, after, limit)
@@ -106,7 +106,7 @@ class Domains:
             for topology, terms in used.most_common(LIMIT)
         ]
 
-    def _topology(self, key: str, after: str, limit: int) -> tuple[Document, str | None]:
+    def _topology(self, key: str, after: str | None, limit: int) -> tuple[Document, str | None]:
         nodes = nodes_by_domain(self._state, key)
         values, following = _page_of_values(nodes, after, limit)
         domains = [{"value": value, "nodes": _some(nodes[value])} for value in values]
@@ -130,7 +130,7 @@ class Domains:
         }
         return document, following
 
-    def _term(self, number: int, after: str, limit: int) -> tuple[Document, str | None]:
+    def _term(self, number: int, after: str | None, limit: int) -> tuple[Document, str | None]:
         carried = next((each for each in self._state.carried if each.number == number), None)
         if carried is None:
             raise QueryError(
@@ -189,11 +189,12 @@ def _page_of_terms(
 
 
 def _page_of_values(
-    values: Iterable[str], after: str, limit: int
+    values: Iterable[str], after: str | None, limit: int
 ) -> tuple[Sequence[str], str | None]:
     """Return the values after one, in their order, and where the next page starts."""
     ordered = sorted(values)
-    start = bisect_right(ordered, after) if after else 0
+    # A label may have an empty value, which is not the same as no value to start after.
+    start = 0 if after is None else bisect_right(ordered, after)
     page = ordered[start : start + limit]
     return page, page[-1] if start + limit < len(ordered) else None
 
