@@ -22,7 +22,7 @@ from tests.builders import node, pod, selector, term
 
 SAMPLES = Path("extender/samples")
 ZONE = "topology.kubernetes.io/zone"
-WAIT = 20.0
+WAIT = 60.0
 """Seconds after which a test that waits has failed."""
 
 
