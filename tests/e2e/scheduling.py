@@ -48,6 +48,7 @@ class Scheduler:
                 "--authentication-skip-lookup",
                 "--authorization-always-allow-paths=/readyz,/metrics",
                 "-v=2",
+                *control_plane.features.of_scheduler(),
             ],
             folder / "kube-scheduler.log",
             Probe(f"{self._url}/readyz"),

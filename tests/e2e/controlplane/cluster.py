@@ -34,6 +34,28 @@ _CONTROLLERS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Features:
+    """What a control plane has switched on beyond the defaults of its version."""
+
+    gates: tuple[str, ...] = ()
+    apis: tuple[str, ...] = ()
+    """Group versions that are not served by default."""
+
+    def of_scheduler(self) -> list[str]:
+        """Return the flags of kube-scheduler."""
+        on = ",".join(f"{gate}=true" for gate in self.gates)
+        return [f"--feature-gates={on}"] if on else []
+
+    def of_apiserver(self) -> list[str]:
+        """Return the flags of kube-apiserver."""
+        on = ",".join(f"{api}=true" for api in self.apis)
+        return [*self.of_scheduler(), *([f"--runtime-config={on}"] if on else [])]
+
+
+DEFAULT_FEATURES = Features()
+
+
+@dataclass(frozen=True, slots=True)
 class ControlPlane:
     """Where the API server is, who may talk to it, and which processes make it up."""
 
@@ -44,6 +66,7 @@ class ControlPlane:
     etcd: Process
     apiserver: Process
     controller_manager: Process | None = None
+    features: Features = DEFAULT_FEATURES
 
     def kubeconfig(self, user: User) -> Path:
         """Write the file with which this user reaches the API server."""
@@ -72,14 +95,18 @@ def free_port() -> int:
 
 
 @contextmanager
-def control_plane(binaries: Binaries, folder: Path, users: list[User]) -> Iterator[ControlPlane]:
+def control_plane(
+    binaries: Binaries, folder: Path, users: list[User], features: Features = DEFAULT_FEATURES
+) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
     with (
-        storage_and_apiserver(binaries, binaries, folder, users) as bare,
+        storage_and_apiserver(
+            binaries, binaries, folder, users, *features.of_apiserver()
+        ) as bare,
         _controller_manager(binaries, bare.credentials, bare.server) as manager,
     ):
         manager.wait_ready()
-        yield replace(bare, controller_manager=manager)
+        yield replace(bare, controller_manager=manager, features=features)
 
 
 @contextmanager
