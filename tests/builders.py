@@ -104,6 +104,12 @@ class Pod(dict[str, Any]):
         status["nominatedNodeName"] = node_name
         return changed
 
+    def in_group(self, name: str) -> Pod:
+        """Make it part of a pod group."""
+        changed, spec = self._changed("spec")
+        spec["schedulingGroup"] = {"podGroupName": name}
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")

@@ -11,6 +11,7 @@ from extender.cluster.budgets import Budgets
 from extender.cluster.carried import CarriedTerms
 from extender.cluster.counted import CountedSets
 from extender.cluster.counters import Counters
+from extender.cluster.groups import WaitingGroups
 from extender.cluster.nodes import Nodes
 from extender.cluster.placed import PlacedClass
 from extender.cluster.question import Question
@@ -69,6 +70,7 @@ class ClusterState:
         self._most_counted_sets = most_counted_sets
         self._pods: dict[str, Pod] = {}
         self._residents = Residents()
+        self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self.nodes, self._namespaces, most_counted_sets)
         self._questions = Questions(self._counters, most_questions)
@@ -93,6 +95,10 @@ class ClusterState:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._residents.of(node)
+
+    def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
+        """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
+        return self._groups.of(group)
 
     @property
     def namespaces(self) -> Mapping[str, Labels]:
@@ -156,6 +162,10 @@ class ClusterState:
             # The new before the old, so that terms both carry are not dropped in between.
             pod = self._pods[pod.key] = self._place(pod)
             self._residents.add(pod)
+        if old is not None:
+            self._groups.remove(old)
+        if not pod.terminal:
+            self._groups.add(pod)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         if old is not None:
@@ -171,6 +181,7 @@ class ClusterState:
         if pod is not None and pod.uid == uid:
             del self._pods[key]
             self._residents.remove(pod)
+            self._groups.remove(pod)
             self._displace(pod)
 
     @contextmanager

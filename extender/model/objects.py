@@ -96,6 +96,8 @@ class Pod:
     charge: Charge | None = None
     """What quotas on cross-namespace affinity see of it; None when it has no such affinity, or when
     nobody asks for quotas."""
+    group: str | None = None
+    """namespace/name of the pod group that it is placed with, as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

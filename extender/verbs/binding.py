@@ -10,7 +10,7 @@ from extender.cluster.state import ClusterState
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
-from extender.verbs.plugins import Plugins, judge
+from extender.verbs.plugins import Plugins, judge, unclear
 
 
 class Decision(Enum):
@@ -38,6 +38,10 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
         if known.node == node:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
+    # At the filter call the watch may not have shown the others yet.
+    why_unclear = unclear(state, pod, plugins)
+    if why_unclear is not None:
+        return BindVerdict(Decision.REFUSE, why_unclear)
     with state.without(pod.key, pod.uid):
         verdicts = judge(state, pod, state.nodes.asked([node]), plugins)
     for reason, _ in verdicts.refused:

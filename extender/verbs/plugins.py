@@ -11,6 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, INTER_POD_AFFINITY, Reason
 from extender.verbs.filtering import Verdicts, filter_nodes
+from extender.verbs.grouping import entangled
 from extender.verbs.quota import shortfall
 
 
@@ -23,6 +24,9 @@ class FilterPlugin(Protocol):
 
     def concerns(self, pod: Pod) -> bool:
         """Tell whether it may refuse any node for a pod at all."""
+
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say why a pod cannot be judged, if that hangs on where others are about to go."""
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge known nodes; the pod itself has to be left out of the counts."""
@@ -43,6 +47,10 @@ class InterPodAffinity:
         del pod
         return True
 
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say why a pod cannot be judged: required rules within its pod group."""
+        return entangled(state, pod)
+
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node."""
         return filter_nodes(state.question_of(pod), asked)
@@ -60,11 +68,22 @@ class CrossNamespacePodAffinity:
         """Tell whether a pod is in scope."""
         return pod.charge is not None
 
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say nothing: what a quota counts does not hang on where pods go."""
+        del state, pod
+        return None
+
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Refuse every node, or none."""
         if shortfall(state, pod, limited=self.limited) is None:
             return Verdicts(asked, ())
         return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
+
+
+def unclear(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
+    """Say why a pod cannot be judged now, None when it can."""
+    reasons = (plugin.unclear(state, pod) for plugin in plugins)
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def judge(

@@ -14,7 +14,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.filtering import Verdicts
-from extender.verbs.plugins import FilterPlugin, Plugins, judge
+from extender.verbs.plugins import FilterPlugin, Plugins, judge, unclear
 from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
 from extender.web.flights import Flights
 from extender.web.hints import Hints
@@ -35,6 +35,10 @@ _log = logging.getLogger(__name__)
 
 class NotReadyError(ExtenderError):
     """The cluster is not known yet, so any verdict would be a guess."""
+
+
+class UnclearError(ExtenderError):
+    """The verdict hangs on where other pods are about to go, and nobody tells us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class Answers:
             if self._flights is not None and self._flights.interacting(args.pod):
                 self._metrics.observe_hold(await self._flights.clear(args.pod))
             verdicts = self._judge(args)
-        except (ObjectError, NotReadyError) as error:
+        except (ObjectError, NotReadyError, UnclearError) as error:
             return self.filter_fault(error, perf_counter() - start)
         if verdicts.fits.names and self._flights is not None:
             self._flights.depart(args.pod)
@@ -149,16 +153,25 @@ class Answers:
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
         if any(plugin.concerns(args.pod) for plugin in self._rules.plugins):
+            why_unclear = unclear(self._state, args.pod, self._rules.plugins)
+            if why_unclear is not None:
+                # An error, not a refusal: the scheduler backs off from errors, but retries a group
+                # that was refused without a pause, and asks about all of its pods each time.
+                raise UnclearError(why_unclear)
             verdicts = self._verdicts(args, self._rules.plugins)
             self._observe(args.pod, verdicts)
             return verdicts
         if self._shadow is not None:
-            self._shadow.note(args.pod, self._verdicts(args, self._shadow.plugins))
+            self._compare(self._shadow, args)
         elif not self._rules.plugins:
             self._warn_of_mismatch()
         self._metrics.count_attempt("feasible")
         # Every node passes. No list is remembered for prioritize: there is no such version.
         return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+
+    def _compare(self, shadow: Disagreements, args: ExtenderArgs) -> None:
+        if unclear(self._state, args.pod, shadow.plugins) is None:
+            shadow.note(args.pod, self._verdicts(args, shadow.plugins))
 
     def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> Verdicts:
         asked = self._asked(args)

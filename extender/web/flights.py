@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 
 from extender.model.objects import Pod, PodClass
@@ -16,11 +17,22 @@ MOST_FLIGHTS = 256
 """Older ones are forgotten: their binds have long been decided, or never came."""
 
 
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A pod that was told where it may go."""
+
+    pod: Pod
+    since: float
+
+
 class Flights:
     """The pods that were answered and may be bound any moment.
 
     A flight ends when its pod is reserved, refused or gone, or after HOLD_SECONDS: the scheduler
     may have dropped it without a word. Only filters of pods that interact with one wait at all.
+
+    The pods of a pod group are bound together once all of them have been answered. So they do not
+    wait for each other, and whoever waits for one of them counts from the last that was answered.
     """
 
     def __init__(
@@ -33,13 +45,18 @@ class Flights:
         self._interact = interact
         self._hold = hold
         self._clock = clock
-        self._flying: dict[str, tuple[PodClass, float]] = {}
+        self._flying: dict[str, Flight] = {}
         self._landed = asyncio.Event()
 
     def depart(self, pod: Pod) -> None:
         """Note that a pod has been told where it may go."""
+        now = self._clock()
+        if pod.group is not None:
+            for flight in self._flying.values():
+                if flight.pod.group == pod.group:
+                    flight.since = now
         self._flying.pop(pod.uid, None)
-        self._flying[pod.uid] = (pod.pod_class, self._clock())
+        self._flying[pod.uid] = Flight(pod, now)
         if len(self._flying) > MOST_FLIGHTS:
             del self._flying[next(iter(self._flying))]
 
@@ -72,9 +89,14 @@ class Flights:
         """Return for how long a pod has to wait if nothing lands, 0 or less when not at all."""
         now = self._clock()
         latest = 0.0
-        for uid, (pod_class, since) in list(self._flying.items()):
-            if now - since >= self._hold:
+        for uid, flight in list(self._flying.items()):
+            if now - flight.since >= self._hold:
                 del self._flying[uid]
-            elif uid != pod.uid and self._interact(pod_class, pod.pod_class):
-                latest = max(latest, since)
+            elif self._may_meet(flight.pod, pod):
+                latest = max(latest, flight.since)
         return min(latest, start) + self._hold - now if latest else 0.0
+
+    def _may_meet(self, flying: Pod, asking: Pod) -> bool:
+        if flying.uid == asking.uid or (flying.group is not None and flying.group == asking.group):
+            return False
+        return self._interact(flying.pod_class, asking.pod_class)

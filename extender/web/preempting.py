@@ -11,7 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.verbs.plugins import Plugins
+from extender.verbs.plugins import Plugins, unclear
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.web.answers import NotReadyError
 from extender.wire.objects import PodReader
@@ -97,6 +97,10 @@ class Preemptions:
             return _NONE
         if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
             _log.info("%s waits for its victims on %s to go", args.pod.key, args.pod.nominated)
+            return _NONE
+        why_unclear = unclear(self._state, args.pod, self._plugins)
+        if why_unclear is not None:
+            _log.warning("nobody is evicted for %s: %s", args.pod.key, why_unclear)
             return _NONE
         start = perf_counter()
         chosen = choose_victims(

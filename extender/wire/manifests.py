@@ -91,6 +91,12 @@ class Container(msgspec.Struct):
     restartPolicy: str | None = None  # noqa: N815 - the API's spelling
 
 
+class SchedulingGroup(msgspec.Struct):
+    """v1.PodSchedulingGroup."""
+
+    podGroupName: str | None = None  # noqa: N815 - the API's spelling
+
+
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
@@ -103,6 +109,7 @@ class PodSpec(msgspec.Struct):
     resources: msgspec.Raw = NULL
     priorityClassName: str | None = None  # noqa: N815 - the API's spelling
     activeDeadlineSeconds: int | None = None  # noqa: N815 - the API's spelling
+    schedulingGroup: SchedulingGroup | None = None  # noqa: N815 - the API's spelling
 
 
 class PodStatus(msgspec.Struct):

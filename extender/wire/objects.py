@@ -105,6 +105,7 @@ class PodReader:
             nominated=None if spec.nodeName else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
+            group=_group(spec, namespace),
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
@@ -198,6 +199,14 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         raise ObjectError(f"{path}{field}".lstrip("."), message) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ObjectError(path, f"not valid JSON: {error}") from error
+
+
+def _group(spec: manifests.PodSpec, namespace: str) -> str | None:
+    """Return the pod group of a pod; the field needs the gate GenericWorkload."""
+    group = spec.schedulingGroup
+    if group is None or not group.podGroupName:
+        return None
+    return sys.intern(f"{namespace}/{group.podGroupName}")
 
 
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:

@@ -244,3 +244,23 @@ async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:
     connector = client.session.connector
     assert connector is not None
     assert sum(map(len, connector._conns.values())) == 1
+
+
+async def test_a_group_whose_pods_have_rules_about_each_other_is_an_error(
+    start: Start, registry: CollectorRegistry
+) -> None:
+    # The scheduler asks about all of them before it binds one, and tells nobody where they go.
+    gang = [pod(n).labels(app="db").in_group("gang") for n in ("one", "two")]
+    gang = [each.anti_affinity(term(HOST, selector(app="db"))) for each in gang]
+    client = await start(state_of(NODES, [], [OLD, *gang]))
+    answer = await ask(client, "/filter", question(gang[0], "a", "b"))
+    assert answer["NodeNames"] is None
+    assert answer["Error"].startswith("the pods of pod group default/gang have required rules")
+    name = "affinity_extender_schedule_attempts_total"
+    assert registry.get_sample_value(name, {"result": "error"}) == 1
+
+
+async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:
+    gang = [APART.in_group("gang"), pod("two").in_group("gang")]
+    answer = await ask(await start(), "/filter", question(gang[0], "a", "b"))
+    assert answer["NodeNames"] == ["b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -110,3 +111,30 @@ def test_the_sky_has_room_for_so_many(flights: Flights) -> None:
     for number in range(MOST_FLIGHTS + 5):
         flights.depart(a_pod(str(number)))
     assert len(flights._flying) == MOST_FLIGHTS
+
+
+def in_group(pod: Pod, group: str = "web/gang") -> Pod:
+    """Make a pod part of a pod group."""
+    return replace(pod, group=group)
+
+
+def test_the_pods_of_a_group_do_not_wait_for_each_other(flights: Flights) -> None:
+    flights.depart(in_group(a_pod("a")))
+    assert not flights.interacting(in_group(a_pod("b")))
+    assert flights.interacting(in_group(a_pod("b"), "web/other"))
+    assert flights.interacting(a_pod("b"))
+
+
+def test_a_group_is_in_flight_until_its_last_pod_has_been_so_for_long_enough(
+    flights: Flights, clock: Clock
+) -> None:
+    flights.depart(in_group(a_pod("a")))
+    flights.depart(in_group(a_pod("stranger", "db"), "db/other"))
+    clock.now += HOLD - 1
+    flights.depart(in_group(a_pod("b")))
+    flights.land("b")
+    clock.now += 2
+    assert flights.interacting(a_pod("c"))
+    assert not flights.interacting(a_pod("c", "db"))
+    clock.now += HOLD
+    assert not flights.interacting(a_pod("c"))

@@ -46,6 +46,20 @@ def test_what_preemption_looks_at() -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        pytest.param(None, None, id="none"),
+        pytest.param({}, None, id="a group of a kind to come"),
+        pytest.param({"podGroupName": "gang"}, "shop/gang", id="of the pod's namespace"),
+    ],
+)
+def test_the_pod_group(group: Any, expected: str | None) -> None:
+    raw = pod("p", "shop")
+    raw["spec"]["schedulingGroup"] = group
+    assert read(raw).group == expected
+
+
+@pytest.mark.parametrize(
     ("written", "expected"),
     [
         pytest.param(term(ZONE), PodSelector(NOTHING, OWN), id="no selector matches nothing"),

@@ -100,9 +100,7 @@ def control_plane(
 ) -> Iterator[ControlPlane]:
     """Run a control plane whose data, certificates and logs are in this folder."""
     with (
-        storage_and_apiserver(
-            binaries, binaries, folder, users, *features.of_apiserver()
-        ) as bare,
+        storage_and_apiserver(binaries, binaries, folder, users, *features.of_apiserver()) as bare,
         _controller_manager(binaries, bare.credentials, bare.server) as manager,
     ):
         manager.wait_ready()

@@ -1,0 +1,78 @@
+"""Whether the pods of a pod group can be judged one by one.
+
+kube-scheduler asks about all waiting pods of a group before it binds the first, and tells nobody
+which nodes it has in mind for those that it asked about before (schedule_one_podgroup.go). That is
+no harm unless one of them has to do with where another one goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Term
+
+
+def entangled(state: ClusterState, pod: Pod) -> str | None:
+    """Say why a pod cannot be judged: required rules among the waiting pods of its group.
+
+    A pod that waits alone, all others of its group being placed, is judged like any other. So are
+    pods that must be near each other once one of them is placed: it tells the others where to go.
+    O(waiting pods of the group x distinct rules among them).
+    """
+    if pod.group is None:
+        return None
+    waiting = {pod.key: pod.pod_class, **state.waiting_in_group(pod.group)}
+    if len(waiting) == 1 or not (_repel(state, waiting) or _attract(state, waiting)):
+        return None
+    return (
+        f"the pods of pod group {pod.group} have required rules about one another, "
+        "and the extender is not told where the pods of a group are about to go"
+    )
+
+
+def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
+    """Tell whether required anti-affinity of one waiting pod speaks of another."""
+    return any(
+        _speaks_of_another(state, owners, (term,), waiting)
+        for rule, owners in _owners(waiting, anti=True).items()
+        for term in rule
+    )
+
+
+def _attract(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
+    """Tell whether required affinity of one waiting pod could be met by another alone."""
+    return any(
+        _speaks_of_another(state, owners, rule, waiting)
+        for rule, owners in _owners(waiting, anti=False).items()
+        if not any(table.counts for table in state.question(waiting[owners[0]]).affinity)
+    )
+
+
+def _owners(waiting: Mapping[str, PodClass], *, anti: bool) -> Mapping[tuple[Term, ...], list[str]]:
+    """Group pods by what they require: replicas require the same, whatever else they differ in."""
+    owners: dict[tuple[Term, ...], list[str]] = {}
+    for key, pod_class in waiting.items():
+        affinity = pod_class.affinity
+        rule = affinity.required_anti if anti else affinity.required
+        if rule:
+            owners.setdefault(rule, []).append(key)
+    return owners
+
+
+def _speaks_of_another(
+    state: ClusterState,
+    owners: Iterable[str],
+    terms: tuple[Term, ...],
+    waiting: Mapping[str, PodClass],
+) -> bool:
+    """Tell whether all of some terms match a waiting pod other than the one that carries them."""
+    carriers = set(owners)
+    matched = (key for key, each in waiting.items() if _matches(state, terms, each))
+    return any(carriers != {key} for key in matched)
+
+
+def _matches(state: ClusterState, terms: tuple[Term, ...], other: PodClass) -> bool:
+    namespace_labels = state.namespace_labels(other.namespace)
+    return all(term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms)

@@ -1,0 +1,253 @@
+"""Pod groups: what kube-scheduler's group cycles do with an extender, gates switched on.
+
+A group cycle asks about every waiting pod of a group and binds none before it has asked about all.
+The scheduler's own plugins see where it means to put the pods asked about before; we do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.api import key_of
+from tests.e2e.bench import SETTLE_S, pods_path
+from tests.e2e.controlplane.cluster import Features, control_plane
+from tests.e2e.controlplane.credentials import SCHEDULER
+from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.scheduling import STOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.bench import Bench
+    from tests.e2e.controlplane.binaries import Binaries
+    from tests.e2e.controlplane.cluster import ControlPlane
+
+WITH_GROUPS = Features(
+    gates=("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"),
+    apis=("scheduling.k8s.io/v1alpha2",),
+)
+GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+
+QUIET_S = 3.0
+"""A scheduler that retries without a pause asks thousands of times in this time."""
+FEW = 6
+
+SOLO, CREW, DB = {"app": "solo"}, {"app": "crew"}, {"app": "db"}
+ROLE = {"role": "leader"}
+TWO_BY_TWO = [node(f"{zone}{number}", zone) for zone in "ab" for number in range(2)]
+
+SOLOS = [pod(f"solo-{n}", labels=SOLO, apart=[term(HOSTNAME, SOLO)]) for n in range(4)]
+CREWS = [pod(f"crew-{n}", labels=CREW, near=[term(ZONE, CREW)]) for n in range(4)]
+FOLLOWERS = [
+    pod("leader", labels=ROLE),
+    *(pod(f"worker-{n}", near=[term(ZONE, ROLE)]) for n in range(2)),
+]
+BASIC: JSON = {"schedulingPolicy": {"basic": {}}}
+CRITICAL = {"priorityClassName": "system-cluster-critical"}
+STRANGERS = [pod(f"stranger-{n}", labels=SOLO, apart=[term(HOSTNAME, DB)]) for n in range(4)]
+
+
+@pytest.fixture(scope="module")
+def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane that knows pod groups, in the place of the session's."""
+    folder = tmp_path_factory.mktemp("control-plane-with-groups")
+    with control_plane(binaries, folder, [SCHEDULER, EXTENDER], WITH_GROUPS) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+async def _no_groups_left(bench: Bench) -> None:
+    """Remove the groups of an earlier test; the controller that frees them does not run."""
+    for each in (await bench.api.get(GROUPS))["items"]:
+        path = f"{GROUPS}/{key_of(each).rpartition('/')[2]}"
+        await bench.api.patch(path, {"metadata": {"finalizers": None}})
+        await bench.api.delete(path)
+
+
+def gang(members: list[JSON], **spec: JSON) -> JSON:
+    """Return a group all of whose pods must be placeable before one is bound."""
+    policy = {"gang": {"minCount": len(members)}}
+    return _group({"schedulingPolicy": policy} | spec)
+
+
+def _group(spec: JSON) -> JSON:
+    kind = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+    return kind | {"metadata": {"name": "group"}, "spec": spec}
+
+
+def member(each: JSON) -> JSON:
+    """Make a pod part of the group."""
+    return each | {"spec": each["spec"] | {"schedulingGroup": {"podGroupName": "group"}}}
+
+
+async def create(bench: Bench, group: JSON, members: list[JSON]) -> None:
+    """Create pods and then their group: nobody is asked about one of them before it is there."""
+    for each in members:
+        await bench.api.create(pods_path(each), member(each))
+    await bench.api.create(GROUPS, group)
+
+
+async def placed(bench: Bench, members: list[JSON]) -> dict[str, str]:
+    """Return the nodes of the pods, once all have one."""
+
+    def nodes() -> dict[str, str]:
+        pods = (bench.pods.objects.get(key_of(each)) for each in members)
+        found = {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in pods if p}
+        return {name: node for name, node in found.items() if node}
+
+    await bench.pods.until(lambda: len(nodes()) == len(members), SETTLE_S, "the group's nodes")
+    return nodes()
+
+
+def told(bench: Bench, each: JSON) -> tuple[str, str]:
+    """Return what the scheduler says about a pod that waits: reason and message."""
+    pod = bench.pods.objects.get(key_of(each)) or {}
+    for condition in pod.get("status", {}).get("conditions", []):
+        if condition["type"] == "PodScheduled":
+            return condition["reason"], condition["message"]
+    return "", ""
+
+
+@pytest.mark.parametrize("mode", [STOCK, ASSIST, SHADOW])
+@pytest.mark.parametrize("members", [SOLOS, CREWS], ids=["apart", "together"])
+async def test_the_scheduler_keeps_required_rules_within_a_group(
+    bench: Bench, mode: str, members: list[JSON]
+) -> None:
+    await bench.add(*TWO_BY_TWO)
+    async with bench.scheduled_by(mode):
+        await create(bench, gang(members), members)
+        await placed(bench, members)
+        if bench.extender:
+            asked = len(members) if mode == SHADOW else 0
+            assert await bench.extender.calls("filter") == asked
+            assert await bench.extender.calls("prioritize") > 0
+            assert await bench.extender.calls("bind") == 0
+    await bench.assert_lawful()
+
+
+@pytest.mark.parametrize(("mode", "alike"), [(STOCK, False), (ASSIST, True), (REPLACE, True)])
+async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
+    bench: Bench, mode: str, alike: bool
+) -> None:
+    # A little pull to zone b, and a stronger push away from each other.
+    pull, push = [(1, term(ZONE, DB))], [(100, term(ZONE, SOLO))]
+    members = [pod(f"soft-{n}", labels=SOLO, prefer_near=pull, prefer_apart=push) for n in range(2)]
+    await bench.add(node("a1", "a"), node("b1", "b"), pod("db", labels=DB, on="b1"))
+    async with bench.scheduled_by(mode):
+        await create(bench, gang(members), members)
+        nodes = await placed(bench, members)
+    assert "b1" in nodes.values()
+    assert (len(set(nodes.values())) == 1) is alike
+
+
+async def test_a_group_with_rules_about_others_alone_is_ours_to_place(bench: Bench) -> None:
+    await bench.add(*TWO_BY_TWO, *(pod(f"db-{n}", labels=DB, on=n) for n in ("a0", "a1")))
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, gang(STRANGERS), STRANGERS)
+        await placed(bench, STRANGERS)
+        assert bench.extender
+        for verb in ("filter", "prioritize", "bind"):
+            assert await bench.extender.calls(verb) == len(STRANGERS), verb
+    await bench.assert_lawful()
+
+
+async def test_nobody_of_a_gang_is_bound_when_one_of_it_is_refused(bench: Bench) -> None:
+    members = [*STRANGERS, pod("choosy", near=[term(ZONE, {"app": "nobody"})])]
+    await bench.add(*TWO_BY_TWO)
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, gang(members), members)
+        choosy = members[-1]
+        await bench.pods.until(lambda: bool(told(bench, choosy)[1]), SETTLE_S, "the refusal")
+        assert "node(s) didn't match pod affinity rules" in told(bench, choosy)[1]
+        assert bench.extender
+        assert await bench.extender.calls("bind") == 0
+    assert len(bench.waiting()) == len(members)
+
+
+async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(bench: Bench) -> None:
+    constraint = {"topology": [{"key": ZONE}]}
+    await bench.add(*TWO_BY_TWO, pod("db", labels=DB, on="a0"))
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, gang(STRANGERS, schedulingConstraints=constraint), STRANGERS)
+        nodes = await placed(bench, STRANGERS)
+        assert bench.extender
+        assert await bench.extender.calls("filter") == 2 * len(STRANGERS)
+        assert await bench.extender.calls("bind") == len(STRANGERS)
+    assert len({name[0] for name in nodes.values()}) == 1
+    await bench.assert_lawful()
+
+
+@pytest.mark.parametrize(
+    ("members", "spec"),
+    [
+        pytest.param(SOLOS, gang(SOLOS), id="a gang apart"),
+        pytest.param(CREWS, gang(CREWS), id="a gang together"),
+        pytest.param(FOLLOWERS, gang(FOLLOWERS), id="a gang with a leader"),
+        pytest.param(SOLOS, _group(BASIC), id="apart, and not a gang"),
+    ],
+)
+async def test_a_group_with_rules_among_its_pods_waits_as_a_whole_and_says_why(
+    bench: Bench, members: list[JSON], spec: JSON
+) -> None:
+    await bench.add(*TWO_BY_TWO)
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, spec, members)
+        await bench.pods.until(
+            lambda: all("required rules" in told(bench, each)[1] for each in members),
+            SETTLE_S,
+            "the reason on every pod",
+        )
+        # An autoscaler adds nodes for what is Unschedulable; here they would not help.
+        assert {told(bench, each)[0] for each in members} == {"SchedulerError"}
+        assert bench.extender
+        before = await bench.extender.calls("filter")
+        # Nothing is to happen from now on, so there is nothing to wait for.
+        await asyncio.sleep(QUIET_S)
+        assert await bench.extender.calls("filter") - before <= FEW
+    assert len(bench.waiting()) == len(members)
+
+
+async def test_the_last_pod_of_a_group_is_placed_like_any_other(bench: Bench) -> None:
+    there = [
+        member(each | {"spec": each["spec"] | {"nodeName": where}})
+        for each, where in zip(SOLOS, ("a0", "a1", "b0"), strict=False)
+    ]
+    await bench.add(*TWO_BY_TWO, *there)
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, gang(SOLOS), SOLOS[3:])
+        assert await placed(bench, SOLOS[3:]) == {"solo-3": "b1"}
+    await bench.assert_lawful()
+
+
+@pytest.mark.parametrize(
+    ("members", "left"),
+    [
+        pytest.param(STRANGERS[:2], set(), id="one that can be placed evicts like any pod"),
+        pytest.param(SOLOS[:2], {"victim-a1", "victim-b1"}, id="one that cannot evicts nobody"),
+    ],
+)
+async def test_who_is_evicted_for_a_group(
+    bench: Bench, members: list[JSON], left: set[str]
+) -> None:
+    victims = [pod(f"victim-{on}", on=on) for on in ("a1", "b1")]
+    for each in victims:
+        each["spec"]["terminationGracePeriodSeconds"] = 0
+    important = [each | {"spec": each["spec"] | CRITICAL} for each in members]
+    await bench.add(node("a1", "a", pods=1), node("b1", "b", pods=1), *victims)
+    async with bench.scheduled_by(REPLACE):
+        assert bench.extender
+        await create(bench, gang(important), important)
+        async with asyncio.timeout(SETTLE_S):
+            while not await bench.extender.calls("preempt"):  # noqa: ASYNC110 (a process)
+                await asyncio.sleep(0.01)
+        if left:
+            # Nothing is to happen from now on, so there is nothing to wait for.
+            await asyncio.sleep(QUIET_S)
+        else:
+            await placed(bench, important)
+    names = {each["metadata"]["name"] for each in bench.pods.objects.values()}
+    assert names - {each["metadata"]["name"] for each in members} == left

@@ -1,0 +1,124 @@
+"""A pod group is left alone when where one of its pods goes decides about another."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.verbs.binding import Decision, may_bind
+from extender.verbs.grouping import entangled
+from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WEB, DB = selector(app="web"), selector(app="db")
+
+
+def web(name: str) -> Pod:
+    """Build a pod of the group that others may speak of."""
+    return pod(name).labels(app="web", index=name).in_group("gang")
+
+
+def solo(name: str) -> Pod:
+    """Build one that wants a zone without its like."""
+    return web(name).anti_affinity(term(ZONE, WEB))
+
+
+def crew(name: str) -> Pod:
+    """Build one that wants to be with its like."""
+    return web(name).affinity(term(ZONE, WEB))
+
+
+def worker(name: str) -> Pod:
+    """Build one that nobody speaks of, and that wants to be where the web is."""
+    return pod(name).in_group("gang").affinity(term(ZONE, WEB))
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "expected"),
+    [
+        pytest.param(solo("1"), [solo("1"), solo("2")], True, id="both repel each other"),
+        pytest.param(web("1"), [web("1"), solo("2")], True, id="the other repels this one"),
+        pytest.param(
+            pod("3").in_group("gang"), [solo("1"), solo("2")], True, id="two others of the group"
+        ),
+        pytest.param(solo("1"), [solo("2")], True, id="the watch has not shown this one yet"),
+        pytest.param(solo("1"), [solo("1")], False, id="alone it repels nobody"),
+        pytest.param(solo("1"), [solo("1"), solo("2").on("a")], False, id="the other has its node"),
+        pytest.param(
+            solo("1"), [solo("1"), pod("2").in_group("gang")], False, id="the other is not meant"
+        ),
+        pytest.param(
+            solo("1"),
+            [solo("1"), pod("2").labels(app="web")],
+            False,
+            id="the other is in no group, so it is bound before the next is asked about",
+        ),
+        pytest.param(
+            solo("1"),
+            [solo("1"), pod("2").labels(app="web").in_group("other")],
+            False,
+            id="the other is in another group",
+        ),
+        pytest.param(
+            web("1").anti_affinity(term(ZONE, DB)),
+            [web(n).anti_affinity(term(ZONE, DB)) for n in "12"],
+            False,
+            id="they repel strangers",
+        ),
+        pytest.param(
+            web("1").anti_affinity(term(ZONE, selector(index="1"))),
+            [web(n).anti_affinity(term(ZONE, selector(index="1"))) for n in "12"],
+            True,
+            id="one of them is what all repel",
+        ),
+        pytest.param(
+            web("1").anti_affinity(term(ZONE, selector(index="1"))),
+            [web("1").anti_affinity(term(ZONE, selector(index="1"))), web("2")],
+            False,
+            id="one that repels nobody but itself",
+        ),
+        pytest.param(crew("1"), [crew("1"), crew("2")], True, id="either may start the crew"),
+        pytest.param(
+            crew("1"), [crew("1"), crew("2"), crew("3").on("a")], False, id="the crew has started"
+        ),
+        pytest.param(worker("1"), [worker("1"), web("leader")], True, id="a leader to follow"),
+        pytest.param(web("leader"), [worker("1"), web("leader")], True, id="a leader to be"),
+        pytest.param(
+            worker("1"), [worker("1"), web("leader").on("a")], False, id="a leader that is placed"
+        ),
+        pytest.param(
+            worker("1"), [worker("1"), worker("2")], False, id="a leader that is none of them"
+        ),
+        pytest.param(
+            web("1").affinity(term(ZONE, WEB), term(ZONE, DB)),
+            [web(n).affinity(term(ZONE, WEB), term(ZONE, DB)) for n in "12"],
+            False,
+            id="one wish of several that the other meets is not enough",
+        ),
+        pytest.param(
+            web("1").avoids(100, term(ZONE, WEB)).prefers(100, term(ZONE, WEB)),
+            [web(n).avoids(100, term(ZONE, WEB)) for n in "12"],
+            False,
+            id="soft rules refuse nobody",
+        ),
+    ],
+)
+def test_which_groups_are_left_alone(asked: Pod, there: list[Pod], expected: bool) -> None:
+    state = state_of(NODES, [namespace("default")], there)
+    assert (entangled(state, model_pod(asked)) is not None) is expected
+
+
+def test_a_pod_without_a_group_is_judged_whatever_waits_beside_it() -> None:
+    loose = [pod(n).labels(app="web").anti_affinity(term(ZONE, WEB)) for n in "12"]
+    state = state_of(NODES, [namespace("default")], loose)
+    assert entangled(state, model_pod(loose[0])) is None
+
+
+def test_a_bind_is_refused_when_the_others_became_known_since_the_filter_call() -> None:
+    state = state_of(NODES, [namespace("default")], [solo("1")])
+    assert may_bind(state, model_pod(solo("1")), "a", AFFINITY).decision is Decision.BIND
+    state.upsert_pod(model_pod(solo("2")))
+    verdict = may_bind(state, model_pod(solo("1")), "a", AFFINITY)
+    assert verdict.decision is Decision.REFUSE
+    assert "pod group default/gang" in verdict.why
