@@ -36,8 +36,13 @@ class Server:
 
     def memory(self) -> tuple[float, float]:
         """Return the resident memory now and at its highest, in MiB."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        return _mebibytes(status, "VmRSS"), _mebibytes(status, "VmHWM")
+        return memory_of(self.pid)
+
+
+def memory_of(pid: int) -> tuple[float, float]:
+    """Return the resident memory of a process now and at its highest, in MiB."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return _mebibytes(status, "VmRSS"), _mebibytes(status, "VmHWM")
 
 
 @contextmanager

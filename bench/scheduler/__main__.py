@@ -4,38 +4,78 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from bench.scheduler import bursts, rates, waiting
+from bench.scheduler import bursts, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main() -> None:
     """Run one of the measurements, and print its report."""
+    args = _arguments()
+    outcomes: Sequence[Any] = asyncio.run(args.measure(args))
+    report = args.as_markdown(outcomes)
+    print(report)
+    if args.markdown is not None:
+        args.markdown.write_text(report + "\n", encoding="utf-8")
+    if args.json is not None:
+        text = json.dumps([asdict(each) for each in outcomes], indent=2, ensure_ascii=False)
+        args.json.write_text(text + "\n", encoding="utf-8")
+
+
+async def _bursts(args: argparse.Namespace) -> Sequence[bursts.Outcome]:
+    async with opened() as bench:
+        return await bursts.measure(bench, args.repeats)
+
+
+async def _waiting(args: argparse.Namespace) -> Sequence[waiting.Outcome]:
+    async with opened() as bench:
+        return await waiting.measure(bench, args.pods)
+
+
+async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
+    chosen = [each for each in WORKLOADS if args.only.lower() in each.name.lower()]
+    async with opened() as bench:
+        return [
+            outcome
+            for workload in chosen
+            for outcome in await rates.measure(bench, workload, args.rounds)
+        ]
+
+
+async def _ready(args: argparse.Namespace) -> Sequence[ready.Outcome]:
+    return await ready.measure(args.pods, args.starts)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.scheduler", description=__doc__)
-    what = parser.add_subparsers(dest="what", required=True)
+    what = parser.add_subparsers(required=True)
     of_bursts = what.add_parser("bursts", help=bursts.__doc__)
     of_bursts.add_argument("--repeats", type=int, default=5)
+    of_bursts.set_defaults(measure=_bursts, as_markdown=bursts.as_markdown)
     of_waiting = what.add_parser("waiting", help=waiting.__doc__)
     of_waiting.add_argument("--pods", type=int, default=1000, help="how many wait")
+    of_waiting.set_defaults(measure=_waiting, as_markdown=waiting.as_markdown)
     of_rates = what.add_parser("rates", help=rates.__doc__)
     of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
     names = "; ".join(each.name for each in WORKLOADS)
     of_rates.add_argument("--only", default="", metavar="TEXT", help=f"workloads like it: {names}")
-    print(asyncio.run(_run(parser.parse_args())))
-
-
-async def _run(args: argparse.Namespace) -> str:
-    async with opened() as bench:
-        if args.what == "bursts":
-            return bursts.as_markdown(await bursts.measure(bench, args.repeats))
-        if args.what == "waiting":
-            return waiting.as_markdown(await waiting.measure(bench, args.pods))
-        outcomes = []
-        for workload in WORKLOADS:
-            if args.only.lower() in workload.name.lower():
-                outcomes += await rates.measure(bench, workload, args.rounds)
-        return rates.as_markdown(outcomes)
+    of_rates.set_defaults(measure=_rates, as_markdown=rates.as_markdown)
+    of_ready = what.add_parser("ready", help=ready.__doc__)
+    of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")
+    of_ready.add_argument("--starts", type=int, default=3)
+    of_ready.set_defaults(measure=_ready, as_markdown=ready.as_markdown)
+    for each in (of_bursts, of_waiting, of_rates, of_ready):
+        each.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
+        each.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.e2e.bench import Bench
 from tests.e2e.controlplane.binaries import ensure
-from tests.e2e.controlplane.cluster import control_plane
+from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import EXTENDER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+
+@contextmanager
+def control_plane_in(report: Callable[[str], None]) -> Iterator[tuple[ControlPlane, Path]]:
+    """Run a control plane, built first if need be, in a folder that goes with it."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        folder = Path(scratch)
+        with control_plane(ensure(report), folder, [SCHEDULER, EXTENDER]) as running:
+            yield running, folder
 
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[Bench]:
-    """Run a control plane, built first if need be, with nothing in it."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        folder = Path(scratch)
-        with control_plane(ensure(say), folder, [SCHEDULER, EXTENDER]) as running:
-            async with Bench.opened(running, folder) as bench:
-                yield bench
+    """Run a control plane with nothing in it, and whatever scenarios need beside it."""
+    with control_plane_in(say) as (running, folder):
+        async with Bench.opened(running, folder) as bench:
+            yield bench
 
 
 def say(line: str) -> None:

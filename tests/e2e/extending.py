@@ -116,6 +116,11 @@ class Extender:
         name = "affinity_extender_request_duration_seconds_count"
         return await self.counter(name, verb=verb) - self._asked_by_us[verb]
 
+    @property
+    def pid(self) -> int:
+        """Return the number of the process."""
+        return self._process.pid
+
     def cpu_seconds(self) -> float:
         """Return the processor time that the program has used since it started."""
         return self._process.cpu_seconds()

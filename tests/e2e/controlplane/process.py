@@ -104,12 +104,17 @@ class Process:
         if self._popen is None or code is not None:
             raise ProcessDiedError(f"{self.name} ended: {code}\n{tail(self.log)}")
 
-    def cpu_seconds(self) -> float:
-        """Return the processor time that the running program has used so far."""
+    @property
+    def pid(self) -> int:
+        """Return the number of the running program."""
         self.check_alive()
         assert self._popen is not None
+        return self._popen.pid
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the running program has used so far."""
         # The name, in brackets, may hold spaces; utime and stime are the 14th and 15th field.
-        fields = Path(f"/proc/{self._popen.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> int:

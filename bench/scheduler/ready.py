@@ -1,0 +1,96 @@
+"""A start beside a real API server: seconds until ready, and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.scheduler.cluster import control_plane_in, say
+from bench.scheduler.workloads import crowded
+from bench.servers import memory_of
+from bench.tables import table
+from tests.e2e.access import grant_shipped_role
+from tests.e2e.api import Api
+from tests.e2e.bench import pods_path
+from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.extending import EXTENDER, REPLACE, Extender
+from tests.e2e.objects import HOSTNAME, ZONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tests.e2e.objects import JSON
+
+_AT_A_TIME = 32
+_SETTLING_S = 5.0
+"""Until garbage of the start is gone and memory at rest shows."""
+_TOLD_EVERY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One start."""
+
+    pods: int
+    seconds: float
+    """From the start of the process until /readyz said yes."""
+    resident: float
+    """MiB, some seconds later."""
+    highest: float
+
+
+async def measure(pods: int, starts: int) -> list[Outcome]:
+    """Fill an API server with pods that have rules, and start beside it a few times."""
+    workload = crowded(
+        "Preferred apart by zone and host", pods, prefer_apart=[(100, ZONE), (50, HOSTNAME)]
+    )
+    with control_plane_in(say) as (running, folder):
+        ca = running.credentials.ca
+        async with Api.connected(running.server, ADMIN.token, ca) as api:
+            await grant_shipped_role(api, EXTENDER)
+            for each in workload.namespaces:
+                await api.create("/api/v1/namespaces", each)
+            await _create(api, ("/api/v1/nodes", workload.all_nodes()))
+            await _create(api, (None, workload.all_existing()))
+        outcomes = []
+        for number in range(starts):
+            place = folder / f"start-{number}"
+            place.mkdir()
+            start = time.monotonic()
+            async with Extender.running(running, REPLACE, place) as extender:
+                seconds = time.monotonic() - start
+                await asyncio.sleep(_SETTLING_S)
+                resident, highest = memory_of(extender.pid)
+            outcomes.append(Outcome(pods, seconds, resident, highest))
+            say(str(outcomes[-1]))
+        return outcomes
+
+
+async def _create(api: Api, what: tuple[str | None, Iterable[JSON]]) -> None:
+    """Create objects in the order they come, without having all of them in memory."""
+    path, things = what
+    rest = iter(things)
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        for each in rest:
+            await api.create(path or pods_path(each), each)
+            done += 1
+            if done % _TOLD_EVERY == 0:
+                say(f"created {done:,}")
+
+    await asyncio.gather(*(work() for _ in range(_AT_A_TIME)))
+
+
+def as_markdown(outcomes: Sequence[Outcome]) -> str:
+    """Return a line for each start."""
+    return table(
+        ("pods", "ready after, s", "resident, MiB", "highest, MiB"),
+        [
+            (f"{o.pods:,}", f"{o.seconds:.1f}", f"{o.resident:.0f}", f"{o.highest:.0f}")
+            for o in outcomes
+        ],
+    )
