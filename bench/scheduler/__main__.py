@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.machine import machine
 from bench.scheduler import bursts, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
@@ -21,12 +22,13 @@ def main() -> None:
     """Run one of the measurements, and print its report."""
     args = _arguments()
     outcomes: Sequence[Any] = asyncio.run(args.measure(args))
-    report = args.as_markdown(outcomes)
+    report = f"Measured on {machine()}.\n\n{args.as_markdown(outcomes)}"
     print(report)
     if args.markdown is not None:
         args.markdown.write_text(report + "\n", encoding="utf-8")
     if args.json is not None:
-        text = json.dumps([asdict(each) for each in outcomes], indent=2, ensure_ascii=False)
+        found = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
+        text = json.dumps(found, indent=2, ensure_ascii=False)
         args.json.write_text(text + "\n", encoding="utf-8")
 
 
