@@ -6,7 +6,10 @@ import logging
 import os
 import subprocess
 import sys
+import tomllib
 import types
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +20,8 @@ from extender.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 
@@ -258,6 +261,15 @@ def test_help_teaches(
     assert cli.main(arguments) == 0
     text = capsys.readouterr().out
     assert [one for one in expected if one not in text] == []
+
+
+def test_the_scripts_are_installed_by_the_names_that_people_type() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = {name: EntryPoint(name, target, "") for name, target in project["scripts"].items()}
+    # kubectl finds its plugins by their names.
+    assert found.keys() == {"affinity-extender", "kubectl-affinity"}
+    assert found["affinity-extender"].load() is cli.main
+    assert found["kubectl-affinity"].load() is cli.kubectl
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY
 from extender.verbs.plugins import Plugins, unclear
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.web.answers import NotReadyError
@@ -53,7 +54,9 @@ class Preemptions:
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
-        self._name = plugins[0].name
+        # All judge at once, and inter-pod affinity takes the time, where it is among them.
+        names = [each.name for each in plugins]
+        self._name = INTER_POD_AFFINITY if INTER_POD_AFFINITY in names else names[0]
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock

@@ -17,17 +17,30 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from prometheus_client import CollectorRegistry
 
+from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.recount import mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.verbs.binding import interact
+from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.web.flights import Flights
 from extender.wire.objects import PodReader
 from tests import oracle
-from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    Json,
+    Pod,
+    crossing,
+    model_pod,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
@@ -38,13 +51,18 @@ NODES = [
     node(name, {ZONE: zone, HOST: name}) for name, zone in {"a1": "a", "a2": "a", "b1": "b"}.items()
 ]
 NODE_NAMES = st.sampled_from([each["metadata"]["name"] for each in NODES])
-WEB, CREW = selector(app="web"), selector(app="crew")
+WEB, CREW, FAR = selector(app="web"), selector(app="crew"), selector(app="nobody")
 KINDS: dict[str, Callable[[Pod], Pod]] = {
     "apart by zone": lambda p: p.labels(app="web").anti_affinity(term(ZONE, WEB)),
     "apart by host": lambda p: p.labels(app="web").anti_affinity(term(HOST, WEB)),
     "together": lambda p: p.labels(app="crew").affinity(term(ZONE, CREW)),
     "plain": lambda p: p.labels(app="web"),
+    "across": lambda p: p.labels(app="far").anti_affinity(term(ZONE, FAR, namespaceSelector={})),
 }
+"""Of the last kind the quota lets one be placed; their rule keeps no pod of these out."""
+PLACES = 1
+QUOTA = quota("q", {"pods": PLACES}, crossing())
+PLUGINS: Plugins = (*AFFINITY, CrossNamespacePodAffinity())
 
 
 @dataclass(slots=True, eq=False)
@@ -80,20 +98,22 @@ class Interleavings(RuleBasedStateMachine):
         """Those that are where we bound them, by uid."""
         self.sent: list[Sent] = []
         self.calls: set[asyncio.Task[bytes]] = set()
-        self.state = state_of(NODES, [], [])
+        self.state = state_of(NODES, [], [], [QUOTA])
         self._wire()
 
     def _wire(self) -> None:
         metrics = Metrics(CollectorRegistry(), "test")
         flights = Flights(lambda a, b: interact(a, b, self.state.namespace_labels), hold=0)
-        rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
-        self.answers = Answers(self.state, rules, metrics, lambda: None, flights, pods=PodReader())
+        rules = Rules(plugins=PLUGINS, resolvable=False, scoring=Scoring(), max_score=20)
+        self.answers = Answers(
+            self.state, rules, metrics, lambda: None, flights, pods=PodReader(charges=True)
+        )
         self.binds = Binds(
             self.state,
             self,
             flights,
             metrics,
-            AFFINITY,
+            PLUGINS,
             unready=lambda: None,
             clock=lambda: self.now,
         )
@@ -109,7 +129,7 @@ class Interleavings(RuleBasedStateMachine):
     async def bind(self, pod: ModelPod, node: str) -> Bound:
         """Check what was decided just now, and let the answer wait."""
         raw = next(each for each in self._ever(pod.uid))
-        assert node not in oracle.refusals(self._visible(), raw, [node])
+        assert not self._refused(raw, [node])
         answer: asyncio.Future[Bound] = self.loop.create_future()
         self.sent.append(Sent(raw, node, answer))
         self._promise(raw, node, RESERVATION_SECONDS)
@@ -130,6 +150,14 @@ class Interleavings(RuleBasedStateMachine):
         placed = [each for each in self.shown.values() if "nodeName" in each["spec"]]
         kept = [pod.on(name) for (_, name), (pod, _) in self.promised.items()]
         return oracle.Cluster(NODES, [], [*placed, *kept])
+
+    def _refused(self, raw: Pod, names: list[str]) -> set[str]:
+        """Return the nodes that a pod may not go to, by rules or by the quota."""
+        visible, uid = self._visible(), raw["metadata"]["uid"]
+        others = [each for each in visible.pods if each["metadata"]["uid"] != uid]
+        if is_across(raw) and sum(map(is_across, others)) >= PLACES:
+            return set(names)
+        return set(oracle.refusals(visible, raw, names))
 
     def _promise(self, raw: Pod, node: str, seconds: float) -> None:
         self.promised[raw["metadata"]["uid"], node] = (raw, self.now + seconds)
@@ -187,7 +215,7 @@ class Interleavings(RuleBasedStateMachine):
         names = [each["metadata"]["name"] for each in NODES]
         body = json.dumps({"Pod": raw, "NodeNames": names}).encode()
         answer = json.loads(self.loop.run_until_complete(self.answers.filter(body)))
-        refused = oracle.refusals(self._visible(), raw, names)
+        refused = self._refused(raw, names)
         assert answer["NodeNames"] == [name for name in names if name not in refused]
         self.fits[raw["metadata"]["name"]] = (raw, answer["NodeNames"])
 
@@ -294,6 +322,7 @@ class Interleavings(RuleBasedStateMachine):
         """Compare every counter, and every reservation, with what they should be."""
         assert mismatches(self.state) == []
         assert room_mismatches(self.state) == []
+        assert quota_mismatches(self.state) == []
         reserved = {(each.pod.uid, str(each.pod.node)) for each in self.state.reservations}
         assert reserved == set(self.promised)
 
@@ -305,6 +334,17 @@ class Interleavings(RuleBasedStateMachine):
             others = oracle.Cluster(NODES, [], [other for other in ours if other is not each])
             refusal = oracle.refusals(others, each, [each["spec"]["nodeName"]])
             assert not {oracle.ANTI_AFFINITY, oracle.EXISTING_ANTI_AFFINITY} & {*refusal.values()}
+
+    @invariant()
+    def we_take_no_place_in_the_quota_twice(self) -> None:
+        """Count the pods in scope that we bound."""
+        ours = [each for each in self.stored.values() if each["metadata"]["uid"] in self.ours]
+        assert sum(map(is_across, ours)) <= PLACES
+
+
+def is_across(raw: Json) -> bool:
+    """Tell whether a pod counts against the quota."""
+    return bool(raw["metadata"]["labels"]["app"] == "far")
 
 
 TestInterleavings = Interleavings.TestCase

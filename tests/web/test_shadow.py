@@ -13,12 +13,24 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
-from extender.verbs.plugins import judge
+from extender.model.verdict import Reason
+from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins, judge
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.shadow import LOG_PAUSE_SECONDS, MOST_OPEN, SETTLE_SECONDS, Disagreements
 from extender.wire.objects import PodReader
-from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    crossing,
+    model_node,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
 from tests.verbs.judging import AFFINITY
 
 HOST = "kubernetes.io/hostname"
@@ -38,7 +50,7 @@ UNKNOWN = "node(s) unknown to the extender"
 class Shadow:
     """Answers in mode shadow, over a small cluster, with a clock that tests move."""
 
-    def __init__(self, unready: str | None = None) -> None:
+    def __init__(self, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
         self.state: ClusterState = state_of([node(name, {HOST: name}) for name in NAMES], [], [OLD])
         self.registry = CollectorRegistry()
         self.now = 0.0
@@ -46,10 +58,11 @@ class Shadow:
         metrics = Metrics(self.registry, "test")
         rules = Rules(plugins=(), resolvable=False, scoring=Scoring(), max_score=20)
         disagreements = Disagreements(
-            self.state, metrics, AFFINITY, later=self._later, clock=lambda: self.now
+            self.state, metrics, plugins, later=self._later, clock=lambda: self.now
         )
+        pods = PodReader(charges=True)
         self.answers = Answers(
-            self.state, rules, metrics, lambda: unready, pods=PodReader(), shadow=disagreements
+            self.state, rules, metrics, lambda: unready, pods=pods, shadow=disagreements
         )
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
@@ -127,6 +140,20 @@ async def test_what_differs_is_counted_by_reason(
         "the scheduler would place default/new where we would not: "
         f"{UNKNOWN}: stranger; {OWN_RULE}: a"
     )
+
+
+async def test_a_pod_that_its_quota_does_not_allow_differs_on_every_node() -> None:
+    shadow = Shadow(plugins=(*AFFINITY, CrossNamespacePodAffinity()))
+    shadow.state.upsert_quota(model_quota(quota("q", {"pods": 0}, crossing())))
+    barred = pod("new").anti_affinity(term(HOST, WEB, namespaceSelector={}))
+    answer = await shadow.filter(barred, ["b", "a"])
+    assert answer["NodeNames"] == ["b", "a"]
+    shadow.settle()
+    assert shadow.counted() == {(OWN_RULE, "rule"): 1, (Reason.QUOTA.value, "rule"): 1}
+    name = "plugin_execution_duration_seconds_count"
+    refused = {"extension_point": "Filter", "status": "UnschedulableAndUnresolvable"}
+    assert shadow.seen(name, plugin="CrossNamespacePodAffinity", **refused) == 1
+    assert shadow.seen("quota_refusals_total", extension_point="Filter") is None
 
 
 async def test_agreement_leaves_no_trace(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:
