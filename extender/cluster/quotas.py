@@ -37,8 +37,8 @@ class Quotas:
     """Quotas that name the scope of cross-namespace affinity; others are not kept.
 
     Pods are counted by what they are charged for, so a quota that appears later knows its usage
-    without a walk over pods. A pod's event costs the quotas of its namespace. A pod whose bind ended
-    unclear counts for each node that it may turn up on.
+    without a walk over pods. A pod's event costs the quotas of its namespace. A pod whose bind
+    ended unclear counts for each node that it may turn up on.
     """
 
     def __init__(self) -> None:
