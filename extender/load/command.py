@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import random
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from extender.load.compiling import Templates, compile_test
 from extender.load.decoding import decode, to_yaml
 from extender.load.mapping import mapping, read
 from extender.load.measurements import METHODS, Surroundings
-from extender.load.metrics_pages import Pages
+from extender.load.monitoring import Monitoring
 from extender.load.objects import Objects
 from extender.load.progress import Progress, ProgressHandler
 from extender.load.running import Result, Run, Test
@@ -29,6 +30,7 @@ from extender.load.schema import Scenario
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Coroutine
 
 
 class _Spec(msgspec.Struct):
@@ -54,9 +56,18 @@ def load(flags: argparse.Namespace) -> bool:
     handler = ProgressHandler(progress)
     logging.getLogger("extender").addHandler(handler)
     try:
-        return asyncio.run(_load(flags, progress))
+        return asyncio.run(_until_told(_load(flags, progress)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise ExtenderError("interrupted; the namespaces of the test are removed") from None
     finally:
         logging.getLogger("extender").removeHandler(handler)
+
+
+async def _until_told(work: Coroutine[Any, Any, bool]) -> bool:
+    """Do the work; SIGTERM ends it like SIGINT, with what it does in the end."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 async def _load(flags: argparse.Namespace, progress: Progress) -> bool:
@@ -68,9 +79,10 @@ async def _load(flags: argparse.Namespace, progress: Progress) -> bool:
         tests = _tests(flags, flags.nodes or await _schedulable(client))
         if flags.dry_run:
             return True
-        token = await credentials.authorization() or ""
-        pages = Pages(client, flags.scheduler_metrics_url, flags.prometheus_url, token)
-        surroundings = Surroundings(client, Objects(client), pages)
+        monitoring = Monitoring(
+            client, flags.scheduler_metrics_url, flags.prometheus_url, credentials
+        )
+        surroundings = Surroundings(client, Objects(client), monitoring)
         begin = time.monotonic()
         results = [await _run(test, surroundings, progress, flags.report_dir) for test in tests]
     if flags.report_dir:

@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,16 @@ class Result:
     summaries: list[Summary] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Substep:
+    """How the measurements of one call ended."""
+
+    name: str
+    seconds: float
+    errors: list[str]
+    critical: bool
+
+
 class Run:
     """One test on its way."""
 
@@ -111,31 +122,32 @@ class Run:
     async def _step(self, step: Step, name: str) -> bool:
         """Run what is in a step side by side; return whether the test must not go on."""
         begin = time.monotonic()
-        errors: list[str] = []
-        outcomes = await asyncio.gather(
-            *(self._substep(index, call, name) for index, call in enumerate(step.measurements))
+        substeps, phases = await asyncio.gather(
+            asyncio.gather(*starmap(self._substep, enumerate(step.measurements))),
+            asyncio.gather(*map(self._phases.run, step.phases)),
         )
-        for found in await asyncio.gather(*map(self._phases.run, step.phases)):
-            errors += found
-        for outcome in outcomes:
-            errors += filter(None, [outcome.error])
+        errors = [error for found in phases for error in found]
         if step.phases:
-            self._add_case(name, begin, errors)
+            self._add_case(name, time.monotonic() - begin, errors)
+        for substep in substeps:
+            self._add_case(f"{name} {substep.name}", substep.seconds, substep.errors)
+            errors += substep.errors
         self._result.errors += errors
         self._progress.step_ended(ok=not errors)
-        return any(outcome.critical for outcome in outcomes)
+        return any(substep.critical for substep in substeps)
 
-    async def _substep(self, index: int, call: Call, step: str) -> Outcome:
+    async def _substep(self, index: int, call: Call) -> _Substep:
         begin = time.monotonic()
         outcomes = await asyncio.gather(*self._instances(call))
-        errors = [outcome.error for outcome in outcomes if outcome.error]
-        self._add_case(f"{step} [{index:02d}] - {call.identifier}", begin, errors)
-        critical = any(outcome.critical for outcome in outcomes)
-        return Outcome(error="; ".join(errors), critical=critical)
+        return _Substep(
+            f"[{index:02d}] - {call.identifier}",
+            time.monotonic() - begin,
+            [outcome.error for outcome in outcomes if outcome.error],
+            critical=any(outcome.critical for outcome in outcomes),
+        )
 
-    def _add_case(self, name: str, begin: float, errors: Sequence[str]) -> None:
-        seconds = time.monotonic() - begin
-        self._result.cases.append(Case(f"{self._test.name}: {name}", seconds, errors))
+    def _add_case(self, name: str, seconds: float, errors: Sequence[str]) -> None:
+        self._result.cases.append(Case(f"{self._test.name}: {name}", seconds, list(errors)))
 
     def _instances(self, call: Call) -> list[Awaitable[Outcome]]:
         if call.identifier:

@@ -9,7 +9,7 @@ import pytest
 
 from extender.kube.client import ApiClient
 from extender.load.measurements import Surroundings
-from extender.load.metrics_pages import Pages
+from extender.load.monitoring import Monitoring
 from extender.load.objects import Objects
 from tests.kube.rig import credentials_for
 from tests.load.small_cluster import SmallCluster
@@ -36,4 +36,4 @@ async def cluster() -> AsyncIterator[SmallCluster]:
 async def surroundings(cluster: SmallCluster) -> AsyncIterator[Surroundings]:
     """Return what measurements of that cluster are given."""
     async with ApiClient(credentials_for(cluster.url)) as client:
-        yield Surroundings(client, Objects(client), Pages(client), "Pods")
+        yield Surroundings(client, Objects(client), Monitoring(client), "Pods")

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.load.small_cluster import SmallCluster
-
-SHIPPED = Path(__file__).resolve().parents[2] / "loadtest"
-SHIPPED_TESTS = sorted(path.name for path in SHIPPED.glob("*.yaml"))
 
 TEST = """\
 name: small
@@ -255,16 +253,37 @@ async def test_an_interrupted_run_cleans_up(cluster: SmallCluster, folder: Path)
     assert cluster.names(NAMESPACES) == []
 
 
+async def test_a_signal_ends_a_run_and_cleans_up(cluster: SmallCluster, folder: Path) -> None:
+    await run(cluster, folder, *small(folder), "--dry-run")  # writes the kubeconfig
+    cluster.places = False
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "extender", "load", *small(folder)),
+        *("--kubeconfig", str(folder / "kubeconfig")),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await cluster.pulse.until(lambda: len(cluster.pods.objects) == 6)
+
+    program.terminate()
+    _, said = await asyncio.wait_for(program.communicate(), 10)
+
+    assert program.returncode == 1
+    assert (
+        said.decode()
+        .splitlines()[-1]
+        .endswith("interrupted; the namespaces of the test are removed")
+    )
+    assert cluster.names(NAMESPACES) == []
+
+
 # Wrong usage, and what needs no cluster
 
 
-@pytest.mark.parametrize("name", SHIPPED_TESTS)
-def test_the_shipped_tests_compile(name: str, tmp_path: Path) -> None:
-    given = ("--nodes", "10", "--dry-run", "--report-dir", str(tmp_path))
+def test_a_dry_run_needs_no_cluster_when_it_knows_the_nodes(folder: Path) -> None:
+    given = ("--nodes", "10", "--dry-run", "--report-dir", str(folder / "out"))
 
-    assert load(flags("--testconfig", str(SHIPPED / name), *given))
+    assert load(flags(*small(folder), *given))
 
-    assert (tmp_path / f"generatedConfig_{name}").is_file()
+    assert [path.name for path in (folder / "out").iterdir()] == ["generatedConfig_small.yaml"]
 
 
 def test_the_same_seed_makes_the_same_test(folder: Path) -> None:

@@ -11,7 +11,7 @@ from extender.errors import ExtenderError
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
-    from extender.load.metrics_pages import Pages
+    from extender.load.monitoring import Monitoring
     from extender.load.objects import Objects
     from extender.load.parameters import Parameters
     from extender.load.summaries import Summary
@@ -23,7 +23,7 @@ class Surroundings:
 
     client: ApiClient
     objects: Objects
-    pages: Pages
+    monitoring: Monitoring
     identifier: str = ""
 
 

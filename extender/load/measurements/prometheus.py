@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from extender.load.measurements.base import Surroundings
-    from extender.load.metrics_pages import Sample
+    from extender.load.monitoring import Sample
     from extender.load.parameters import Parameters
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class GenericPrometheusQuery:
     """Remembers the start; the gathering asks everything of the time since then."""
 
     def __init__(self, surroundings: Surroundings) -> None:
-        self._pages = surroundings.pages
+        self._monitoring = surroundings.monitoring
         self._identifier = surroundings.identifier
         self._begin = 0.0
         self._request: Request | None = None
@@ -63,7 +63,7 @@ class GenericPrometheusQuery:
         """Start or gather."""
         if parameters.text("prometheusClient", _IN_CLUSTER) != _IN_CLUSTER:
             raise ExtenderError("only prometheusClient inCluster is supported here")
-        if not self._pages.prometheus_url:
+        if not self._monitoring.prometheus_url:
             logger.warning("%s is left out: no --prometheus-url", self._identifier)
             return Outcome()
         match parameters.text("action"):
@@ -84,10 +84,11 @@ class GenericPrometheusQuery:
         if self._request is None:
             raise ExtenderError("it has not been started")
         request, end = self._request, time.time()
+        seconds = max(int(end - self._begin), 1)  # Prometheus refuses a range of nothing
         answers = {}
         for each in request.queries:
-            query = each.query.replace("%v", f"{int(end - self._begin)}s")
-            answers[each.name] = await self._pages.query(query, end)
+            query = each.query.replace("%v", f"{seconds}s")
+            answers[each.name] = await self._monitoring.query(query, end)
         summary = Summary(f"{NAME} {request.metric_name}", figures(request, answers))
         errors = [
             each

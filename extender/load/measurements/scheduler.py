@@ -43,13 +43,13 @@ class SchedulingMetrics:
     """Subtracts the histograms at its start from those at its end."""
 
     def __init__(self, surroundings: Surroundings) -> None:
-        self._pages = surroundings.pages
+        self._monitoring = surroundings.monitoring
         self._begin: dict[str, Buckets] = {}
 
     async def execute(self, parameters: Parameters) -> Outcome:
         """Note the histograms, or report what came since."""
         action = parameters.text("action")
-        pages = await self._pages.scheduler()
+        pages = await self._monitoring.scheduler_metrics()
         if not pages:
             logger.warning("%s is left out: no control-plane node, no scheduler address", NAME)
             return Outcome()

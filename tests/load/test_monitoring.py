@@ -14,7 +14,7 @@ from aiohttp import web
 from extender.errors import ConfigError, ExtenderError
 from extender.load.measurements import METHODS, Outcome
 from extender.load.measurements.scheduler import EXTENSION_POINTS, Buckets, histograms, quantile
-from extender.load.metrics_pages import Pages
+from extender.load.monitoring import Monitoring
 from extender.load.parameters import Parameters
 from tests.kube.fake_api import answering
 from tests.load.small_cluster import NODES
@@ -65,8 +65,8 @@ async def prometheus(
     app = web.Application()
     app.router.add_get("/prefix/api/v1/query", fake.answer)
     server = await aiohttp_server(app)
-    pages = Pages(surroundings.client, prometheus_url=str(server.make_url("/prefix/")))
-    return fake, dataclasses.replace(surroundings, pages=pages)
+    pages = Monitoring(surroundings.client, prometheus_url=str(server.make_url("/prefix/")))
+    return fake, dataclasses.replace(surroundings, monitoring=pages)
 
 
 async def asked(surroundings: Surroundings, start: dict[str, Any], **gather: Any) -> Outcome:
@@ -87,7 +87,7 @@ async def test_figures_are_reported_under_the_name_of_the_metric(
         "version": "v1",
         "dataItems": [{"data": {"Max": 3.0}, "unit": "things"}],
     }
-    assert fake.queries == ["max(up[0s])"]
+    assert fake.queries == ["max(up[1s])"]
 
 
 async def test_dimensions_tell_figures_apart(
@@ -188,10 +188,10 @@ async def test_a_start_that_lacks_something_names_it(
 
 
 async def test_nobody_at_the_address(surroundings: Surroundings) -> None:
-    pages = Pages(surroundings.client, prometheus_url="http://127.0.0.1:1")
+    pages = Monitoring(surroundings.client, prometheus_url="http://127.0.0.1:1")
 
     with pytest.raises(ExtenderError, match=r"http://127\.0\.0\.1:1/api/v1/query: Client"):
-        await asked(dataclasses.replace(surroundings, pages=pages), START)
+        await asked(dataclasses.replace(surroundings, monitoring=pages), START)
 
 
 # kube-scheduler's histograms
@@ -247,8 +247,10 @@ async def test_what_was_before_the_start_does_not_count(
     app = web.Application()
     app.router.add_get("/metrics", answer)
     server = await aiohttp_server(app)
-    page = Pages(surroundings.client, scheduler_url=str(server.make_url("/metrics")))
-    measurement = METHODS["SchedulingMetrics"](dataclasses.replace(surroundings, pages=page))
+    monitoring = Monitoring(surroundings.client, scheduler_url=str(server.make_url("/metrics")))
+    measurement = METHODS["SchedulingMetrics"](
+        dataclasses.replace(surroundings, monitoring=monitoring)
+    )
 
     assert await measurement.execute(Parameters({"action": "start"})) == Outcome()
     (summary,) = (await measurement.execute(Parameters({"action": "gather"}))).summaries
@@ -279,7 +281,7 @@ async def test_a_scheduler_on_a_control_plane_node_is_asked_through_the_api_serv
     cluster.collection(NODES).lists.append(answering(lambda: web.json_response(nodes)))
     cluster.collection(path).lists.append(answering(lambda: web.Response(text=PAGE)))
 
-    assert await surroundings.pages.scheduler() == [PAGE]
+    assert await surroundings.monitoring.scheduler_metrics() == [PAGE]
     (asked_for,) = cluster.collection(NODES).listed
     assert asked_for.params == {"labelSelector": "node-role.kubernetes.io/control-plane"}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from extender.kube.client import ApiClient
+    from extender.kube.credentials import Credentials
 
 TIMEOUT_S = 60.0
 
@@ -61,23 +62,24 @@ class _Answer(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class Monitoring:
     """Where to look; without an address the API server is asked, or nobody."""
 
     client: ApiClient
     scheduler_url: str = ""
     prometheus_url: str = ""
-    token: str = ""
+    credentials: Credentials | None = None
     """For the scheduler, which does not show its metrics to everybody."""
 
-    async def scheduler(self) -> list[str]:
+    async def scheduler_metrics(self) -> list[str]:
         """Return the metrics of each kube-scheduler; nothing when there is no way to reach one.
 
         Without an address it is the pod kube-scheduler-<node> of each control-plane node, through
         the API server's proxy, as in clusterloader2.
         """
         if self.scheduler_url:
-            return [(await _get(self.scheduler_url, {}, self.token)).decode()]
+            authorization = await self.credentials.authorization() if self.credentials else None
+            return [(await _get(self.scheduler_url, {}, authorization)).decode()]
         nodes = msgspec.json.decode(
             await self.client.get("/api/v1/nodes", {"labelSelector": CONTROL_PLANE}), type=_Nodes
         )
@@ -92,7 +94,7 @@ class Pages:
     async def query(self, query: str, at: float) -> list[Sample]:
         """Ask Prometheus for the value at a moment, in seconds since the epoch."""
         url = f"{self.prometheus_url.rstrip('/')}/api/v1/query"
-        body = await _get(url, {"query": query, "time": f"{at:.3f}"}, "")
+        body = await _get(url, {"query": query, "time": f"{at:.3f}"})
         try:
             answer = msgspec.json.decode(body, type=_Answer)
             if answer.status != "success" or answer.data is None:
@@ -105,8 +107,10 @@ class Pages:
         return [each for each in samples if each.value[1] != "NaN"]
 
 
-async def _get(url: str, params: Mapping[str, str], token: str) -> bytes:
-    headers = {"Authorization": token} if token and url.startswith("https:") else {}
+async def _get(url: str, params: Mapping[str, str], authorization: str | None = None) -> bytes:
+    headers = {}
+    if authorization is not None and url.startswith("https:"):
+        headers["Authorization"] = authorization
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     try:
         async with (

@@ -1,0 +1,218 @@
+"""The tests of loadtest/, run by `affinity-extender load` at a size that takes seconds.
+
+What it leaves behind must look like what clusterloader2 itself left behind, which is kept in
+loadtest/reports: the same files, the same fields, the same cases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from tests.e2e.controlplane.cluster import free_port
+from tests.e2e.controlplane.credentials import ADMIN
+from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.extending import ASSIST
+from tests.e2e.objects import node
+from tests.missing import missing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.e2e.bench import Bench
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORTS = ROOT / "loadtest" / "reports"
+
+SCRAPE_INTERVAL = "500ms"
+
+NODES = [node(f"n{index}", f"zone-{index % 3}") for index in range(12)]
+
+SIZES = {
+    "affinity": {"CL2_PODS_PER_NAMESPACE": 30},
+    "anti-affinity": {"CL2_DEPLOYMENTS_PER_NAMESPACE": 3, "CL2_REPLICAS": 6},
+    "namespace-selector": {"CL2_NAMESPACES": 2, "CL2_PODS_PER_NAMESPACE": 4},
+    "mixed": {"CL2_PODS_PER_NAMESPACE": 10, "CL2_DEPLOYMENTS_PER_NAMESPACE": 2},
+    "rolling-update": {"CL2_DEPLOYMENTS_PER_NAMESPACE": 2},
+}
+PACE = {"CL2_QPS": 20, "CL2_TIMEOUT": "60s", "CL2_SCRAPE_INTERVAL": SCRAPE_INTERVAL}
+
+_FILE = re.compile(r"(?P<summary>.+)_(?P<test>[\w-]+)_\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a run ended, and where its reports are."""
+
+    code: int
+    output: str
+    reports: Path
+
+
+@asynccontextmanager
+async def load_on(bench: Bench, folder: Path) -> AsyncIterator[Load]:
+    """Have a cluster with nodes, kubelets, a scheduler with the extender, and Prometheus."""
+    await bench.add(*NODES)
+    async with bench.scheduled_by(ASSIST), bench.kubelet():
+        assert bench.extender
+        async with _prometheus(bench.extender.ops_url, folder) as prometheus:
+            yield Load(bench, prometheus, folder)
+
+
+class Load:
+    """Runs tests of loadtest/ in a cluster."""
+
+    def __init__(self, bench: Bench, prometheus: str, folder: Path) -> None:
+        assert bench.scheduler
+        control_plane = bench.control_plane
+        scheduler = bench.scheduler.probe.url.replace("/readyz", "/metrics")
+        self._flags = [
+            *("--kubeconfig", str(control_plane.kubeconfig(ADMIN))),
+            *("--scheduler-metrics-url", scheduler),
+            *("--prometheus-url", prometheus),
+        ]
+        self._folder = folder
+
+    async def run(self, test: str, **values: object) -> Run:
+        """Run one test with these values."""
+        reports = self._folder / "reports"
+        program = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "extender", "load"),
+            *("--testconfig", f"loadtest/{test}.yaml", "--report-dir", str(reports)),
+            *self._flags,
+            cwd=ROOT,
+            env=os.environ | {name: str(value) for name, value in values.items()},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await program.communicate()
+        assert program.returncode is not None
+        return Run(program.returncode, output.decode(), reports)
+
+
+@asynccontextmanager
+async def _prometheus(target: str, folder: Path) -> AsyncIterator[str]:
+    """Run a Prometheus that scrapes one program; yields its address."""
+    command = shutil.which("prometheus")
+    if command is None:
+        missing("prometheus is not installed (Debian has a package of that name)")
+    jobs = [
+        {
+            "job_name": "affinity-extender",
+            "static_configs": [{"targets": [target.removeprefix("http://")]}],
+        }
+    ]
+    config = folder / "prometheus.yaml"
+    config.write_text(
+        yaml.safe_dump({"global": {"scrape_interval": SCRAPE_INTERVAL}, "scrape_configs": jobs})
+    )
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    arguments = [
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    probe = Probe(f"{address}/-/ready")
+    with Process("prometheus", [command, *arguments], folder / "prometheus.log", probe) as running:
+        await asyncio.to_thread(running.wait_ready)
+        yield address
+
+
+def summaries(folder: Path, test: str) -> dict[str, Any]:
+    """Return what the measurements reported, by the first part of the names of their files."""
+    found = {}
+    for path in folder.glob("*.json"):
+        if match := _FILE.fullmatch(path.name):
+            assert match["test"] == test
+            found[match["summary"]] = json.loads(path.read_text())
+    return found
+
+
+def shape(value: Any) -> Any:
+    """Leave out figures and order: what a reader of the file relies on is what remains."""
+    match value:
+        case dict():
+            return {key: shape(each) for key, each in value.items()}
+        case list():
+            return sorted(map(shape, value), key=json.dumps)
+        case bool() | str() | None:
+            return value
+        case _:
+            return "a number"
+
+
+def fields(value: Any) -> Any:
+    """Leave out the values of a configuration as well: sizes differ, and so do names."""
+    match value:
+        case dict():
+            return {key: fields(each) for key, each in value.items()}
+        case list():
+            return [fields(each) for each in value]
+        case _:
+            return value is None
+
+
+def cases(folder: Path) -> list[tuple[str | None, ...]]:
+    suite = ET.fromstring((folder / "junit.xml").read_text())  # noqa: S314 - our own
+    assert suite.tag == "testsuite"
+    return [(suite.get("name"), each.get("classname"), each.get("name")) for each in suite]
+
+
+@pytest.mark.parametrize("test", SIZES)
+async def test_reports_look_like_those_of_clusterloader2(
+    bench: Bench, tmp_path: Path, test: str
+) -> None:
+    async with load_on(bench, tmp_path) as load:
+        run = await load.run(test, **PACE, **SIZES[test])
+    assert run.code == 0, run.output
+
+    kept = REPORTS / test
+    assert shape(summaries(run.reports, test)) == shape(summaries(kept, test))
+    assert cases(run.reports) == cases(kept)
+    name = f"generatedConfig_{test}.yaml"
+    ours, theirs = (yaml.safe_load((each / name).read_text()) for each in (run.reports, kept))
+    assert fields(ours) == fields(theirs)
+
+
+async def test_figures_are_of_this_run(bench: Bench, tmp_path: Path) -> None:
+    async with load_on(bench, tmp_path) as load:
+        run = await load.run("affinity", **PACE, **SIZES["affinity"])
+    assert run.code == 0, run.output
+
+    found = summaries(run.reports, "affinity")
+    # 30 pods at 20 a second.
+    assert 10 <= found["SchedulingThroughput"]["max"] <= 30
+    startup = {
+        each["labels"]["Metric"]: each["data"]
+        for each in found["PodStartupLatency_PodStartupLatency"]["dataItems"]
+    }
+    assert 0 < startup["create_to_schedule"]["Perc50"] <= startup["pod_startup"]["Perc99"] < 5000
+    assert 0 < found["SchedulingMetrics"]["e2eSchedulingLatency"]["Perc50"] < 5e9
+    (latency,) = found["GenericPrometheusQuery Extender latency"]["dataItems"]
+    assert latency["labels"] == {"verb": "prioritize"}
+    assert 0 < latency["data"]["Perc50"] <= latency["data"]["Perc99"] < 1000
+
+
+async def test_a_broken_limit_fails_the_run(bench: Bench, tmp_path: Path) -> None:
+    async with load_on(bench, tmp_path) as load:
+        run = await load.run(
+            "affinity", **PACE, **SIZES["affinity"], CL2_SCHEDULING_THROUGHPUT_THRESHOLD=10_000
+        )
+
+    assert run.code == 1
+    assert "less than 10000.000000" in run.output
+    suite = ET.fromstring((run.reports / "junit.xml").read_text())  # noqa: S314 - our own
+    assert suite.get("failures") == "2"  # the measurement, and the test as a whole
