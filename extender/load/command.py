@@ -18,6 +18,7 @@ from extender.errors import ConfigError, ExtenderError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
 from extender.load import junit
+from extender.load.answers import read_answer
 from extender.load.compiling import Templates, compile_test
 from extender.load.decoding import decode, to_yaml
 from extender.load.mapping import mapping, read
@@ -59,6 +60,8 @@ def load(flags: argparse.Namespace) -> bool:
         return asyncio.run(_until_told(_load(flags, progress)))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise ExtenderError("interrupted; the namespaces of the test are removed") from None
+    except OSError as error:
+        raise ExtenderError(f"cannot write a report: {error}") from error
     finally:
         logging.getLogger("extender").removeHandler(handler)
 
@@ -141,7 +144,7 @@ async def _run(
 
 async def _schedulable(client: ApiClient) -> int:
     """Count the nodes that take any pod."""
-    nodes = msgspec.json.decode(await client.get("/api/v1/nodes", {}), type=_Nodes).items
+    nodes = read_answer(await client.get("/api/v1/nodes", {}), _Nodes).items
     count = sum(not each.spec.unschedulable and not each.spec.taints for each in nodes)
     if not count:
         raise ExtenderError("the cluster has no node that takes pods")

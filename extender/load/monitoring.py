@@ -12,6 +12,7 @@ import msgspec
 from yarl import URL
 
 from extender.errors import ExtenderError
+from extender.load.answers import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,9 +81,8 @@ class Monitoring:
         if self.scheduler_url:
             authorization = await self.credentials.authorization() if self.credentials else None
             return [(await _get(self.scheduler_url, {}, authorization)).decode()]
-        nodes = msgspec.json.decode(
-            await self.client.get("/api/v1/nodes", {"labelSelector": CONTROL_PLANE}), type=_Nodes
-        )
+        body = await self.client.get("/api/v1/nodes", {"labelSelector": CONTROL_PLANE})
+        nodes = read_answer(body, _Nodes)
         names = [
             f"https:kube-scheduler-{each.metadata.name}:{SCHEDULER_PORT}" for each in nodes.items
         ]

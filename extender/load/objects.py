@@ -10,6 +10,7 @@ import msgspec
 from extender.errors import ExtenderError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
 from extender.kube.timing import Timing
+from extender.load.answers import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,7 +75,7 @@ class Objects:
         base = f"/{'apis' if '/' in kind.api_version else 'api'}/{kind.api_version}"
         if base not in self._plurals:
             body = await self._patiently(lambda: self._client.get(base, {}))
-            found = msgspec.json.decode(body or b"", type=_Resources).resources
+            found = read_answer(body or b"", _Resources).resources
             # Subresources name kinds as well, pods/eviction for example.
             self._plurals[base] = {each.kind: each.name for each in found if "/" not in each.name}
         plural = self._plurals[base].get(kind.name)

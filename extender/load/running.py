@@ -153,7 +153,7 @@ class Run:
         if call.identifier:
             return [self._measure(call.method, call.identifier, call.params)]
         return [
-            self._measure(call.method, each.identifier, (call.params) | (each.params))
+            self._measure(call.method, each.identifier, call.params | each.params)
             for each in call.instances
         ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.load.durations import format_duration, parse_duration
 
@@ -48,3 +50,8 @@ def test_what_is_no_duration(text: str) -> None:
 def test_writing_as_go_does(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
     assert parse_duration(text) == pytest.approx(seconds)
+
+
+@given(st.integers(min_value=-(10**15), max_value=10**15))
+def test_what_is_written_reads_back(nanoseconds: int) -> None:
+    assert round(parse_duration(format_duration(nanoseconds / 1e9)) * 1e9) == nanoseconds

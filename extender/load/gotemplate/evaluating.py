@@ -171,6 +171,8 @@ class _Execution:
 
     def _follow(self, value: Any, path: Sequence[str], line: int) -> Any:
         for name in path:
+            if value is None:  # what is missing has missing fields
+                return None
             if not isinstance(value, dict):
                 raise self._error(line, f"can't evaluate field {name} in {kind(value)}")
             value = value.get(name)

@@ -159,6 +159,8 @@ class _PipelineParser:
             return Call(head.name, tuple(arguments))
         if arguments:
             raise self._error("only a function takes arguments")
+        if head == Literal(None):
+            raise self._error("nil is not a command")
         return head
 
     def _operand(self) -> Operand:

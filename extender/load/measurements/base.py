@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -47,7 +48,7 @@ class Measurement(Protocol):
         """Stop whatever still goes on."""
 
 
-class Following:
+class Following(ABC):
     """Base of measurements that follow objects between two calls."""
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -78,8 +79,10 @@ class Following:
         self._running = False
         await self._open.aclose()
 
+    @abstractmethod
     async def _start(self, parameters: Parameters) -> None:
-        raise NotImplementedError
+        """Begin to follow."""
 
+    @abstractmethod
     async def _gather(self, parameters: Parameters) -> Outcome:
-        raise NotImplementedError
+        """Say what was seen since."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from extender.errors import ExtenderError, ObjectError
+from extender.load.answers import read_answer
 from extender.load.measurements.base import Following, Outcome
 from extender.load.measurements.waiting import describe, runs, state
 from extender.load.objects import Kind
@@ -177,9 +178,7 @@ class WaitForControlledPodsRunning(Following):
 
     async def _catch_up(self, seconds: float) -> None:
         """Wait until the watch has come to where the API server is now."""
-        listed = msgspec.json.decode(
-            await self._surroundings.client.get(self._path, self._query), type=_List
-        )
+        listed = read_answer(await self._surroundings.client.get(self._path, self._query), _List)
         now = {each.key: each for each in map(read_controller, listed.items or ())}
 
         def caught_up() -> bool:
