@@ -25,11 +25,11 @@ run: $(STAMP) ## serve the bundled sample cluster in replace mode
 
 # Where results count, tests fail for want of a tool; so there it is installed first.
 ifeq ($(CI),true)
-test: system-tools
+test e2e: system-tools
 endif
 
 .PHONY: system-tools
-system-tools: ## install what is no Python package: promtool (Debian, as root)
+system-tools: ## install what is no Python package: prometheus and its promtool (Debian, as root)
 	@command -v promtool >/dev/null || { apt-get -qq update && \
 	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus >/dev/null; }
 

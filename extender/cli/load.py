@@ -27,7 +27,7 @@ Without --report-dir the figures are printed.
 examples:
   affinity-extender load --testconfig loadtest/affinity.yaml --report-dir reports
   affinity-extender load --testconfig loadtest/affinity.yaml --nodes 100 --dry-run
-  CL2_PODS=1000 affinity-extender load --testconfig loadtest/affinity.yaml
+  CL2_QPS=200 affinity-extender load --testconfig loadtest/affinity.yaml
 
 exit codes: 0 all tests passed, 1 a measurement broke its limit or something failed,
             2 wrong usage or configuration

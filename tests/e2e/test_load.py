@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+import aiohttp
 import pytest
 import yaml
 
@@ -128,7 +129,16 @@ async def _prometheus(target: str, folder: Path) -> AsyncIterator[str]:
     probe = Probe(f"{address}/-/ready")
     with Process("prometheus", [command, *arguments], folder / "prometheus.log", probe) as running:
         await asyncio.to_thread(running.wait_ready)
+        # It looks for what to scrape only some seconds later.
+        async with aiohttp.ClientSession() as session, asyncio.timeout(30):
+            while not await _up(session, address):  # noqa: ASYNC110 (another program)
+                await asyncio.sleep(0.1)
         yield address
+
+
+async def _up(session: aiohttp.ClientSession, address: str) -> bool:
+    async with session.get(f"{address}/api/v1/query", params={"query": "up == 1"}) as answer:
+        return bool((await answer.json())["data"]["result"])
 
 
 def summaries(folder: Path, test: str) -> dict[str, Any]:
