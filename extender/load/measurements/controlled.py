@@ -6,25 +6,18 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from extender.errors import ExtenderError, ObjectError
+from extender.errors import ExtenderError
 from extender.load.answers import read_answer
+from extender.load.controllers import Controller, WholePod, agrees, read_controller, read_whole_pod
 from extender.load.measurements.base import Following, Outcome
-from extender.load.measurements.waiting import describe, runs, state
+from extender.load.measurements.waiting import all_run, describe, runs, state
 from extender.load.objects import Kind
 from extender.load.summaries import Summary
-from extender.load.watching import (
-    Known,
-    OwnedMetadata,
-    Pod,
-    Pulse,
-    Watch,
-    read_pod,
-    watching,
-)
+from extender.load.watching import Known, Pulse, Watch, watching
 
 if TYPE_CHECKING:
     from extender.load.measurements.base import Surroundings
@@ -42,71 +35,8 @@ REPLICA_SET = Kind("apps/v1", "ReplicaSet")
 POD = Kind("v1", "Pod")
 
 
-class Controller(msgspec.Struct, frozen=True):
-    """An object that has pods made."""
-
-    key: str
-    uid: str
-    generation: int
-    owner: str
-    replicas: int
-    pod_spec: dict[str, Any]
-
-
-class WholePod(Pod, frozen=True):
-    """A pod with its spec, still as JSON."""
-
-    spec: bytes
-
-
-class _Metadata(OwnedMetadata, frozen=True, rename="camel"):
-    generation: int = 0
-
-
-class _Template(msgspec.Struct, frozen=True):
-    spec: dict[str, Any] = {}
-
-
-class _Spec(msgspec.Struct):
-    replicas: int | None = None
-    template: _Template = _Template()
-
-
-class _Controller(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-
-
-class _Specified(msgspec.Struct):
-    spec: msgspec.Raw
-
-
 class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None
-
-
-def read_controller(raw: msgspec.Raw) -> Controller:
-    """Read a Deployment or something like it."""
-    try:
-        read = msgspec.json.decode(raw, type=_Controller)
-    except msgspec.MsgspecError as error:
-        raise ObjectError("", str(error)) from error
-    metadata, spec = read.metadata, read.spec
-    replicas = 1 if spec.replicas is None else spec.replicas
-    return Controller(
-        metadata.key,
-        metadata.uid,
-        metadata.generation,
-        metadata.owner,
-        replicas,
-        spec.template.spec,
-    )
-
-
-def read_whole_pod(raw: msgspec.Raw) -> WholePod:
-    """Read a pod, and keep its spec."""
-    spec = bytes(msgspec.json.decode(raw, type=_Specified).spec)
-    return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
 
 
 class WaitForControlledPodsRunning(Following):
@@ -130,7 +60,9 @@ class WaitForControlledPodsRunning(Following):
     async def _start(self, parameters: Parameters) -> None:
         kind = Kind(parameters.text("apiVersion"), parameters.text("kind"))
         if kind.name not in KINDS:
-            raise ExtenderError(f"kind {kind.name} is not known here; known: {', '.join(KINDS)}")
+            raise ExtenderError(
+                f"kind {kind.name} is not known here; known: {', '.join(sorted(KINDS))}"
+            )
         namespace, self._query = parameters.selection()
         self._timeout = parameters.seconds("operationTimeout", DEFAULT_OPERATION_TIMEOUT_S)
         self._check_updated = parameters.flag("checkIfPodsAreUpdated", default=True)
@@ -208,13 +140,9 @@ class WaitForControlledPodsRunning(Following):
     def _settled(self, controller: Controller | None, pods: Sequence[WholePod]) -> bool:
         if controller is None:
             return not pods
-        return (
-            len(pods) == controller.replicas
-            and all(map(runs, pods))
-            and (
-                not self._check_updated
-                or all(agrees(controller.pod_spec, msgspec.json.decode(pod.spec)) for pod in pods)
-            )
+        return all_run(pods, controller.replicas) and (
+            not self._check_updated
+            or all(agrees(controller.pod_spec, msgspec.json.decode(pod.spec)) for pod in pods)
         )
 
     def _failure(self, unsettled: Mapping[str, Collection[WholePod]]) -> Outcome:
@@ -234,16 +162,3 @@ class WaitForControlledPodsRunning(Following):
         several = ", ".join(f"{key}: {describe(pods)}" for key, pods in sorted(unsettled.items()))
         error = f"{len(unsettled)} objects timed out after {self._timeout:g} s: {several}"
         return Outcome([summary] if failed else [], error)
-
-
-def agrees(wanted: Any, actual: Any) -> bool:
-    """Whether everything that is said in `wanted` is so in `actual`, which may say more."""
-    if not wanted:
-        return True
-    match wanted, actual:
-        case dict(), dict():
-            return all(agrees(value, actual.get(key)) for key, value in wanted.items())
-        case list(), list():
-            return len(wanted) == len(actual) and all(map(agrees, wanted, actual))
-        case _:
-            return bool(wanted == actual)
