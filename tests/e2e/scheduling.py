@@ -37,7 +37,7 @@ class Scheduler:
         config = folder / "scheduler.yaml"
         config.write_text(yaml.safe_dump(configuration))
         port = free_port()
-        self._url = f"https://127.0.0.1:{port}"
+        self.url = f"https://127.0.0.1:{port}"
         self.process = Process(
             "kube-scheduler",
             [
@@ -51,7 +51,7 @@ class Scheduler:
                 *control_plane.features.of_scheduler(),
             ],
             folder / "kube-scheduler.log",
-            Probe(f"{self._url}/readyz"),
+            Probe(f"{self.url}/readyz"),
         )
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ class Scheduler:
         """Return its metrics."""
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{self._url}/metrics", ssl=False) as answer,
+            session.get(f"{self.url}/metrics", ssl=False) as answer,
         ):
             answer.raise_for_status()
             return await answer.text()

@@ -78,7 +78,7 @@ class Load:
     def __init__(self, bench: Bench, prometheus: str, folder: Path) -> None:
         assert bench.scheduler
         control_plane = bench.control_plane
-        scheduler = bench.scheduler.probe.url.replace("/readyz", "/metrics")
+        scheduler = f"{bench.scheduler.url}/metrics"
         self._flags = [
             *("--kubeconfig", str(control_plane.kubeconfig(ADMIN))),
             *("--scheduler-metrics-url", scheduler),

@@ -57,7 +57,7 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], log: Path, probe: Probe) -> None:
         self.name = name
         self.log = log
-        self.probe = probe
+        self._probe = probe
         # Should pytest itself be killed, the kernel ends the program too; it goes by the thread,
         # so start programs from the main one.
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -92,7 +92,7 @@ class Process:
     def wait_ready(self, timeout: float = 60.0) -> None:
         """Return once the probe answers; raise with the end of the log otherwise."""
         deadline = time.monotonic() + timeout
-        while not self.probe.answers():
+        while not self._probe.answers():
             self.check_alive()
             if time.monotonic() > deadline:
                 raise ProcessDiedError(f"{self.name} not ready in {timeout} s\n{tail(self.log)}")
