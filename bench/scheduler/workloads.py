@@ -62,7 +62,9 @@ def _node_name(number: int) -> str:
 
 
 def _perf_pod(name: str, where: str, color: str, **affinity: Any) -> JSON:
-    made = pod(name, where, {"color": color}, **affinity)
+    made = pod(name, where, **affinity)
+    # Replicas are alike: no label of their own, as on the pods of scenarios.
+    made["metadata"]["labels"] = {"color": color}
     made["spec"]["containers"][0] |= {
         "image": "registry.k8s.io/pause:3.10.2",
         "ports": [{"containerPort": 80}],
@@ -172,7 +174,7 @@ def crowded(what: str, pods: int, **rules: Any) -> Workload:
             for rule, of in rules.items()
         }
         made = _perf_pod(f"app-{app}-{name}", f"apps-{app % NAMESPACES}", "none", **given)
-        made["metadata"]["labels"] |= labels
+        made["metadata"]["labels"] = labels
         return made
 
     return Workload(
