@@ -15,8 +15,9 @@ from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.filtering import Verdicts
 from extender.verbs.plugins import FilterPlugin, Plugins, judge, unclear
-from extender.verbs.prioritizing import Scored, Scoring, prioritize_nodes
+from extender.verbs.prioritizing import Scoring, prioritize_nodes
 from extender.web.flights import Flights
+from extender.web.foresight import Defer, Foresight, soon
 from extender.web.hints import Hints
 from extender.web.shadow import Disagreements
 from extender.wire.name_lists import NameLists
@@ -74,6 +75,7 @@ class Answers:
         hints: Hints | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
+        defer: Defer = soon,
     ) -> None:
         """With `shadow`, answers change nothing: where we would differ is noted there.
 
@@ -90,6 +92,7 @@ class Answers:
         self._pods = pods
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
+        self._foresight = Foresight(state, defer)
         self._warned = False
 
     async def filter(self, body: bytes) -> bytes:
@@ -108,6 +111,7 @@ class Answers:
             self._tell(self._hints, args, verdicts)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
+        self._foresee(args, verdicts.fits, names_json)
         return write_filter_result(
             verdicts,
             args,
@@ -117,14 +121,20 @@ class Answers:
         )
 
     async def prioritize(self, body: bytes) -> bytes:
-        """Answer /prioritize."""
+        """Answer /prioritize, if need be with scores that were made when filter had answered."""
         start = perf_counter()
         try:
-            args = self._read(body)
-            scored = self._score(args)
-            return EMPTY if self._shadow else self._priorities.write(scored)
+            foreseen = self._foresight.recall(body)
+            if foreseen is not None:
+                self._check_ready()
+                answer, seconds = foreseen.answer, foreseen.seconds
+            else:
+                args = self._read(body)
+                answer, seconds = self._scores(args.pod, lambda: self._asked(args))
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Success", seconds)
+        return EMPTY if self._shadow else answer
 
     def filter_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /filter when there is no verdict."""
@@ -141,10 +151,13 @@ class Answers:
 
     def _read(self, body: bytes) -> ExtenderArgs:
         args = read_args(body, self._pods)
+        self._check_ready()
+        return args
+
+    def _check_ready(self) -> None:
         reason = self._unready()
         if reason is not None:
             raise NotReadyError(f"the extender is not ready: {reason}")
-        return args
 
     def _asked(self, args: ExtenderArgs) -> AskedNodes:
         if args.node_names is not None:
@@ -223,16 +236,22 @@ class Answers:
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
 
-    def _score(self, args: ExtenderArgs) -> Scored:
+    def _foresee(self, args: ExtenderArgs, fits: AskedNodes, names_json: bytes) -> None:
+        # About a single node the scheduler does not ask.
+        if args.node_names is not None and len(fits.names) > 1 and self._shadow is None:
+            self._foresight.expect(
+                args.pod_json, names_json, lambda: self._scores(args.pod, lambda: fits)
+            )
+
+    def _scores(self, pod: Pod, ask: Callable[[], AskedNodes]) -> tuple[bytes, float]:
+        """Return the answer to prioritize, and the seconds that scoring took."""
         rules = self._rules
         start = perf_counter()
-        with self._state.without(args.pod.key, args.pod.uid):
-            question = self._state.question_of(args.pod)
-            scored = prioritize_nodes(
-                question, lambda: self._asked(args), rules.scoring, rules.max_score
-            )
-        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Success", perf_counter() - start)
-        return scored
+        with self._state.without(pod.key, pod.uid):
+            question = self._state.question_of(pod)
+            scored = prioritize_nodes(question, ask, rules.scoring, rules.max_score)
+        seconds = perf_counter() - start
+        return self._priorities.write(scored), seconds
 
 
 def status_of(verdicts: Verdicts) -> str:

@@ -46,11 +46,13 @@ class Ours:
         scoring = Scoring(args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"])
         rules = Rules([InterPodAffinity()], resolvable=True, scoring=scoring, max_score=100)
         metrics = Metrics(CollectorRegistry(), "conformance")
-        self._answers = Answers(state, rules, metrics, lambda: None, pods=PodReader())
+        self._answers = Answers(
+            state, rules, metrics, lambda: None, pods=PodReader(), defer=lambda work: work()
+        )
 
     def answer(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Filter the named nodes; prioritize them all, and then those that fit."""
-        body = _body(pod, json.dumps(names))
+        body = _body(pod, json.dumps(names, separators=(",", ":")))
         result = json.loads(_done(self._answers.filter(body)))
         assert not result["Error"], result["Error"]
         refused = {
