@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.connection import Connection
 from bench.memory import keep_freed_memory
-from bench.workloads import Question, Rules, questions
+from bench.workloads import MIXED, Question, Rules, questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def measure(
         stack.callback(gc.enable)
         for round_number in range(1, plan.rounds + 1):
             for names in plan.names:
-                for rules in Rules:
+                for rules in MIXED:
                     asked = questions(rules, plan.nodes, names)
                     for server, connection in connections:
                         progress(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.tables import table
-from bench.workloads import Rules
+from bench.workloads import MIXED, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ class Results:
         """Yield what the targets are about."""
         fewest, most = self.loads[0], self.loads[-1]
         for names in self.plan.names:
-            for rules in Rules:
+            for rules in MIXED:
                 cycles = {
                     server: self.timing(server, rules, names).cycle
                     for server in (ECHO, fewest.server, most.server)
@@ -148,7 +148,7 @@ def _loads(results: Results) -> Iterator[tuple[str, ...]]:
 def _times(results: Results) -> Iterator[tuple[str, ...]]:
     servers = (ECHO, *(load.server for load in results.loads))
     for names in results.plan.names:
-        for rules in Rules:
+        for rules in MIXED:
             timings = [results.timing(server, rules, names) for server in servers]
             cells = (f"{t.filter:.0f} + {t.prioritize:.0f} = {t.cycle:.0f}" for t in timings)
             yield f"{names:,}", rules.value, *cells

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,9 +30,22 @@ class Server:
 
     name: str
     port: int
+    ops_port: int
     pid: int
     ready_after: float
     """Seconds from the start of the process until /readyz said yes."""
+
+    @property
+    def url(self) -> str:
+        """Where its callbacks are."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def total(self, metric: str) -> float:
+        """Return a metric, its series added up."""
+        with urlopen(f"http://127.0.0.1:{self.ops_port}/metrics") as answer:
+            text = answer.read().decode()
+        found = re.findall(rf"^{metric}(?:{{.*}})? (\S+)$", text, re.MULTILINE)
+        return sum(map(float, found))
 
     def memory(self) -> tuple[float, float]:
         """Return the resident memory now and at its highest, in MiB."""
@@ -53,13 +66,22 @@ def echo_server(name: str) -> Iterator[Server]:
         yield server
 
 
-@contextmanager
-def extender_server(name: str, cluster: Path) -> Iterator[Server]:
+def extender_server(name: str, cluster: Path, *options: str) -> AbstractContextManager[Server]:
     """Run the extender as users do, on a cluster file, enforcing every rule itself."""
+    return _extender(name, "--cluster", str(cluster), *options)
+
+
+def extender_at(name: str, kubeconfig: Path) -> AbstractContextManager[Server]:
+    """Run the extender over an API server."""
+    return _extender(name, "--kubeconfig", str(kubeconfig))
+
+
+@contextmanager
+def _extender(name: str, *options: str) -> Iterator[Server]:
     port, ops_port = _free_port(), _free_port()
     command = [
-        sys.executable, "-m", "extender", "serve", "--cluster", str(cluster), "--mode", "replace",
-        "--port", str(port), "--ops-port", str(ops_port),
+        sys.executable, "-m", "extender", "serve", "--mode", "replace",
+        "--port", str(port), "--ops-port", str(ops_port), *options,
     ]  # fmt: skip
     with _running(name, command, port, ops_port) as server:
         yield server
@@ -73,7 +95,7 @@ def _running(name: str, command: Sequence[str], port: int, ops_port: int) -> Ite
     )
     try:
         _wait_until_ready(name, process, f"http://127.0.0.1:{ops_port}/readyz")
-        yield Server(name, port, process.pid, time.perf_counter() - start)
+        yield Server(name, port, ops_port, process.pid, time.perf_counter() - start)
     finally:
         process.terminate()
         try:

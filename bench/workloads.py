@@ -1,16 +1,17 @@
-"""The cluster that is measured: the same nodes and applications, with more or fewer pods."""
+"""The clusters that are measured: the same nodes and applications, with more or fewer pods."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 HOST = "kubernetes.io/hostname"
@@ -21,21 +22,26 @@ APPS = 500
 QUESTIONS = 24
 """Different pods, each with a different sample of nodes, that a series of calls goes round."""
 
+Json: TypeAlias = dict[str, Any]
+
 
 class Rules(Enum):
-    """What an application asks for; applications take turns."""
+    """What an application asks for."""
 
     PREFERRED = "preferred zone and host"
     ANTI = "required apart by host"
+    ANTI_ACROSS = "required apart by host, namespaces by selector"
+    TOGETHER = "required together by zone"
     NONE = "no rules"
 
     @property
     def score(self) -> bool:
         """Tell whether they give nodes a score."""
-        return self is Rules.PREFERRED
+        return self in {Rules.PREFERRED, Rules.TOGETHER}
 
 
-_RULES = tuple(Rules)
+MIXED = (Rules.PREFERRED, Rules.ANTI, Rules.NONE)
+"""The usual cluster, where applications take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,103 +61,144 @@ def node_name(number: int) -> str:
     return f"worker-{number:05d}.fleet.internal"
 
 
-def write_cluster(path: Path, nodes: int, pods: int) -> None:
+def write_cluster(path: Path, nodes: int, pods: int, rules: Sequence[Rules] = MIXED) -> None:
+    """Write such a cluster as a v1 List."""
+    write_list(path, cluster_items(nodes, pods, rules))
+
+
+def write_list(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
     """Write a v1 List, one object a line, without holding all of it."""
     with path.open("w", encoding="utf-8") as file:
         file.write('{"apiVersion":"v1","kind":"List","items":[\n')
-        for position, item in enumerate(_items(nodes, pods)):
+        for position, item in enumerate(items):
             file.write(",\n" if position else "")
             file.write(json.dumps(item, separators=(",", ":")))
         file.write("\n]}\n")
 
 
-def questions(rules: Rules, nodes: int, names: int) -> list[Question]:
+def questions(
+    rules: Rules, nodes: int, names: int, turns: Sequence[Rules] = MIXED
+) -> list[Question]:
     """Build the pods to ask about: one more replica of applications that have the rules."""
     dice = random.Random(f"{rules.value}/{names}")
-    apps = [app for app in range(APPS) if _rules_of(app) is rules]
+    apps = [app for app in range(APPS) if turns[app % len(turns)] is rules]
     return [
-        Question(_pod(app, f"new-{app}", None), _sample(dice, nodes, names))
-        for app in islice(cycle(apps), QUESTIONS)
+        Question(app_pod(app, f"new-{number}", None, rules), sample(dice, nodes, names))
+        for number, app in enumerate(islice(cycle(apps), QUESTIONS))
     ]
 
 
-def _sample(dice: random.Random, nodes: int, names: int) -> list[str]:
+def sample(dice: random.Random, nodes: int, names: int) -> list[str]:
     """Take neighbours from some node on, as the scheduler does with its moving start."""
     start = dice.randrange(nodes)
     return [node_name((start + offset) % nodes) for offset in range(names)]
 
 
-def _items(nodes: int, pods: int) -> Iterator[dict[str, Any]]:
-    for number in range(NAMESPACES):
-        yield _object("Namespace", {"name": f"team-{number}", "labels": {"team": f"t{number}"}})
+def node_items(nodes: int) -> Iterator[Json]:
+    """Yield nodes that take turns in three zones."""
     for number in range(nodes):
         labels = {HOST: node_name(number), ZONE: f"zone-{number % ZONES}"}
-        yield _object("Node", {"name": node_name(number), "labels": labels})
+        yield api_object("Node", {"name": node_name(number), "labels": labels})
+
+
+def cluster_items(nodes: int, pods: int, turns: Sequence[Rules]) -> Iterator[Json]:
+    """Yield the objects of a cluster whose applications take turns in the rules given."""
+    for number in range(NAMESPACES):
+        labels = {"team": f"t{number}", "kind": "tenant"}
+        yield api_object("Namespace", {"name": f"team-{number}", "labels": labels})
+    yield from node_items(nodes)
     dice = random.Random(nodes)
     # Replicas of an application are on different nodes, as those apart by host have to be.
     starts = [dice.randrange(nodes) for _ in range(APPS)]
     for number in range(pods):
         replica, app = divmod(number, APPS)
-        # 7 has no factor in common with the number of nodes, so replicas spread over the zones.
-        node = (starts[app] + 7 * replica) % nodes
-        yield _pod(app, f"app-{app}-{replica}", node_name(node))
+        rules = turns[app % len(turns)]
+        node = _place(starts[app], replica, nodes, together=rules is Rules.TOGETHER)
+        yield app_pod(app, f"app-{app}-{replica}", node_name(node), rules)
 
 
-def _rules_of(app: int) -> Rules:
-    return _RULES[app % len(_RULES)]
+def _place(start: int, replica: int, nodes: int, *, together: bool) -> int:
+    """Choose a node for a replica; the strides have no factor in common with 5,000 or its third."""
+    if together:
+        return ZONES * ((start + 11 * replica) % (nodes // ZONES)) + start % ZONES
+    return (start + 7 * replica) % nodes
 
 
-def _pod(app: int, name: str, node: str | None) -> dict[str, Any]:
+def app_pod(app: int, name: str, node: str | None, rules: Rules) -> Json:
+    """Build a replica of an application, of the size that pods have in clusters."""
+    labels = {"app": f"app-{app}", "pod-template-hash": f"{app:010d}", "tier": "backend"}
+    return pod(name, f"team-{app % NAMESPACES}", labels, _affinity(app, rules), node)
+
+
+def pod(
+    name: str, namespace: str, labels: Mapping[str, str], affinity: Json, node: str | None
+) -> Json:
+    """Build a pod with the fields that controllers and admission fill in."""
+    app = labels["app"]
+    digits = name.encode().hex().rjust(32, "0")
     metadata = {
         "name": name,
-        "namespace": f"team-{app % NAMESPACES}",
-        "uid": f"00000000-0000-4000-8000-{name.encode().hex()[-12:]:0>12}",
+        "namespace": namespace,
+        "uid": "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])),
         "creationTimestamp": "2026-01-01T00:00:00Z",
-        "labels": {"app": f"app-{app}", "pod-template-hash": f"{app:010d}", "tier": "backend"},
+        "labels": dict(labels),
         "ownerReferences": [
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"app-{app}", "uid": str(app)}
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": f"uid-{app}"}
         ],
     }
     resources = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
-    container = {"name": "main", "image": f"registry.internal/app-{app}:1", "resources": resources}
-    spec: dict[str, Any] = {
+    container = {"name": "main", "image": f"registry.internal/{app}:1", "resources": resources}
+    spec: Json = {
         "containers": [container],
         "schedulerName": "default-scheduler",
-        "serviceAccountName": f"app-{app}",
+        "serviceAccountName": app,
         "tolerations": [
             {"key": f"node.kubernetes.io/{trouble}", "operator": "Exists", "effect": "NoExecute"}
             for trouble in ("not-ready", "unreachable")
         ],
     }
-    affinity = _affinity(app)
     if affinity:
         spec["affinity"] = affinity
     if node is not None:
         spec["nodeName"] = node
     status = {"phase": "Pending" if node is None else "Running"}
-    return _object("Pod", metadata) | {"spec": spec, "status": status}
+    return api_object("Pod", metadata) | {"spec": spec, "status": status}
 
 
-def _affinity(app: int) -> dict[str, Any]:
-    def term(key: str) -> dict[str, Any]:
-        return {"labelSelector": {"matchLabels": {"app": f"app-{app}"}}, "topologyKey": key}
+def _affinity(app: int, rules: Rules) -> Json:
+    def term(key: str, **fields: Any) -> Json:
+        selector = {"matchLabels": {"app": f"app-{app}"}}
+        return {"labelSelector": selector, "topologyKey": key, **fields}
 
-    match _rules_of(app):
+    match rules:
         case Rules.PREFERRED:
-            weighted = [
-                {"weight": weight, "podAffinityTerm": term(key)}
-                for weight, key in ((50, ZONE), (100, HOST))
-            ]
-            return {
-                "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}
-            }
+            return affinity("podAntiAffinity", preferred=[(50, term(ZONE)), (100, term(HOST))])
         case Rules.ANTI:
-            return {
-                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term(HOST)]}
-            }
+            return affinity("podAntiAffinity", required=[term(HOST)])
+        case Rules.ANTI_ACROSS:
+            tenants = {"matchLabels": {"kind": "tenant"}}
+            across = term(HOST, namespaceSelector=tenants)
+            return affinity("podAntiAffinity", required=[across])
+        case Rules.TOGETHER:
+            return affinity("podAffinity", required=[term(ZONE)])
         case Rules.NONE:
             return {}
 
 
-def _object(kind: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def affinity(
+    side: str, required: Sequence[Json] = (), preferred: Sequence[tuple[int, Json]] = ()
+) -> Json:
+    """Build an affinity with terms on one side."""
+    rules: Json = {}
+    if required:
+        rules["requiredDuringSchedulingIgnoredDuringExecution"] = list(required)
+    if preferred:
+        rules["preferredDuringSchedulingIgnoredDuringExecution"] = [
+            {"weight": weight, "podAffinityTerm": term} for weight, term in preferred
+        ]
+    return {side: rules}
+
+
+def api_object(kind: str, metadata: Mapping[str, Any]) -> Json:
+    """Build an object of the core group."""
     return {"apiVersion": "v1", "kind": kind, "metadata": dict(metadata)}

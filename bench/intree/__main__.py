@@ -1,0 +1,79 @@
+"""Measure the extender beside the scheduler's own plugin: `python -m bench.intree`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.intree import namespaces, scenarios
+from bench.intree.driver import cycles_program, running_cycles
+from bench.intree.report import Results, as_json, as_markdown
+from bench.intree.workshop import Workshop
+from bench.servers import echo_server
+from bench.workloads import Rules
+from tests.e2e.controlplane.toolchain import MissingToolError
+
+
+def main() -> None:
+    """Run the benchmark as the arguments say, and print the report."""
+    args = _arguments()
+    plan = scenarios.Plan(
+        args.nodes,
+        tuple(sorted(args.pods)),
+        tuple(args.names),
+        tuple(Rules[name] for name in args.rules),
+        args.rounds,
+        args.calls,
+        args.pause_ms / 1000,
+    )
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        try:
+            built = cycles_program(_progress)
+        except MissingToolError as missing:
+            print(f"skipped, the scheduler's plugin cannot be built here: {missing}")
+            return
+        cycles = stack.enter_context(running_cycles(built))
+        echo = stack.enter_context(echo_server("echo"))
+        workshop = Workshop(cycles, echo, directory, _progress)
+        found = [scenarios.measure(plan, rules, workshop) for rules in plan.rules]
+        kinds = () if args.no_namespaces else namespaces.Kind
+        compared = [namespaces.compare(kind, workshop) for kind in kinds]
+    results = Results(plan, found, compared)
+    report = as_markdown(results)
+    print(report)
+    if args.markdown is not None:
+        args.markdown.write_text(report, encoding="utf-8")
+    if args.json is not None:
+        text = json.dumps(as_json(results), indent=2, ensure_ascii=False)
+        args.json.write_text(text + "\n", encoding="utf-8")
+    if results.differences:
+        sys.exit(f"answers differ: {results.differences[0]}")
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.intree", description=__doc__)
+    everything = [rules.name for rules in Rules]
+    parser.add_argument("--rules", nargs="+", choices=everything, default=everything)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, nargs="+", default=[10_000, 50_000, 150_000])
+    parser.add_argument("--names", type=int, nargs="+", default=[500, 5000], help="nodes per call")
+    parser.add_argument("--rounds", type=int, default=3, help="the best one counts")
+    parser.add_argument("--calls", type=int, default=48, help="cycles per round and side")
+    parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
+    parser.add_argument("--no-namespaces", action="store_true", help="leave KEP-2249 out")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

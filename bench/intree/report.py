@@ -1,0 +1,194 @@
+"""The comparison with in-tree as people and programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.intree.driver import Timing
+from bench.intree.namespaces import Comparison
+from bench.intree.scenarios import Cell, Load, Plan, Scenario
+from bench.machine import machine
+from bench.tables import table
+from bench.workloads import Rules
+
+FEW, ALL = 500, 5000
+ECHO_TARGETS = {FEW: 1.3, ALL: 1.5}
+"""Ours ÷ echo, by names in a call."""
+PLAIN_ECHO_TARGET = 1.2
+"""Ours ÷ echo for pods without rules."""
+IN_TREE_TARGETS = {
+    (10_000, FEW): 4.0,
+    (50_000, FEW): 18.0,
+    (150_000, FEW): 50.0,
+    (150_000, ALL): 12.0,
+}
+"""In-tree ÷ ours for preferred rules, by pods and names in a call."""
+FLATNESS_TARGET = 1.2
+"""Ours with the most pods ÷ ours with the fewest."""
+NAMESPACES_TARGET = 1.1
+"""100 namespaces by a selector ÷ one."""
+READY_TARGET, REST_TARGET, PEAK_TARGET = 6.0, 150.0, 300.0
+"""Seconds, MiB and MiB with the most pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A measured ratio, or quantity, and what it should reach or stay under."""
+
+    what: str
+    value: float
+    target: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Tell whether the target is met."""
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything of one run."""
+
+    plan: Plan
+    scenarios: Sequence[Scenario]
+    namespaces: Sequence[Comparison]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All measurements."""
+        return [cell for scenario in self.scenarios for cell in scenario.cells]
+
+    @property
+    def differences(self) -> list[str]:
+        """Where an answer was not in-tree's."""
+        return [line for scenario in self.scenarios for line in scenario.differences]
+
+    def ratios(self) -> Iterator[Ratio]:
+        """Yield what the targets are about."""
+        for cell in self.cells:
+            yield from _of_cell(cell)
+        for scenario in self.scenarios:
+            yield from self._flatness(scenario)
+        for compared in self.namespaces:
+            what = f"{compared.kind.title}: 100 namespaces by a selector ÷ one"
+            yield Ratio(what, compared.ratio, NAMESPACES_TARGET)
+        for load in (scenario.loads[-1] for scenario in self.scenarios):
+            where = f"{load.rules.value}, {load.pods:,} pods"
+            yield Ratio(f"{where}: seconds until ready", load.ready_seconds, READY_TARGET)
+            yield Ratio(f"{where}: MiB at rest", load.resident, REST_TARGET)
+            yield Ratio(f"{where}: MiB at the peak", load.highest, PEAK_TARGET)
+
+    def _flatness(self, scenario: Scenario) -> Iterator[Ratio]:
+        fewest, most = self.plan.pods[0], self.plan.pods[-1]
+        if fewest == most:
+            return
+        for names in self.plan.names:
+            cycles = {c.pods: c.ours.cycle for c in scenario.cells if c.names == names}
+            where = f"{scenario.cells[0].rules.value}, {names:,} names"
+            ratio = cycles[most] / cycles[fewest]
+            yield Ratio(f"{where}: ours, {most:,} ÷ {fewest:,} pods", ratio, FLATNESS_TARGET)
+
+
+def _of_cell(cell: Cell) -> Iterator[Ratio]:
+    where = f"{cell.rules.value}, {cell.names:,} names, {cell.pods:,} pods"
+    plain = cell.rules is Rules.NONE
+    limit = PLAIN_ECHO_TARGET if plain else ECHO_TARGETS.get(cell.names)
+    if limit is not None:
+        yield Ratio(f"{where}: ours ÷ echo", cell.ours.cycle / cell.echo.cycle, limit)
+    least = IN_TREE_TARGETS.get((cell.pods, cell.names))
+    if cell.rules is Rules.PREFERRED and least is not None:
+        ratio = cell.in_tree.cycle / cell.ours.cycle
+        yield Ratio(f"{where}: in-tree ÷ ours", ratio, least, at_least=True)
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Return the results as one JSON object."""
+    return {
+        "machine": machine(),
+        "plan": asdict(results.plan) | {"rules": [rules.value for rules in results.plan.rules]},
+        "cells": [asdict(cell) | {"rules": cell.rules.value} for cell in results.cells],
+        "loads": [
+            asdict(load) | {"rules": load.rules.value}
+            for scenario in results.scenarios
+            for load in scenario.loads
+        ],
+        "namespaces": [
+            {"kind": each.kind.title, "one": asdict(each.one), "many": asdict(each.many)}
+            for each in results.namespaces
+        ],
+        "differences": results.differences,
+        "ratios": [asdict(ratio) | {"met": ratio.met} for ratio in results.ratios()],
+    }
+
+
+def as_markdown(results: Results) -> str:
+    """Return the results as Markdown: ratios, times, loading."""
+    plan, compared = results.plan, sum(each.compared for each in results.scenarios)
+    parts = [
+        f"Measured on {machine()}.",
+        _conditions(plan),
+        f"{compared:,} answers compared with in-tree's: {len(results.differences)} differ.",
+        "## Ratios",
+        table(("what", "measured", "target", "met"), list(_ratios(results))),
+        "## Filter + prioritize = cycle, µs",
+        table(
+            ("rules", "names", "pods", "in-tree", "ours", "echo", "in-tree ÷ ours", "ours ÷ echo"),
+            list(_times(results)),
+        ),
+        "## Loading",
+        table(
+            ("rules", "pods", "ready after, s", "resident, MiB", "highest, MiB"),
+            [_loaded(load) for scenario in results.scenarios for load in scenario.loads],
+        ),
+    ]
+    if results.namespaces:
+        parts += [
+            "## One namespace, or 100 by a selector (KEP-2249), µs",
+            table(
+                ("rules", "one namespace", "100 namespaces", "ratio"),
+                [
+                    (c.kind.title, _time(c.one), _time(c.many), f"{c.ratio:.2f}")
+                    for c in results.namespaces
+                ],
+            ),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _conditions(plan: Plan) -> str:
+    return (
+        f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, medians of "
+        f"{plan.calls} cycles, best of {plan.rounds} rounds."
+    )
+
+
+def _ratios(results: Results) -> Iterator[tuple[str, ...]]:
+    for ratio in results.ratios():
+        bound = "≥" if ratio.at_least else "≤"
+        met = "yes" if ratio.met else "**no**"
+        yield ratio.what, f"{ratio.value:.2f}", f"{bound} {ratio.target:g}", met
+
+
+def _times(results: Results) -> Iterator[tuple[str, ...]]:
+    for cell in results.cells:
+        sides = [_time(side) for side in (cell.in_tree, cell.ours, cell.echo)]
+        yield (
+            cell.rules.value,
+            f"{cell.names:,}",
+            f"{cell.pods:,}",
+            *sides,
+            f"{cell.in_tree.cycle / cell.ours.cycle:.1f}",
+            f"{cell.ours.cycle / cell.echo.cycle:.2f}",
+        )
+
+
+def _time(timing: Timing) -> str:
+    return f"{timing.filter:,.0f} + {timing.prioritize:,.0f} = {timing.cycle:,.0f}"
+
+
+def _loaded(load: Load) -> tuple[str, ...]:
+    memory = (f"{mebibytes:.0f}" for mebibytes in (load.resident, load.highest))
+    return load.rules.value, f"{load.pods:,}", f"{load.ready_seconds:.2f}", *memory
