@@ -80,6 +80,7 @@ class Answers:
         """With `shadow`, answers change nothing: where we would differ is noted there.
 
         `keep_waiting` tells whether the node held for a pod is refused for its victims alone.
+        `defer` takes what can be done when the scheduler has its answer.
         """
         self._state = state
         self._rules = rules
@@ -93,6 +94,7 @@ class Answers:
         self._lists = NameLists(state.nodes)
         self._priorities = PriorityWriter(state.nodes)
         self._foresight = Foresight(state, defer)
+        self._defer = defer
         self._warned = False
 
     async def filter(self, body: bytes) -> bytes:
@@ -133,7 +135,7 @@ class Answers:
                 answer, seconds = self._scores(args.pod, lambda: self._asked(args))
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
-        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Success", seconds)
+        self._observe_run("Score", INTER_POD_AFFINITY, "Success", seconds)
         return EMPTY if self._shadow else answer
 
     def filter_fault(self, error: Exception, seconds: float) -> bytes:
@@ -172,7 +174,7 @@ class Answers:
                 # that was refused without a pause, and asks about all of its pods each time.
                 raise UnclearError(why_unclear)
             verdicts = self._verdicts(args, self._rules.plugins)
-            self._observe(args.pod, verdicts)
+            self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts
         if self._shadow is not None:
             self._compare(self._shadow, args)
@@ -193,7 +195,7 @@ class Answers:
         def observe(plugin: FilterPlugin, verdicts: Verdicts) -> None:
             nonlocal start
             now = perf_counter()
-            self._metrics.observe_plugin(plugin.name, "Filter", status_of(verdicts), now - start)
+            self._observe_run("Filter", plugin.name, status_of(verdicts), now - start)
             start = now
 
         with self._state.without(args.pod.key, args.pod.uid):
@@ -225,6 +227,9 @@ class Answers:
                 "asked to filter, but this mode refuses nothing: unless the scheduler's "
                 "own InterPodAffinity is on, nobody enforces required rules; see docs/modes.md"
             )
+
+    def _observe_run(self, point: str, plugin: str, status: str, seconds: float) -> None:
+        self._defer(lambda: self._metrics.observe_plugin(plugin, point, status, seconds))
 
     def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
         feasible = bool(verdicts.fits.names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import perf_counter
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from extender.errors import RequestError
 from extender.metrics import Metrics
 from extender.web.answers import Answers
 from extender.web.binding import Binds
+from extender.web.foresight import soon
 from extender.web.preempting import Preemptions
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -67,7 +69,8 @@ def _handler(name: str, answer: Verb, fault: Fault, metrics: Metrics) -> Handler
             _log.exception("%s failed unexpectedly", name)
             return _json(fault(error, perf_counter() - start))
         finally:
-            metrics.observe_request(name, code, perf_counter() - start)
+            # The scheduler need not wait for it.
+            soon(partial(metrics.observe_request, name, code, perf_counter() - start))
 
     return handle
 

@@ -62,7 +62,13 @@ class Shadow:
         )
         pods = PodReader(charges=True)
         self.answers = Answers(
-            self.state, rules, metrics, lambda: unready, pods=pods, shadow=disagreements
+            self.state,
+            rules,
+            metrics,
+            lambda: unready,
+            pods=pods,
+            shadow=disagreements,
+            defer=lambda work: work(),
         )
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
