@@ -102,3 +102,9 @@ def test_no_file_is_left_over() -> None:
     text = "".join(path.read_text() for path in FOLDER.glob("**/*.yaml"))
     for path in (*FOLDER.glob("modules/*"), *FOLDER.glob("objects/*")):
         assert str(path.relative_to(FOLDER)) in text
+
+
+def test_links_lead_somewhere() -> None:
+    for page in FOLDER.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), target
