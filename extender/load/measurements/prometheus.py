@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import operator
 import time
 from typing import TYPE_CHECKING
@@ -84,7 +85,8 @@ class GenericPrometheusQuery:
         if self._request is None:
             raise ExtenderError("it has not been started")
         request, end = self._request, time.time()
-        seconds = max(int(end - self._begin), 1)  # Prometheus refuses a range of nothing
+        # Rounded up, since the first second of a short test may be all of it.
+        seconds = math.ceil(end - self._begin)
         answers = {}
         for each in request.queries:
             query = each.query.replace("%v", f"{seconds}s")
