@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 QUESTIONS_PER_CASE = 8
 _MOST_PODS = 14
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 _ARGUMENTS = {
     "hard_pod_affinity_weight": "hardPodAffinityWeight",
@@ -40,7 +41,7 @@ def cases(draw: st.DrawFn) -> Drawn:
     pods = [admissible(pod) for pod in cluster.pods]
     stored = []
     for index, pod in enumerate(pods):
-        if any(_label_keys(term) for term in terms_of(pod)) and draw(strategies.rarely(4)):
+        if any(_label_keys(term) for term in terms_of(pod)) and draw(strategies.rarely(2)):
             pods[index] = draw(_relabelled(pod))
             stored.append(pods[index]["metadata"]["uid"])
     cluster = Cluster(cluster.nodes, cluster.namespaces, pods)
@@ -78,26 +79,32 @@ def _relabelled(draw: st.DrawFn, pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def admissible(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pod without the label keys that no API server would store.
+    """Return a pod without what no API server would store beside its label keys.
 
-    And without a mismatchLabelKeys that the selector has a NotIn for already: there, the unmerged
-    pod of a manifest looks like a merged one of an API server, and ours takes it for the latter.
+    And without a NotIn about one of its mismatchLabelKeys: there, the unmerged pod of a manifest
+    looks like a merged one of an API server, and ours takes it for the latter.
     """
-    return with_terms(pod, _drop_inadmissible)
+    return with_terms(pod, _make_admissible)
 
 
-def _drop_inadmissible(term: dict[str, Any]) -> None:
-    selector = term.get("labelSelector")
+def _make_admissible(term: dict[str, Any]) -> None:
     keys = _label_keys(term)
     for field in keys:
         del term[field]
+    selector = term.get("labelSelector")
     if selector is None:
         return
-    expressions = selector.get("matchExpressions", ())
-    used = {each["key"] for each in expressions}.union(selector.get("matchLabels", ()))
-    excluded = {each["key"] for each in expressions if each["operator"] == "NotIn"}
-    match = [key for key in keys.get("matchLabelKeys", ()) if key not in used]
-    mismatch = [key for key in keys.get("mismatchLabelKeys", ()) if key not in {*excluded, *match}]
+    match = keys.get("matchLabelKeys", [])
+    mismatch = [key for key in keys.get("mismatchLabelKeys", ()) if key not in match]
+    taken = {(key, operator) for key in match for operator in _OPERATORS}
+    taken |= {(key, "NotIn") for key in mismatch}
+    labels = selector.get("matchLabels", {})
+    selector["matchLabels"] = {key: labels[key] for key in labels if (key, "In") not in taken}
+    selector["matchExpressions"] = [
+        each
+        for each in selector.get("matchExpressions", ())
+        if (each["key"], each["operator"]) not in taken
+    ]
     if match:
         term["matchLabelKeys"] = match
     if mismatch:
