@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test e2e conformance bench bench-intree lint format types lock clean
+.PHONY: help deps run test e2e conformance bench bench-intree performance lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,10 @@ bench: $(STAMP) ## compare with a server that answers at once, as ratios
 
 bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
 	@$(BIN)/python -m bench.intree --markdown bench/results/plugin.md --json bench/results/plugin.json
+
+performance: bench-intree ## measure all that docs/performance.md shows, and draw it (an hour)
+	@$(BIN)/python -m bench.scheduler rates --rounds 2 --markdown bench/results/rates.md --json bench/results/rates.json
+	@$(BIN)/python -m bench.figures
 
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml -o requirements.txt
