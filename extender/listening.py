@@ -11,6 +11,7 @@ from aiohttp import web
 from extender.config import Serving
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.web.arrivals import ARRIVALS
 from extender.web.tls import ServerTLS
 
 KEEP_ALIVE_SECONDS = 3600.0
@@ -64,6 +65,8 @@ async def _listen(
     )
     await runner.setup()
     parts.push_async_callback(runner.cleanup)
+    if ARRIVALS in app:
+        parts.push_async_callback(app[ARRIVALS].over, serving.shutdown_timeout_seconds)
     site = web.TCPSite(runner, address, port, ssl_context=context)
     try:
         await site.start()

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,6 +38,15 @@ async def post(url: str, body: bytes) -> Any:
     """Send a callback."""
     async with aiohttp.ClientSession() as session, session.post(url, data=body) as response:
         return await response.json()
+
+
+async def until_closed(host: str, port: int) -> None:
+    """Return once nobody listens there any more."""
+    with suppress(ConnectionRefusedError):
+        while True:
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+            await asyncio.sleep(0.01)
 
 
 async def get(url: str) -> tuple[int, str]:
@@ -157,8 +167,9 @@ async def test_a_signal_ends_the_program_after_the_calls_in_flight(number: signa
     try:
         async with asyncio.timeout(WAIT):
             assert process.stdout is not None
-            first = (await process.stdout.readline()).decode().split()
-            host, port = first[1].removeprefix("http://").split(":")
+            callbacks, page = [(await process.stdout.readline()).decode().split() for _ in "12"]
+            host, port = callbacks[1].removeprefix("http://").split(":")
+            ops_port = page[1].removesuffix("/").rpartition(":")[2]
             reader, writer = await asyncio.open_connection(host, int(port))
             body = (SAMPLES / "refused.json").read_bytes()
             head = f"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -167,6 +178,8 @@ async def test_a_signal_ends_the_program_after_the_calls_in_flight(number: signa
             # Answered only once the server has begun to read the call above.
             assert (await post(f"http://{host}:{port}/filter", body))["Error"] == ""
             process.send_signal(number)
+            # The last byte comes when the program is stopping for sure.
+            await until_closed(host, int(ops_port))
             writer.write(body[10:])
             assert (await reader.readline()).split()[1] == b"200"
             writer.close()

@@ -12,6 +12,7 @@ from aiohttp import web
 from extender.errors import RequestError
 from extender.metrics import Metrics
 from extender.web.answers import Answers
+from extender.web.arrivals import ARRIVALS, Arrivals
 from extender.web.binding import Binds
 from extender.web.foresight import soon
 from extender.web.preempting import Preemptions
@@ -36,29 +37,28 @@ def callbacks_app(
     gives up the connection when more follows.
     """
     app = web.Application(client_max_size=max_body_bytes)
-    app.router.add_post(
-        "/filter", _handler("filter", answers.filter, answers.filter_fault, metrics)
-    )
-    app.router.add_post(
-        "/prioritize",
-        _handler("prioritize", answers.prioritize, answers.prioritize_fault, metrics),
-    )
+    arrivals = app[ARRIVALS] = Arrivals()
+    verbs: dict[str, tuple[Verb, Fault]] = {
+        "filter": (answers.filter, answers.filter_fault),
+        "prioritize": (answers.prioritize, answers.prioritize_fault),
+    }
     if binds is not None:
-        app.router.add_post("/bind", _handler("bind", binds.answer, binds.fault, metrics))
+        verbs["bind"] = binds.answer, binds.fault
     if preemptions is not None:
-        app.router.add_post(
-            "/preempt", _handler("preempt", preemptions.answer, preemptions.fault, metrics)
-        )
+        verbs["preempt"] = preemptions.answer, preemptions.fault
+    for name, (answer, fault) in verbs.items():
+        app.router.add_post(f"/{name}", _handler(name, answer, fault, metrics, arrivals))
     return app
 
 
-def _handler(name: str, answer: Verb, fault: Fault, metrics: Metrics) -> Handler:
+def _handler(
+    name: str, answer: Verb, fault: Fault, metrics: Metrics, arrivals: Arrivals
+) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()
         code = 200
         try:
-            body = await request.read()
-            return _json(await answer(body))
+            return _json(await answer(await arrivals.read(request)))
         except web.HTTPException as error:
             code = error.status
             raise

@@ -1,0 +1,42 @@
+"""Requests whose bodies are still on their way, when the program is about to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from aiohttp import web
+
+
+class Arrivals:
+    """Reads bodies, and tells when none is left to arrive.
+
+    A server of aiohttp that shuts down throws away what it still receives, the second half of a
+    request included. Callbacks can be hundreds of kilobytes, so this is worth waiting for.
+    """
+
+    def __init__(self) -> None:
+        self._arriving = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def read(self, request: web.Request) -> bytes:
+        """Return the body of a request."""
+        self._arriving += 1
+        self._none.clear()
+        try:
+            return await request.read()
+        finally:
+            self._arriving -= 1
+            if not self._arriving:
+                self._none.set()
+
+    async def over(self, seconds: float) -> None:
+        """Return once nothing is arriving, or after so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._none.wait()
+
+
+ARRIVALS: Final = web.AppKey("ARRIVALS", Arrivals)
