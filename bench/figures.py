@@ -85,7 +85,8 @@ def _cycle(timing: Any) -> float:
 def _draw(axis: Axes, kind: str, lines: dict[str, list[Point]]) -> None:
     for side, points in lines.items():
         axis.plot(*zip(*points, strict=True), "o-", color=_COLORS[side], label=SIDES[side], ms=4)
-    axis.set(xscale="log", yscale="log", title=kind)
+    axis.set(xscale="log", yscale="log")
+    axis.set_title(kind.replace(", ", ",\n"), fontsize=10)
     pods = [x for x, _ in lines["ours"]]
     axis.set_xticks(pods, [f"{x:,.0f}" for x in pods], minor=False)
     axis.set_xticks([], minor=True)
