@@ -282,6 +282,20 @@ def test_a_template_says_what_it_makes_without_being_filled_in(tmp_path: Path) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param("kind: Pod\nkind: Pod\n", "line 2: the key 'kind' comes twice", id="a key"),
+        pytest.param("a: 1\n---\nb: [\n", "line 4: expected the node content", id="a list"),
+    ],
+)
+def test_objects_that_are_no_yaml_are_refused(tmp_path: Path, text: str, error: str) -> None:
+    (tmp_path / "pod.yaml").write_text(text)
+
+    with pytest.raises(ConfigError, match=rf"pod\.yaml, {error}"):
+        templates(tmp_path).objects("pod.yaml", {})
+
+
 def test_an_object_has_to_say_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod\n")
 
