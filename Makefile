@@ -39,7 +39,7 @@ test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault an
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v
 
-conformance: $(STAMP) ## 100,000 fresh questions to the plugins of four Kubernetes releases (an hour)
+conformance: $(STAMP) ## 100,000 fresh questions to the plugins of four Kubernetes releases
 	@$(BIN)/python -m pytest tests/e2e/test_differential.py -v --releases all --questions 25000
 
 lint: $(STAMP) ## ruff and the layer contracts

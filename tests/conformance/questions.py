@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from tests import strategies
-from tests.conformance.terms import terms_of, with_terms
+from tests.conformance.terms import PREFERRED, SIDES, terms_of, with_terms
 from tests.oracle import Cluster, merged
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def cases(draw: st.DrawFn) -> Drawn:
     pods = [admissible(pod) for pod in cluster.pods]
     stored = []
     for index, pod in enumerate(pods):
-        if any(_label_keys(term) for term in terms_of(pod)) and draw(strategies.rarely(2)):
+        if any(_label_keys(term) for term in terms_of(pod)) and not draw(strategies.rarely(3)):
             pods[index] = draw(_relabelled(pod))
             stored.append(pods[index]["metadata"]["uid"])
     cluster = Cluster(cluster.nodes, cluster.namespaces, pods)
@@ -58,8 +58,15 @@ def cases(draw: st.DrawFn) -> Drawn:
 @st.composite
 def _questions(draw: st.DrawFn, cluster: Cluster) -> dict[str, Any]:
     # A scheduler does not ask about pods that are placed.
-    pod = draw(strategies.incoming_pods(cluster, placed=False))
-    return {"pod": admissible(pod), "names": draw(strategies.asked_names(cluster))}
+    pod = admissible(draw(strategies.incoming_pods(cluster, placed=False)))
+    if draw(strategies.rarely(3)):
+        # Such a pod is scored by what others prefer, or by nothing.
+        for side in SIDES:
+            pod["spec"].get("affinity", {}).get(side, {}).pop(PREFERRED, None)
+    names = draw(strategies.asked_names(cluster))
+    if draw(strategies.rarely(3)):
+        names = names[: draw(st.integers(1, len(names) or 1))]
+    return {"pod": pod, "names": names}
 
 
 @st.composite
@@ -72,9 +79,12 @@ def _relabelled(draw: st.DrawFn, pod: Mapping[str, Any]) -> dict[str, Any]:
     relabelled = merged(pod)
     for kept, written in zip(terms_of(relabelled), terms_of(pod), strict=True):
         kept.update(_label_keys(written))
-    drawn = draw(strategies.labels(strategies.POD_LABELS))
-    created = relabelled["metadata"]["labels"]
-    relabelled["metadata"]["labels"] = {key: drawn[key] for key in drawn if key in created}
+    labels = relabelled["metadata"]["labels"]
+    for key in sorted(labels):
+        others = sorted({*strategies.POD_LABELS[key]} - {labels[key]})
+        value = draw(st.sampled_from([*others, *others, labels[key], None]))
+        labels[key] = value
+    relabelled["metadata"]["labels"] = {key: value for key, value in labels.items() if value}
     return relabelled
 
 
