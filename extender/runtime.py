@@ -198,7 +198,7 @@ def _callbacks(
         pods=pods,
     )
     binding = config.mode is Mode.REPLACE
-    flights = Flights(lambda one, other: interact(one, other, state.namespace_labels))
+    flights = Flights(partial(interact, state))
     answers = Answers(
         state,
         rules,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from extender.cluster.signed import shift
 from extender.model.objects import Pod
 from extender.model.quota import Charge, ResourceQuota
 
@@ -26,11 +27,7 @@ class QuotaInUse:
             return
         for resource, amount in charge.usage:
             if resource in self.quota.hard:
-                total = self.used.get(resource, 0) + pods * amount
-                if total:
-                    self.used[resource] = total
-                else:
-                    self.used.pop(resource, None)
+                shift(self.used, resource, pods * amount)
 
 
 class Quotas:
@@ -79,13 +76,9 @@ class Quotas:
             return
         self.pods += pods
         charges = self._charges.setdefault(namespace, {})
-        total = charges.get(charge, 0) + pods
-        if total:
-            charges[charge] = total
-        else:
-            del charges[charge]
-            if not charges:
-                del self._charges[namespace]
+        shift(charges, charge, pods)
+        if not charges:
+            del self._charges[namespace]
         for each in self.of(namespace):
             each.count(charge, pods)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from extender.cluster.signed import shift
 from extender.model.room import NO_OFFER, Offer, Requests
 
 _NOTHING: Mapping[str, int] = {}
@@ -38,11 +39,7 @@ class Room:
         """Count a pod's requests on a node (1), or take them back (-1)."""
         used = self._used.setdefault(node, {})
         for resource, amount in requests:
-            total = used.get(resource, 0) + sign * amount
-            if total:
-                used[resource] = total
-            else:
-                used.pop(resource, None)
+            shift(used, resource, sign * amount)
         if not used:
             del self._used[node]
 

@@ -66,7 +66,7 @@ class ClusterState:
         self.budgets = Budgets()
         self.quotas = Quotas()
         self.version = 0
-        """Grows with every change that may let a pod go where it could not go before."""
+        """Grows with every change that may alter what is answered about an unchanged pod."""
         self._most_counted_sets = most_counted_sets
         self._pods: dict[str, Pod] = {}
         self._residents = Residents()
@@ -80,6 +80,11 @@ class ClusterState:
     def pods(self) -> Mapping[str, Pod]:
         """Return the pods that are not terminal, by namespace/name."""
         return MappingProxyType(self._pods)
+
+    def pod(self, key: str, uid: str) -> Pod | None:
+        """Return a pod that is not terminal; None for a namesake with another uid."""
+        pod = self._pods.get(key)
+        return pod if pod is not None and pod.uid == uid else None
 
     @property
     def reservations(self) -> Reservations:
@@ -124,16 +129,21 @@ class ClusterState:
         """Return the classes that have placed pods."""
         return self._counters.classes
 
+    def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
+        """Tell whether a term is about pods of a class, its namespace labelled as it is now."""
+        namespace_labels = self.namespace_labels(pod_class.namespace)
+        return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
+
     def question(self, pod_class: PodClass) -> Question:
         """Return what pods of a class have to be compared with."""
         return self._questions.about(pod_class)
 
     def question_of(self, pod: Pod) -> Question:
         """Return what a pod has to be compared with, its rules as they were when it was created."""
-        known = self._pods.get(pod.key)
-        if known is not None and known.uid == pod.uid:
-            return self.question(known.pod_class.relabelled(pod.pod_class))
-        return self.question(pod.pod_class)
+        known = self.pod(pod.key, pod.uid)
+        if known is None:
+            return self.question(pod.pod_class)
+        return self.question(known.pod_class.relabelled(pod.pod_class))
 
     def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.
@@ -177,8 +187,8 @@ class ClusterState:
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
         self._settle(key, uid)
-        pod = self._pods.get(key)
-        if pod is not None and pod.uid == uid:
+        pod = self.pod(key, uid)
+        if pod is not None:
             del self._pods[key]
             self._residents.remove(pod)
             self._groups.remove(pod)
@@ -192,8 +202,8 @@ class ClusterState:
         """
         places = [*gone]
         places += [reservation.pod for reservation in self._reservations.of(key, uid)]
-        pod = self._pods.get(key)
-        if pod is not None and pod.uid == uid:
+        pod = self.pod(key, uid)
+        if pod is not None:
             places.append(pod)
         for place in places:
             self._shift(place, -1)

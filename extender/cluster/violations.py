@@ -14,7 +14,7 @@ from extender.cluster.carried import CarriedTerm, Role
 from extender.cluster.placed import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.cluster.topology import NO_DOMAIN, picker
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 
 
@@ -75,7 +75,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     term = violation.term
     owners = [pod for pod in pods if term in pod.pod_class.affinity.required_anti]
     for pod in pods:
-        if _matches(state, term, pod.pod_class):
+        if state.speaks_of(term, pod.pod_class):
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
             if other is not None:
                 return Witnesses(other.key, pod.key)
@@ -169,11 +169,6 @@ def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> W
             if domain not in table.counts:
                 return Witnesses(pod.key)
     return None
-
-
-def _matches(state: ClusterState, term: Term, pod_class: PodClass) -> bool:
-    namespace_labels = state.namespace_labels(pod_class.namespace)
-    return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 
 
 def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod]:

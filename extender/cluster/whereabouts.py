@@ -14,13 +14,12 @@ class Whereabouts:
 
     def is_known(self, pod: Pod) -> bool:
         """Tell whether the watch has shown this very pod, and not its end."""
-        known = self._state.pods.get(pod.key)
-        return known is not None and known.uid == pod.uid
+        return self._state.pod(pod.key, pod.uid) is not None
 
     def place(self, pod: Pod) -> str | None:
         """Return where it is, or is about to be."""
-        known = self._state.pods.get(pod.key)
-        if known is not None and known.uid == pod.uid and known.node is not None:
+        known = self._state.pod(pod.key, pod.uid)
+        if known is not None and known.node is not None:
             return known.node
         return next((each.pod.node for each in self._state.reservations.of(pod.key, pod.uid)), None)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.plugins import Plugins, judge, unclear
@@ -33,8 +31,8 @@ class BindVerdict:
 
 def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
     """Judge a bind by filter's rules, against everything that is placed or reserved by now."""
-    known = state.pods.get(pod.key)
-    if known is not None and known.uid == pod.uid and known.node is not None:
+    known = state.pod(pod.key, pod.uid)
+    if known is not None and known.node is not None:
         if known.node == node:
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
@@ -50,7 +48,7 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
     return BindVerdict(Decision.BIND)
 
 
-def interact(one: PodClass, other: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     """Tell whether placing a pod of one class can take a node away from a pod of the other.
 
     That is so when either's required anti-affinity speaks of the other, or when one would be the
@@ -59,25 +57,18 @@ def interact(one: PodClass, other: PodClass, labels_of: Callable[[str], Labels])
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
     return (
-        _repels(one, other, labels_of)
-        or _repels(other, one, labels_of)
-        or (_joins(one, other, labels_of) and _joins(other, other, labels_of))
-        or (_joins(other, one, labels_of) and _joins(one, one, labels_of))
+        _repels(state, one, other)
+        or _repels(state, other, one)
+        or (_joins(state, one, other) and _joins(state, other, other))
+        or (_joins(state, other, one) and _joins(state, one, one))
     )
 
 
-def _repels(owner: PodClass, other: PodClass, labels_of: Callable[[str], Labels]) -> bool:
-    terms = owner.affinity.required_anti
-    if not terms:
-        return False
-    namespace_labels = labels_of(other.namespace)
-    return any(term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms)
+def _repels(state: ClusterState, owner: PodClass, other: PodClass) -> bool:
+    return any(state.speaks_of(term, other) for term in owner.affinity.required_anti)
 
 
-def _joins(pod: PodClass, owner: PodClass, labels_of: Callable[[str], Labels]) -> bool:
+def _joins(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     """Tell whether a pod matches all required affinity terms of an owner that has some."""
     terms = owner.affinity.required
-    if not terms:
-        return False
-    namespace_labels = labels_of(pod.namespace)
-    return all(term.pods.matches(pod.namespace, namespace_labels, pod.labels) for term in terms)
+    return bool(terms) and all(state.speaks_of(term, pod) for term in terms)

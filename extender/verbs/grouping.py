@@ -69,10 +69,7 @@ def _speaks_of_another(
 ) -> bool:
     """Tell whether all of some terms match a waiting pod other than the one that carries them."""
     carriers = set(owners)
-    matched = (key for key, each in waiting.items() if _matches(state, terms, each))
+    matched = (
+        key for key, other in waiting.items() if all(state.speaks_of(term, other) for term in terms)
+    )
     return any(carriers != {key} for key in matched)
-
-
-def _matches(state: ClusterState, terms: tuple[Term, ...], other: PodClass) -> bool:
-    namespace_labels = state.namespace_labels(other.namespace)
-    return all(term.pods.matches(other.namespace, namespace_labels, other.labels) for term in terms)

@@ -68,11 +68,9 @@ class Chooser:
         )
 
     def _taken(self, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
-        labels_of = self._state.namespace_labels
         for promise in promises:
-            if promise.pod.uid != pod.uid and interact(
-                promise.pod.pod_class, pod.pod_class, labels_of
-            ):
+            other = promise.pod
+            if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
                 yield promise.node
 
     def _all(self) -> AskedNodes:

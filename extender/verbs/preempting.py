@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.verbs.plugins import InterPodAffinity, Plugins, judge
 
@@ -73,7 +72,6 @@ class _Call:
         self._pod = pod
         self._plugins = plugins
         self._repels = InterPodAffinity() in plugins
-        self._labels = state.namespace_labels(pod.pod_class.namespace)
         self._repelling: dict[PodClass, frozenset[str]] = {}
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:
@@ -113,8 +111,14 @@ class _Call:
     def _repelling_keys(self, other: PodClass) -> frozenset[str]:
         """Return the topology keys over which pods of a class and ours repel each other."""
         ours = self._pod.pod_class
-        labels = self._state.namespace_labels(other.namespace)
-        return _repelled(ours, other, labels) | _repelled(other, ours, self._labels)
+        return self._repelled(ours, other) | self._repelled(other, ours)
+
+    def _repelled(self, owner: PodClass, other: PodClass) -> frozenset[str]:
+        return frozenset(
+            term.topology_key
+            for term in owner.affinity.required_anti
+            if self._state.speaks_of(term, other)
+        )
 
 
 def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins) -> bool:
@@ -124,14 +128,6 @@ def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins
 
 def _may_be_evicted(other: Pod, pod: Pod) -> bool:
     return other.priority < pod.priority and other.uid != pod.uid
-
-
-def _repelled(owner: PodClass, other: PodClass, namespace_labels: Labels) -> frozenset[str]:
-    return frozenset(
-        term.topology_key
-        for term in owner.affinity.required_anti
-        if term.pods.matches(other.namespace, namespace_labels, other.labels)
-    )
 
 
 def _merged(named: Sequence[str], known: Iterable[Pod], added: Iterable[Pod]) -> list[str]:

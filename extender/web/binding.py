@@ -99,8 +99,8 @@ class Binds:
         reason = self._unready()
         if reason is not None:
             return "error", f"the extender is not ready: {reason}"
-        pod = self._state.pods.get(args.key)
-        if pod is None or pod.uid != args.uid:
+        pod = self._state.pod(args.key, args.uid)
+        if pod is None:
             # The scheduler's watch is ahead of ours.
             pod = await self._binder.read(args.key)
             if pod is None or pod.uid != args.uid:

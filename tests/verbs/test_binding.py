@@ -98,5 +98,5 @@ GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
 def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
     state = cluster()
     first, second = model_pod(one).pod_class, model_pod(two).pod_class
-    assert interact(first, second, state.namespace_labels) is expected
-    assert interact(second, first, state.namespace_labels) is expected
+    assert interact(state, first, second) is expected
+    assert interact(state, second, first) is expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,9 +91,7 @@ class Bench:
         self.state: ClusterState = state_of(NODES, [], pods)
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
-        self.flights = Flights(
-            lambda a, b: interact(a, b, self.state.namespace_labels), hold=WAIT * 2
-        )
+        self.flights = Flights(partial(interact, self.state), hold=WAIT * 2)
         rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
         answers = Answers(
             self.state, rules, metrics, lambda: unready, self.flights, pods=PodReader(charges=True)

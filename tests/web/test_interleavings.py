@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -103,7 +104,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def _wire(self) -> None:
         metrics = Metrics(CollectorRegistry(), "test")
-        flights = Flights(lambda a, b: interact(a, b, self.state.namespace_labels), hold=0)
+        flights = Flights(partial(interact, self.state), hold=0)
         rules = Rules(plugins=PLUGINS, resolvable=False, scoring=Scoring(), max_score=20)
         self.answers = Answers(
             self.state, rules, metrics, lambda: None, flights, pods=PodReader(charges=True)
