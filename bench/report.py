@@ -1,10 +1,12 @@
-"""Measurements as people and programs read them: ratios first, since they travel."""
+"""Measurements as people and programs read them."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench import ratios
+from bench.ratios import Ratio
 from bench.tables import table
 from bench.workloads import MIXED, Rules
 
@@ -35,20 +37,6 @@ class Load:
     resident_mebibytes: float
     """After start-up, before the first call."""
     highest_mebibytes: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A measured ratio, or quantity, with what it should stay under."""
-
-    what: str
-    value: float
-    target: float
-
-    @property
-    def met(self) -> bool:
-        """Tell whether the target is met."""
-        return self.value <= self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +84,7 @@ def as_json(results: Results) -> dict[str, Any]:
             {**asdict(cell), **asdict(timing), "cycle": timing.cycle}
             for cell, timing in sorted(results.timings.items(), key=lambda item: item[0])
         ],
-        "ratios": [asdict(ratio) | {"met": ratio.met} for ratio in results.ratios()],
+        "ratios": ratios.as_json(results.ratios()),
     }
 
 
@@ -105,7 +93,7 @@ def as_markdown(results: Results) -> str:
     plan = results.plan
     parts = [
         "## Ratios",
-        table(("what", "measured", "target", "met"), list(_ratios(results))),
+        ratios.as_markdown(results.ratios()),
         "## Filter + prioritize = cycle, µs",
         _conditions(plan),
         table(
@@ -126,12 +114,6 @@ def _conditions(plan: Plan) -> str:
         f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, "
         f"medians of {plan.calls} cycles, best of {plan.rounds} rounds."
     )
-
-
-def _ratios(results: Results) -> Iterator[tuple[str, ...]]:
-    for ratio in results.ratios():
-        met = "yes" if ratio.met else "**no**"
-        yield ratio.what, f"{ratio.value:.2f}", f"≤ {ratio.target:g}", met
 
 
 def _loads(results: Results) -> Iterator[tuple[str, ...]]:

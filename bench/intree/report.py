@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bench import ratios
 from bench.intree.driver import Timing
 from bench.intree.namespaces import Comparison
 from bench.intree.scenarios import Cell, Load, Plan, Scenario
 from bench.machine import machine
+from bench.ratios import Ratio
 from bench.tables import table
 from bench.workloads import Rules
 
@@ -31,21 +33,6 @@ NAMESPACES_TARGET = 1.1
 """100 namespaces by a selector ÷ one."""
 READY_TARGET, REST_TARGET, PEAK_TARGET = 6.0, 150.0, 300.0
 """Seconds, MiB and MiB with the most pods."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A measured ratio, or quantity, and what it should reach or stay under."""
-
-    what: str
-    value: float
-    target: float
-    at_least: bool = False
-
-    @property
-    def met(self) -> bool:
-        """Tell whether the target is met."""
-        return self.value >= self.target if self.at_least else self.value <= self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +107,7 @@ def as_json(results: Results) -> dict[str, Any]:
             for each in results.namespaces
         ],
         "differences": results.differences,
-        "ratios": [asdict(ratio) | {"met": ratio.met} for ratio in results.ratios()],
+        "ratios": ratios.as_json(results.ratios()),
     }
 
 
@@ -132,7 +119,7 @@ def as_markdown(results: Results) -> str:
         _conditions(plan),
         f"{compared:,} answers compared with in-tree's: {len(results.differences)} differ.",
         "## Ratios",
-        table(("what", "measured", "target", "met"), list(_ratios(results))),
+        ratios.as_markdown(results.ratios()),
         "## Filter + prioritize = cycle, µs",
         table(
             ("rules", "names", "pods", "in-tree", "ours", "echo", "in-tree ÷ ours", "ours ÷ echo"),
@@ -163,13 +150,6 @@ def _conditions(plan: Plan) -> str:
         f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, medians of "
         f"{plan.calls} cycles, best of {plan.rounds} rounds."
     )
-
-
-def _ratios(results: Results) -> Iterator[tuple[str, ...]]:
-    for ratio in results.ratios():
-        bound = "≥" if ratio.at_least else "≤"
-        met = "yes" if ratio.met else "**no**"
-        yield ratio.what, f"{ratio.value:.2f}", f"{bound} {ratio.target:g}", met
 
 
 def _times(results: Results) -> Iterator[tuple[str, ...]]:

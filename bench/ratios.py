@@ -1,0 +1,42 @@
+"""What was measured beside its targets: ratios first, since they travel."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A measured ratio, or quantity, and what it should reach or stay under."""
+
+    what: str
+    value: float
+    target: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Tell whether the target is met."""
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+
+def as_json(ratios: Iterable[Ratio]) -> list[dict[str, Any]]:
+    """Return an object for each ratio."""
+    return [asdict(ratio) | {"met": ratio.met} for ratio in ratios]
+
+
+def as_markdown(ratios: Iterable[Ratio]) -> str:
+    """Return a line for each ratio."""
+    return table(("what", "measured", "target", "met"), [_line(ratio) for ratio in ratios])
+
+
+def _line(ratio: Ratio) -> tuple[str, ...]:
+    bound = "≥" if ratio.at_least else "≤"
+    met = "yes" if ratio.met else "**no**"
+    return ratio.what, f"{ratio.value:.2f}", f"{bound} {ratio.target:g}", met
