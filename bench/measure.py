@@ -34,6 +34,13 @@ class Plan:
     pause: float
     """Seconds of rest before each call: a scheduler does other things, and caches cool down."""
 
+    def conditions(self) -> str:
+        """Say in a report how it was measured."""
+        return (
+            f"{self.nodes:,} nodes, {self.pause * 1000:g} ms of rest before each call, "
+            f"medians of {self.calls} cycles, best of {self.rounds} rounds."
+        )
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class Cell:

@@ -90,12 +90,11 @@ def as_json(results: Results) -> dict[str, Any]:
 
 def as_markdown(results: Results) -> str:
     """Return the results as Markdown: ratios, times, loading."""
-    plan = results.plan
     parts = [
         "## Ratios",
         ratios.as_markdown(results.ratios()),
         "## Filter + prioritize = cycle, µs",
-        _conditions(plan),
+        results.plan.conditions(),
         table(
             ("names", "rules", ECHO, *(f"{load.pods:,} pods" for load in results.loads)),
             list(_times(results)),
@@ -107,13 +106,6 @@ def as_markdown(results: Results) -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _conditions(plan: Plan) -> str:
-    return (
-        f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, "
-        f"medians of {plan.calls} cycles, best of {plan.rounds} rounds."
-    )
 
 
 def _loads(results: Results) -> Iterator[tuple[str, ...]]:

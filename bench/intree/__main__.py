@@ -23,12 +23,12 @@ def main() -> None:
     args = _arguments()
     plan = scenarios.Plan(
         args.nodes,
-        tuple(sorted(args.pods)),
         tuple(args.names),
-        tuple(Rules[name] for name in args.rules),
         args.rounds,
         args.calls,
         args.pause_ms / 1000,
+        tuple(sorted(args.pods)),
+        tuple(Rules[name] for name in args.rules),
     )
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))

@@ -113,10 +113,10 @@ def as_json(results: Results) -> dict[str, Any]:
 
 def as_markdown(results: Results) -> str:
     """Return the results as Markdown: ratios, times, loading."""
-    plan, compared = results.plan, sum(each.compared for each in results.scenarios)
+    compared = sum(each.compared for each in results.scenarios)
     parts = [
         f"Measured on {machine()}.",
-        _conditions(plan),
+        results.plan.conditions(),
         f"{compared:,} answers compared with in-tree's: {len(results.differences)} differ.",
         "## Ratios",
         ratios.as_markdown(results.ratios()),
@@ -143,13 +143,6 @@ def as_markdown(results: Results) -> str:
             ),
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def _conditions(plan: Plan) -> str:
-    return (
-        f"{plan.nodes:,} nodes, {plan.pause * 1000:g} ms of rest before each call, medians of "
-        f"{plan.calls} cycles, best of {plan.rounds} rounds."
-    )
 
 
 def _times(results: Results) -> Iterator[tuple[str, ...]]:

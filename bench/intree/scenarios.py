@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import bench.measure
 from bench.intree.driver import Side, Timing
 from bench.intree.prepared import prepare
 from bench.intree.workshop import Workshop
@@ -16,18 +17,11 @@ _SIDES = ("in-tree", "ours", "echo")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured, and how often."""
+class Plan(bench.measure.Plan):
+    """What is asked, and of which clusters."""
 
-    nodes: int
     pods: tuple[int, ...]
-    names: tuple[int, ...]
     rules: tuple[Rules, ...]
-    rounds: int
-    calls: int
-    """Cycles in each round, for each side."""
-    pause: float
-    """Seconds of rest before each call."""
 
 
 @dataclass(frozen=True, slots=True)
