@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench.measure import Plan, measure
+from bench.output import add_files, put_out
 from bench.report import ECHO, Load, Results, as_json, as_markdown
 from bench.servers import Server, echo_server, extender_server
 from bench.workloads import write_cluster
@@ -29,13 +29,7 @@ def main() -> None:
             loads.append(load)
         results = Results(plan, loads, measure(servers, plan, _progress))
     _progress("")
-    report = as_markdown(results)
-    print(report)
-    if args.markdown is not None:
-        args.markdown.write_text(report, encoding="utf-8")
-    if args.json is not None:
-        text = json.dumps(as_json(results), indent=2, ensure_ascii=False)
-        args.json.write_text(text + "\n", encoding="utf-8")
+    put_out(args, as_markdown(results), as_json(results))
 
 
 def _start(stack: ExitStack, directory: Path, nodes: int, pods: int) -> tuple[Server, Load]:
@@ -65,8 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="the best one counts")
     parser.add_argument("--calls", type=int, help="cycles per round, server and kind of question")
     parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+    add_files(parser)
     args = parser.parse_args()
     args.pods = args.pods or ([1_000, 50_000] if args.quick else [1_000, 50_000, 150_000])
     args.calls = args.calls or (24 if args.quick else 72)

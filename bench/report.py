@@ -105,7 +105,7 @@ def as_markdown(results: Results) -> str:
             list(_loads(results)),
         ),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _loads(results: Results) -> Iterator[tuple[str, ...]]:

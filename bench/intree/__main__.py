@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from bench.intree import namespaces, scenarios
 from bench.intree.driver import cycles_program, running_cycles
 from bench.intree.report import Results, as_json, as_markdown
 from bench.intree.workshop import Workshop
+from bench.output import add_files, put_out
 from bench.servers import echo_server
 from bench.workloads import Rules
 from tests.e2e.controlplane.toolchain import MissingToolError
@@ -44,13 +44,7 @@ def main() -> None:
         kinds = () if args.no_namespaces else namespaces.Kind
         compared = [namespaces.compare(kind, workshop) for kind in kinds]
     results = Results(plan, found, compared)
-    report = as_markdown(results)
-    print(report)
-    if args.markdown is not None:
-        args.markdown.write_text(report, encoding="utf-8")
-    if args.json is not None:
-        text = json.dumps(as_json(results), indent=2, ensure_ascii=False)
-        args.json.write_text(text + "\n", encoding="utf-8")
+    put_out(args, as_markdown(results), as_json(results))
     if results.differences:
         sys.exit(f"answers differ: {results.differences[0]}")
 
@@ -70,8 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=48, help="cycles per round and side")
     parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
     parser.add_argument("--no-namespaces", action="store_true", help="leave KEP-2249 out")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+    add_files(parser)
     return parser.parse_args()
 
 

@@ -142,7 +142,7 @@ def as_markdown(results: Results) -> str:
                 ],
             ),
         ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _times(results: Results) -> Iterator[tuple[str, ...]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.machine import machine
+from bench.output import add_files, put_out
 from bench.scheduler import bursts, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
@@ -23,13 +22,8 @@ def main() -> None:
     args = _arguments()
     outcomes: Sequence[Any] = asyncio.run(args.measure(args))
     report = f"Measured on {machine()}.\n\n{args.as_markdown(outcomes)}"
-    print(report)
-    if args.markdown is not None:
-        args.markdown.write_text(report + "\n", encoding="utf-8")
-    if args.json is not None:
-        found = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
-        text = json.dumps(found, indent=2, ensure_ascii=False)
-        args.json.write_text(text + "\n", encoding="utf-8")
+    numbers = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
+    put_out(args, report, numbers)
 
 
 async def _bursts(args: argparse.Namespace) -> Sequence[bursts.Outcome]:
@@ -75,8 +69,7 @@ def _arguments() -> argparse.Namespace:
     of_ready.add_argument("--starts", type=int, default=3)
     of_ready.set_defaults(measure=_ready, as_markdown=ready.as_markdown)
     for each in (of_bursts, of_waiting, of_rates, of_ready):
-        each.add_argument("--markdown", type=Path, metavar="FILE", help="write the report here too")
-        each.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
+        add_files(each)
     return parser.parse_args()
 
 
