@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
+
+from tests.e2e.controlplane.process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +62,7 @@ def memory_of(pid: int) -> tuple[float, float]:
 @contextmanager
 def echo_server(name: str) -> Iterator[Server]:
     """Run the server that answers at once."""
-    port = _free_port()
+    port = free_port()
     with _running(name, [sys.executable, "-m", "bench.echo", str(port)], port, port) as server:
         yield server
 
@@ -78,7 +79,7 @@ def extender_at(name: str, kubeconfig: Path) -> AbstractContextManager[Server]:
 
 @contextmanager
 def _extender(name: str, *options: str) -> Iterator[Server]:
-    port, ops_port = _free_port(), _free_port()
+    port, ops_port = free_port(), free_port()
     command = [
         sys.executable, "-m", "extender", "serve", "--mode", "replace",
         "--port", str(port), "--ops-port", str(ops_port), *options,
@@ -116,13 +117,6 @@ def _wait_until_ready(name: str, process: subprocess.Popen[bytes], url: str) -> 
         except (URLError, OSError):
             time.sleep(_POLL)
     raise TimeoutError(f"{name} was not ready after {_START_LIMIT:.0f} s")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _mebibytes(status: str, field: str) -> float:

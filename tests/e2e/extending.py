@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 
-from tests.e2e.controlplane.cluster import ControlPlane, free_port
+from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import User
-from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.controlplane.process import Probe, Process, free_port
 from tests.e2e.objects import HOSTNAME, JSON
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 import yaml
 
-from tests.e2e.controlplane.cluster import ControlPlane, free_port
+from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import SCHEDULER
-from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.controlplane.process import Probe, Process, free_port
 from tests.e2e.extending import ASSIST, REPLACE, Extender
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.e2e.controlplane.cluster import free_port
 from tests.e2e.controlplane.credentials import ADMIN
-from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.controlplane.process import Probe, Process, free_port
 from tests.e2e.extending import ASSIST
 from tests.e2e.objects import node
 from tests.missing import missing

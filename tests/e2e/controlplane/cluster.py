@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tests.e2e.controlplane.credentials import ADMIN, CONTROLLER_MANAGER, Credentials, User
-from tests.e2e.controlplane.process import Probe, Process
+from tests.e2e.controlplane.process import Probe, Process, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,14 +83,6 @@ class ControlPlane:
         self.apiserver.options = options
         self.apiserver.start()
         await asyncio.to_thread(self.apiserver.wait_ready)
-
-
-def free_port() -> int:
-    """Return a loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import time
@@ -25,6 +26,14 @@ _TAIL_CHARACTERS = 4000
 
 class ProcessDiedError(AssertionError):
     """A program ended, or did not become ready, while a test needed it."""
+
+
+def free_port() -> int:
+    """Return a loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 @dataclass(frozen=True, slots=True)
