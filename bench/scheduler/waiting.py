@@ -70,7 +70,7 @@ async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
         start = time.monotonic()
         await _come([pod(f"plain-{n}") for n in range(COMING)], bench, rate)
         await bench.pods.until(
-            lambda: sum(map(bool, bench.places().values())) >= NODES + COMING,
+            lambda: len(bench.places()) >= NODES + COMING,
             _SETTLED_S,
             "the plain pods to be bound",
         )

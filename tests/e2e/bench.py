@@ -202,9 +202,10 @@ class Bench:
         order = [key for key in bound_order(self.pods.history) if key in self.pods.objects]
         assert (await self.checker()).broken_rules(order) == []
 
-    def places(self) -> dict[str, str | None]:
-        """Return the node of each pod, None for one that waits."""
-        return {key: pod["spec"].get("nodeName") for key, pod in self.pods.objects.items()}
+    def places(self) -> dict[str, str]:
+        """Return the node of each pod that has one."""
+        pods = self.pods.objects.items()
+        return {key: pod["spec"]["nodeName"] for key, pod in pods if pod["spec"].get("nodeName")}
 
     def waiting(self) -> list[str]:
         """Return the names of the pods without a node."""

@@ -31,19 +31,10 @@ POOL = "example.com/node-pool"
 with_and_without_us = pytest.mark.parametrize("mode", [STOCK, REPLACE])
 
 
-def placed(bench: Bench) -> dict[str, str]:
-    """Return the node of each pod that has one."""
-    return {
-        key: each["spec"]["nodeName"]
-        for key, each in bench.pods.objects.items()
-        if each["spec"].get("nodeName")
-    }
-
-
 async def until_placed(bench: Bench, count: int) -> dict[str, str]:
     """Return the nodes of the pods once there are so many with one."""
-    await bench.pods.until(lambda: len(placed(bench)) == count, SETTLE_S, f"{count} placed pods")
-    return placed(bench)
+    await bench.pods.until(lambda: len(bench.places()) == count, SETTLE_S, f"{count} placed pods")
+    return bench.places()
 
 
 async def until_refused(bench: Bench) -> JSON:
@@ -93,12 +84,12 @@ async def test_rolling_update(bench: Bench, mode: str) -> None:
         change = {"spec": {"template": {"spec": image}}}
         await bench.api.patch(f"{collection(things[0])}/application-server", change)
         await bench.pods.until(
-            lambda: len(placed(bench)) == 2 and not placed(bench).keys() & old.keys(),
+            lambda: len(bench.places()) == 2 and not bench.places().keys() & old.keys(),
             SETTLE_S,
             "each old pod to be replaced by a new one",
         )
 
-        (other,) = {name[0] for name in placed(bench).values()}
+        (other,) = {name[0] for name in bench.places().values()}
         assert {zone, other} == {"a", "b"}
 
 
@@ -121,7 +112,7 @@ async def test_rolling_update_is_stuck_without_label_keys(
         new = await until_refused(bench)
 
         assert "2 node(s) didn't match pod affinity rules" in str(refusal(new))
-        assert placed(bench) == old
+        assert bench.places() == old
 
 
 @with_and_without_us
