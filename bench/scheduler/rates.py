@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import say
 from bench.tables import table
-from tests.e2e.api import key_of
+from tests.e2e.api import for_each, key_of
 from tests.e2e.bench import Bench, pods_path
 from tests.e2e.bursts import create
 from tests.e2e.extending import ASSIST, REPLACE
@@ -66,14 +66,8 @@ async def measure(bench: Bench, workload: Workload, rounds: int) -> list[Outcome
 
 async def _build(bench: Bench, workload: Workload) -> None:
     await bench.add(*workload.namespaces)
-    gate = asyncio.Semaphore(32)
-
-    async def one(thing: JSON) -> None:
-        async with gate:
-            await bench.add(thing)
-
-    await asyncio.gather(*map(one, workload.all_nodes()))
-    await create(bench, list(workload.all_existing()))
+    await for_each(workload.all_nodes(), bench.add)
+    await create(bench, workload.all_existing())
 
 
 async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
@@ -152,13 +146,9 @@ def _spread(bench: Bench, keys: set[str], workload: Workload) -> str:
 
 
 async def _remove(bench: Bench, pods: Sequence[JSON]) -> None:
-    gate = asyncio.Semaphore(16)
-
-    async def one(pod: JSON) -> None:
-        async with gate:
-            await bench.api.delete(f"{pods_path(pod)}/{pod['metadata']['name']}")
-
-    await asyncio.gather(*map(one, pods))
+    await for_each(
+        pods, lambda pod: bench.api.delete(f"{pods_path(pod)}/{pod['metadata']['name']}")
+    )
     gone = {key_of(each) for each in pods}
     await bench.pods.until(lambda: not gone & bench.pods.objects.keys(), 60, "pods to be gone")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import control_plane_in, say
@@ -12,18 +13,17 @@ from bench.scheduler.workloads import crowded
 from bench.servers import memory_of
 from bench.tables import table
 from tests.e2e.access import grant_shipped_role
-from tests.e2e.api import Api
+from tests.e2e.api import Api, for_each
 from tests.e2e.bench import pods_path
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, ZONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tests.e2e.objects import JSON
 
-_AT_A_TIME = 32
 _SETTLING_S = 5.0
 """Until garbage of the start is gone and memory at rest shows."""
 _TOLD_EVERY = 10_000
@@ -52,8 +52,9 @@ async def measure(pods: int, starts: int) -> list[Outcome]:
             await grant_shipped_role(api, EXTENDER)
             for each in workload.namespaces:
                 await api.create("/api/v1/namespaces", each)
-            await _create(api, ("/api/v1/nodes", workload.all_nodes()))
-            await _create(api, (None, workload.all_existing()))
+            await for_each(workload.all_nodes(), partial(api.create, "/api/v1/nodes"))
+            pods_there = _told(workload.all_existing())
+            await for_each(pods_there, lambda each: api.create(pods_path(each), each))
         outcomes = []
         for number in range(starts):
             place = folder / f"start-{number}"
@@ -68,21 +69,12 @@ async def measure(pods: int, starts: int) -> list[Outcome]:
         return outcomes
 
 
-async def _create(api: Api, what: tuple[str | None, Iterable[JSON]]) -> None:
-    """Create objects in the order they come, without having all of them in memory."""
-    path, things = what
-    rest = iter(things)
-    done = 0
-
-    async def work() -> None:
-        nonlocal done
-        for each in rest:
-            await api.create(path or pods_path(each), each)
-            done += 1
-            if done % _TOLD_EVERY == 0:
-                say(f"created {done:,}")
-
-    await asyncio.gather(*(work() for _ in range(_AT_A_TIME)))
+def _told(pods: Iterable[JSON]) -> Iterator[JSON]:
+    """Say how far we are in creating them."""
+    for number, each in enumerate(pods, 1):
+        yield each
+        if number % _TOLD_EVERY == 0:
+            say(f"created {number:,}")
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:

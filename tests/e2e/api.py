@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from pathlib import Path
 
     from tests.e2e.objects import JSON
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MERGE_PATCH = "application/strategic-merge-patch+json"
 _WATCH_SECONDS = 300
 _RETRY_S = 0.05
+_AT_A_TIME = 16
 
 
 class ApiError(Exception):
@@ -33,6 +34,20 @@ def key_of(thing: JSON) -> str:
     """Return namespace/name, or the name alone where there is no namespace."""
     metadata = thing["metadata"]
     return "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
+
+
+async def for_each(things: Iterable[JSON], request: Callable[[JSON], Awaitable[object]]) -> None:
+    """Make a request about each thing, several at a time, in the order they come.
+
+    They are taken as they are needed, so that not all of them have to be in memory.
+    """
+    rest = iter(things)
+
+    async def work() -> None:
+        for each in rest:
+            await request(each)
+
+    await asyncio.gather(*(work() for _ in range(_AT_A_TIME)))
 
 
 class Api:

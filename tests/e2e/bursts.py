@@ -8,19 +8,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.e2e.api import for_each
 from tests.e2e.bench import pods_path
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from tests.e2e.bench import Bench
 
 PATIENCE_S = 90.0
 """Far beyond what a burst takes; only a failure gets there."""
 RIVAL = "rival-scheduler"
-
-_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,9 @@ def hostile(count: int) -> Burst:
     )
 
 
-async def create(bench: Bench, pods: list[JSON]) -> None:
+async def create(bench: Bench, pods: Iterable[JSON]) -> None:
     """Create pods as fast as the API server takes them."""
-    gate = asyncio.Semaphore(_AT_A_TIME)
-
-    async def one(each: JSON) -> None:
-        async with gate:
-            await bench.api.create(pods_path(each), each)
-
-    await asyncio.gather(*map(one, pods))
+    await for_each(pods, lambda each: bench.api.create(pods_path(each), each))
 
 
 async def until_bound(bench: Bench, count: int) -> None:
