@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.cli.parsing import DONE, FAILED, Commands, command
+from extender.cli.parsing import DONE, FAILED, Commands, Parser, cluster_group, command
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,7 @@ def add_to(commands: Commands) -> None:
     _add_cluster(load)
 
 
-def _add_tests(load: argparse.ArgumentParser) -> None:
+def _add_tests(load: Parser) -> None:
     load.add_argument(
         "--testconfig",
         metavar="FILE",
@@ -94,10 +94,8 @@ def _add_tests(load: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_cluster(load: argparse.ArgumentParser) -> None:
-    where = load.add_argument_group("cluster")
-    where.add_argument("--kubeconfig", metavar="FILE", help="how to reach the API server")
-    where.add_argument("--context", metavar="NAME", help="context of the kubeconfig file")
+def _add_cluster(load: Parser) -> None:
+    where = cluster_group(load)
     where.add_argument(
         "--prometheus-url",
         metavar="URL",

@@ -12,6 +12,7 @@ PROGRAM = "affinity-extender"
 DONE, FAILED, MISUSED = 0, 1, 2
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no other name
+Group: TypeAlias = "argparse._ArgumentGroup"  # noqa: SLF001 - nor has this
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,6 +35,14 @@ def command(
     return commands.add_parser(
         name, help=short, description=description or short, epilog=epilog, **_shape()
     )
+
+
+def cluster_group(of: Parser) -> Group:
+    """Add the flags that say which API server to ask; a command has more of its own beside them."""
+    group = of.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", help="how to reach the API server")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig file")
+    return group
 
 
 def complain(message: str, program: str = PROGRAM) -> None:

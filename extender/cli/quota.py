@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.cli.parsing import DONE, Commands, command, say
+from extender.cli.parsing import DONE, Commands, cluster_group, command, say
 from extender.errors import ConfigError, ObjectError
 
 if TYPE_CHECKING:
@@ -100,9 +100,7 @@ def add_to(commands: Commands) -> None:
     quota.add_argument(
         *("-o", "--output"), choices=("text", "json"), default="text", help="default text"
     )
-    where = quota.add_argument_group("cluster")
-    where.add_argument("--kubeconfig", metavar="FILE", help="how to reach the API server")
-    where.add_argument("--context", metavar="NAME", help="context of the kubeconfig file")
+    where = cluster_group(quota)
     where.add_argument(
         "--cluster",
         action="append",
