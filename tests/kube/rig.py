@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 from kubernetes_asyncio.client import Configuration
 
+from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.kube.client import ApiClient, Timeouts
 from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
 from extender.kube.timing import Timing
+from extender.kube.watchers import Watchers
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from collections.abc import Set as AbstractSet
 
     from tests.kube.fake_api import Collection, Json
@@ -68,6 +70,12 @@ def thing(name: str, value: int = 0, *, uid: str | None = None) -> Json:
     """Build the manifest of a Thing."""
     metadata = {"name": name, "namespace": "ns", "uid": uid or f"uid-of-{name}"}
     return {"metadata": metadata, "value": value}
+
+
+def at(version: int, obj: Json) -> Json:
+    """Stamp a manifest with a version."""
+    obj["metadata"]["resourceVersion"] = str(version)
+    return obj
 
 
 def read_thing(raw: msgspec.Raw) -> Thing:
@@ -221,6 +229,19 @@ class Rig:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+
+    @contextlib.asynccontextmanager
+    async def mirrored(
+        self, build: Callable[..., Reflector[Any]], collection: Collection
+    ) -> AsyncIterator[ClusterState]:
+        """Run a reflector of the product, from the moment that it is synced and watching."""
+        state = ClusterState()
+        async with self.client() as client:
+            reflector = build(client, state, observer=self.observer, timing=self.time.timing)
+            async with Watchers([reflector]) as watchers:
+                await watchers.wait_synced()
+                await self.pulse.until(lambda: bool(collection.open))
+                yield state
 
     def _read(self, raw: msgspec.Raw) -> Thing:
         self.reads += 1

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
-import pytest
-
-from extender.cluster.state import ClusterState
 from extender.kube.feed import budget_reflector
-from extender.kube.watchers import Watchers
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
+    from extender.cluster.state import ClusterState
     from tests.kube.rig import Rig
 
 PATH = "/apis/policy/v1/poddisruptionbudgets"
 DB = selector(app="db")
-
-
-@pytest.fixture
-def state() -> ClusterState:
-    return ClusterState()
-
-
-@contextlib.asynccontextmanager
-async def mirrored(rig: Rig, state: ClusterState) -> AsyncIterator[None]:
-    """Run the reflector, from the moment that it is synced and watching."""
-    async with rig.client() as client:
-        reflector = budget_reflector(client, state, observer=rig.observer, timing=rig.time.timing)
-        async with Watchers([reflector]) as watchers:
-            await watchers.wait_synced()
-            await rig.pulse.until(lambda: bool(rig.api.collection(PATH).open))
-            yield
 
 
 def allowed(state: ClusterState) -> dict[str, int | None]:
@@ -44,10 +22,10 @@ def allowed(state: ClusterState) -> dict[str, int | None]:
     return {key: each.allowed for key, each in found.items() if each is not None}
 
 
-async def test_budgets_come_change_and_go(rig: Rig, state: ClusterState) -> None:
+async def test_budgets_come_change_and_go(rig: Rig) -> None:
     budgets = rig.api.collection(PATH)
     budgets.put(budget("first", DB, 1))
-    async with mirrored(rig, state):
+    async with rig.mirrored(budget_reflector, budgets) as state:
         assert allowed(state) == {"default/first": 1}
         budgets.put(budget("second", DB, 0))
         budgets.put(budget("first", DB, -2))
@@ -56,10 +34,10 @@ async def test_budgets_come_change_and_go(rig: Rig, state: ClusterState) -> None
         await rig.pulse.until(lambda: allowed(state) == {"default/second": 0})
 
 
-async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig, state: ClusterState) -> None:
+async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig) -> None:
     budgets = rig.api.collection(PATH)
     budgets.put(budget("old", DB, 1))
-    async with mirrored(rig, state):
+    async with rig.mirrored(budget_reflector, budgets) as state:
         budgets.muted = True
         budgets.delete("default/old")
         budgets.put(budget("new", DB, 2))
@@ -69,11 +47,9 @@ async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig, state: Clu
         await rig.pulse.until(lambda: allowed(state) == {"default/new": 2})
 
 
-async def test_one_that_cannot_be_read_stops_none_of_the_others(
-    rig: Rig, state: ClusterState
-) -> None:
+async def test_one_that_cannot_be_read_stops_none_of_the_others(rig: Rig) -> None:
     budgets = rig.api.collection(PATH)
     budgets.put(budget("broken", {"matchExpressions": [{"key": "app", "operator": "Like"}]}, 0))
     budgets.put(budget("sound", DB, 1))
-    async with mirrored(rig, state):
+    async with rig.mirrored(budget_reflector, budgets) as state:
         assert allowed(state) == {"default/sound": 1}

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
-import pytest
-
-from extender.cluster.state import ClusterState
 from extender.kube.feed import quota_reflector
-from extender.kube.watchers import Watchers
 from extender.model.quota import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
+    from extender.cluster.state import ClusterState
     from tests.kube.rig import Rig
 
 PATH = "/api/v1/resourcequotas"
-
-
-@pytest.fixture
-def state() -> ClusterState:
-    return ClusterState()
-
-
-@contextlib.asynccontextmanager
-async def mirrored(rig: Rig, state: ClusterState) -> AsyncIterator[None]:
-    """Run the reflector, from the moment that it is synced and watching."""
-    async with rig.client() as client:
-        reflector = quota_reflector(client, state, observer=rig.observer, timing=rig.time.timing)
-        async with Watchers([reflector]) as watchers:
-            await watchers.wait_synced()
-            await rig.pulse.until(lambda: bool(rig.api.collection(PATH).open))
-            yield
 
 
 def places(state: ClusterState) -> dict[str, int]:
@@ -44,11 +22,11 @@ def places(state: ClusterState) -> dict[str, int]:
     return {each.key: each.hard["pods"] // BILLIONTHS for each in found if each is not None}
 
 
-async def test_quotas_come_change_and_go(rig: Rig, state: ClusterState) -> None:
+async def test_quotas_come_change_and_go(rig: Rig) -> None:
     quotas = rig.api.collection(PATH)
     quotas.put(quota("first", {"pods": 1}, crossing()))
     quotas.put(quota("of-others", {"pods": 7}))
-    async with mirrored(rig, state):
+    async with rig.mirrored(quota_reflector, quotas) as state:
         assert places(state) == {"default/first": 1}
         quotas.put(quota("second", {"pods": 0}, crossing()))
         quotas.put(quota("first", {"pods": 2}, crossing()))
@@ -58,10 +36,10 @@ async def test_quotas_come_change_and_go(rig: Rig, state: ClusterState) -> None:
         await rig.pulse.until(lambda: places(state) == {"default/second": 0})
 
 
-async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig, state: ClusterState) -> None:
+async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig) -> None:
     quotas = rig.api.collection(PATH)
     quotas.put(quota("old", {"pods": 1}, crossing()))
-    async with mirrored(rig, state):
+    async with rig.mirrored(quota_reflector, quotas) as state:
         quotas.muted = True
         quotas.delete("default/old")
         quotas.put(quota("new", {"pods": 2}, crossing()))
@@ -71,11 +49,9 @@ async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig, state: Clu
         await rig.pulse.until(lambda: places(state) == {"default/new": 2})
 
 
-async def test_one_that_cannot_be_read_stops_none_of_the_others(
-    rig: Rig, state: ClusterState
-) -> None:
+async def test_one_that_cannot_be_read_stops_none_of_the_others(rig: Rig) -> None:
     quotas = rig.api.collection(PATH)
     quotas.put(quota("broken", {"pods": 0}, crossing(scopeName="OfTheFuture")))
     quotas.put(quota("sound", {"pods": 1}, crossing()))
-    async with mirrored(rig, state):
+    async with rig.mirrored(quota_reflector, quotas) as state:
         assert places(state) == {"default/sound": 1}

@@ -21,17 +21,10 @@ from tests.kube.fake_api import (
     status,
     too_large,
 )
-from tests.kube.rig import thing
+from tests.kube.rig import at, thing
 
 if TYPE_CHECKING:
-    from tests.kube.fake_api import Json
     from tests.kube.rig import Rig
-
-
-def at(version: int, obj: Json) -> Json:
-    """Stamp a manifest with a version."""
-    obj["metadata"]["resourceVersion"] = str(version)
-    return obj
 
 
 @pytest.fixture

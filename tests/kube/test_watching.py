@@ -22,17 +22,10 @@ from tests.kube.fake_api import (
     saying,
     status,
 )
-from tests.kube.rig import thing
+from tests.kube.rig import at, thing
 
 if TYPE_CHECKING:
-    from tests.kube.fake_api import Json
     from tests.kube.rig import Rig
-
-
-def at(version: int, obj: Json) -> Json:
-    """Stamp a manifest with a version."""
-    obj["metadata"]["resourceVersion"] = str(version)
-    return obj
 
 
 async def test_changes_arrive(rig: Rig) -> None:
