@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.api import for_each
 from tests.e2e.bench import pods_path
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
@@ -24,8 +25,7 @@ _TOTAL = "affinity_extender_hints_total"
 
 async def _many_nodes(bench: Bench, number: int) -> list[str]:
     names = [f"node-{index:05d}" for index in range(number)]
-    for start in range(0, number, 200):
-        await asyncio.gather(*(bench.add(node(name)) for name in names[start : start + 200]))
+    await for_each(map(node, names), bench.add)
     return names
 
 
