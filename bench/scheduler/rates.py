@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.scheduler.cluster import say
 from bench.tables import table
 from tests.e2e.api import for_each, key_of
-from tests.e2e.bench import Bench, pods_path
+from tests.e2e.bench import Bench, pod_path
 from tests.e2e.bursts import create
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import ZONE
@@ -146,9 +146,7 @@ def _spread(bench: Bench, keys: set[str], workload: Workload) -> str:
 
 
 async def _remove(bench: Bench, pods: Sequence[JSON]) -> None:
-    await for_each(
-        pods, lambda pod: bench.api.delete(f"{pods_path(pod)}/{pod['metadata']['name']}")
-    )
+    await for_each(pods, lambda pod: bench.api.delete(pod_path(pod)))
     gone = {key_of(each) for each in pods}
     await bench.pods.until(lambda: not gone & bench.pods.objects.keys(), 60, "pods to be gone")
 

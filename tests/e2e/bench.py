@@ -160,7 +160,7 @@ class Bench:
         """Delete pods and return once nobody counts them any more."""
         for key in keys:
             gone = self.pods.objects[key]
-            await self.api.delete(f"{pods_path(gone)}/{gone['metadata']['name']}")
+            await self.api.delete(pod_path(gone))
             await self.pods.until(lambda key=key: key not in self.pods.objects, SETTLE_S, key)  # type: ignore[misc]
             if self.extender and gone["spec"].get("nodeName"):
                 await self.extender.await_seen(gone, self.nodes, counted=False)
@@ -232,6 +232,11 @@ class Bench:
 def pods_path(pod: JSON) -> str:
     """Return the collection that a pod belongs to."""
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
+
+
+def pod_path(pod: JSON) -> str:
+    """Return where a pod itself is."""
+    return f"{pods_path(pod)}/{pod['metadata']['name']}"
 
 
 def refusal(pod: JSON) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.bench import SETTLE_S, pods_path, refusal
+from tests.e2e.bench import SETTLE_S, pod_path, pods_path, refusal
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
@@ -124,7 +124,7 @@ async def test_no_burst_goes_beyond_a_quota_in_replace(bench: Bench, places: int
         await bench.pods.until(lambda: not undecided(), SETTLE_S, "all to be placed or refused")
         assert len(bench.waiting()) == len(users) - places
         gone = next(each for each in bench.pods.objects.values() if each["spec"].get("nodeName"))
-        await bench.api.delete(f"{pods_path(gone)}/{gone['metadata']['name']}")
+        await bench.api.delete(pod_path(gone))
         await bench.pods.until(
             lambda: len(bench.waiting()) == len(users) - places - 1,
             SETTLE_S,
