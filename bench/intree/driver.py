@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import IO, TYPE_CHECKING, Any
 
+import bench.measure
 from tests.conformance.programs import program
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries
 
@@ -47,18 +48,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """Microseconds of one side: medians of its best round."""
+class Timing(bench.measure.Timing):
+    """The two calls of one side, and its slowest cycles."""
 
-    filter: float
-    prioritize: float
     tail: float
-    """The 99th percentile of a whole cycle, over all rounds."""
-
-    @property
-    def cycle(self) -> float:
-        """Both calls together: what a scheduled pod costs."""
-        return self.filter + self.prioritize
+    """The 99th percentile of a whole cycle, over all rounds, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
