@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,48 +16,27 @@ from extender.kube.client import ApiClient
 from extender.model.binding import BindOutcome
 from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod
+from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
 from tests.kube.rig import credentials_for
 
 WEB = pod("web")
 PATH = "/api/v1/namespaces/default/pods/web"
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+NEVER = hanging(headers=False)
 
 
 def status(code: int, reason: str, message: str) -> Answer:
     """Answer with a Status."""
-
-    async def answer(_: web.Request) -> web.Response:
-        body = {"kind": "Status", "code": code, "reason": reason, "message": message}
-        return web.json_response(body, status=code)
-
-    return answer
+    return answering(lambda: failure(code, reason, message))
 
 
 def shows(raw: Pod) -> Answer:
     """Answer with a pod."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response(raw)
-
-    return answer
+    return answering(lambda: web.json_response(raw))
 
 
 async def created(_: web.Request) -> web.Response:
     """Answer as the API server does to a Binding that it took."""
     return web.json_response({"kind": "Status", "status": "Success"}, status=201)
-
-
-async def never(_: web.Request) -> web.Response:
-    """Do not answer."""
-    await asyncio.Event().wait()
-    raise AssertionError
-
-
-async def broken(request: web.Request) -> web.Response:
-    """Close the connection without a word."""
-    assert request.transport is not None
-    request.transport.close()
-    return web.Response()
 
 
 class Server:
@@ -164,14 +143,14 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             id="the pod was deleted meanwhile",
         ),
         pytest.param(
-            never, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
+            NEVER, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
         ),
         pytest.param(
-            never, shows(WEB), BindOutcome.UNCLEAR, "in time", id="no answer, and not done yet"
+            NEVER, shows(WEB), BindOutcome.UNCLEAR, "in time", id="no answer, and not done yet"
         ),
-        pytest.param(broken, shows(WEB.on("n")), BindOutcome.BOUND, "", id="a lost connection"),
+        pytest.param(dropping, shows(WEB.on("n")), BindOutcome.BOUND, "", id="a lost connection"),
         pytest.param(
-            never, never, BindOutcome.UNCLEAR, "reading it back", id="nothing is answered at all"
+            NEVER, NEVER, BindOutcome.UNCLEAR, "reading it back", id="nothing is answered at all"
         ),
         pytest.param(
             UNAVAILABLE, shows(WEB), BindOutcome.UNCLEAR, "no leader", id="a server that gave up"
