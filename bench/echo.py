@@ -8,6 +8,7 @@ import json
 import sys
 from functools import cache
 
+import uvloop
 from aiohttp import web
 
 from bench.workloads import node_name
@@ -76,7 +77,7 @@ def main() -> None:
     app.router.add_get("/readyz", ready)
     gc.collect()
     gc.freeze()
-    asyncio.run(_serve(app, int(sys.argv[1])))
+    uvloop.run(_serve(app, int(sys.argv[1])))
 
 
 async def _serve(app: web.Application, port: int) -> None:

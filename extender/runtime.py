@@ -14,6 +14,7 @@ from random import random
 from time import monotonic, time
 from typing import Any, NoReturn
 
+import uvloop
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
@@ -58,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 def serve(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code."""
-    asyncio.run(_until_signalled(config))
+    uvloop.run(_until_signalled(config))
     return 0
 
 
