@@ -37,6 +37,7 @@ _STYLE: dict[Any, Any] = {
     # The same numbers give the same bytes.
     "svg.hashsalt": "affinity-extender",
 }
+MODES = ("stock", "assist", "replace")
 _NAMES = 500
 """What a scheduler asks about at 5,000 nodes."""
 
@@ -107,22 +108,29 @@ def crossings(one: Sequence[Point], other: Sequence[Point]) -> Iterator[float]:
 def _rates(outcomes: Any) -> Figure:
     """Draw the pods that whole schedulers place a second."""
     workloads = list(dict.fromkeys(each["workload"] for each in outcomes))
-    modes = list(dict.fromkeys(each["mode"] for each in outcomes))
     figure, axis = plt.subplots(figsize=(10, 0.62 * len(workloads) + 1.5))
-    height = 0.8 / len(modes)
-    for row, mode in enumerate(modes):
-        best = [
-            max(each["rate"] for each in outcomes if (each["workload"], each["mode"]) == (w, mode))
-            for w in workloads
-        ]
+    height = 0.8 / len(MODES)
+    for row, mode in enumerate(MODES):
         places = [number + (row - 1) * height for number in range(len(workloads))]
+        best = _best(outcomes, workloads, mode)
         bars = axis.barh(places, best, height, color=_COLORS[mode], label=mode)
         axis.bar_label(bars, [f"{rate:.0f}" for rate in best], fontsize=8, padding=3)
+        if f"{mode}, echo" in {each["mode"] for each in outcomes}:
+            floor = _best(outcomes, workloads, f"{mode}, echo")
+            label = "a server that only echoes" if mode == MODES[-1] else None
+            axis.plot(floor, places, "|", color="#333333", ms=9, mew=1.5, label=label)
     axis.set_yticks(range(len(workloads)), workloads, fontsize=9)
     axis.invert_yaxis()
     axis.set_xlabel("pods placed a second")
     axis.legend(frameon=False)
     return figure
+
+
+def _best(outcomes: Any, workloads: Sequence[str], mode: str) -> list[float]:
+    return [
+        max(each["rate"] for each in outcomes if (each["workload"], each["mode"]) == (of, mode))
+        for of in workloads
+    ]
 
 
 def _save(figure: Figure, name: str, machine: str) -> None:

@@ -6,10 +6,12 @@ import asyncio
 import re
 import time
 from collections import Counter
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import say
+from bench.scheduler.floor import scheduled_by_echo
 from bench.tables import table
 from tests.e2e.api import for_each, key_of
 from tests.e2e.bench import Bench, pod_path
@@ -19,12 +21,15 @@ from tests.e2e.objects import ZONE
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from bench.scheduler.workloads import Workload
     from tests.e2e.objects import JSON
+    from tests.e2e.scheduling import Scheduler
 
-MODES = (STOCK, ASSIST, REPLACE)
+ECHOES = {f"{mode}, echo": mode for mode in (ASSIST, REPLACE)}
+"""What the scheduler is told, with a server behind it that does not think: as fast as it gets."""
+MODES = (STOCK, ASSIST, REPLACE, *ECHOES)
 QPS = 1000
 """For every scheduler: with the default of 50, that is what would be measured."""
 _PATIENCE_S = 600.0
@@ -45,8 +50,8 @@ class Outcome:
     """Mean of scheduler_scheduling_algorithm_duration_seconds, in milliseconds."""
     extender_cpu: float
     """Milliseconds of the extender's processor time for a pod."""
-    sharing: int
-    """Measured pods that share a host with another of their kind."""
+    sharing: int | None
+    """Measured pods that share a host with another of their kind; None when places are random."""
     spread: str
     """Measured pods in each zone, fewest and most."""
 
@@ -76,22 +81,33 @@ async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
     bench.pods.history.clear()
     await create(bench, pods)
     binds = asyncio.create_task(_bind_times(bench, keys))
-    async with bench.scheduled_by(mode, qps=QPS):
+    async with _scheduled_by(bench, mode, workload) as scheduler:
         cpu = bench.extender.cpu_seconds() if bench.extender else 0.0
         times = await binds
         cpu = (bench.extender.cpu_seconds() if bench.extender else 0.0) - cpu
-        algorithm = await _mean_algorithm_seconds(bench)
+        algorithm = await _mean_algorithm_seconds(scheduler)
     outcome = Outcome(
         workload.name,
         mode,
         _rate(times),
         1000 * algorithm,
         1000 * cpu / len(pods),
-        _sharing(bench, keys),
-        _spread(bench, keys, workload),
+        None if mode in ECHOES else _sharing(bench, keys),
+        "" if mode in ECHOES else _spread(bench, keys, workload),
     )
     await _remove(bench, pods)
     return outcome
+
+
+@asynccontextmanager
+async def _scheduled_by(bench: Bench, mode: str, workload: Workload) -> AsyncIterator[Scheduler]:
+    if mode in ECHOES:
+        echoed = scheduled_by_echo(bench, ECHOES[mode], scored=workload.scored, qps=QPS)
+        async with echoed as scheduler:
+            yield scheduler
+        return
+    async with bench.scheduled_by(mode, qps=QPS) as scheduler:
+        yield scheduler
 
 
 async def _bind_times(bench: Bench, keys: set[str]) -> list[float]:
@@ -112,10 +128,8 @@ def _rate(times: Sequence[float]) -> float:
     return (last - first) / (times[last] - times[first])
 
 
-async def _mean_algorithm_seconds(bench: Bench) -> float:
-    if bench.scheduler is None:
-        raise RuntimeError("no scheduler is running")
-    page = await bench.scheduler.metrics()
+async def _mean_algorithm_seconds(scheduler: Scheduler) -> float:
+    page = await scheduler.metrics()
     total, count = (
         sum(map(float, re.findall(rf"^{_ALGORITHM}_{part} (\S+)$", page, re.MULTILINE)))
         for part in ("sum", "count")
@@ -167,7 +181,7 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
                     f"{each.rate / best[STOCK].rate:.2f}",
                     f"{each.algorithm:.1f}",
                     f"{each.extender_cpu:.1f}" if each.extender_cpu else "",
-                    str(each.sharing),
+                    "" if each.sharing is None else str(each.sharing),
                     each.spread,
                 )
             )

@@ -7,6 +7,7 @@ each pod with a rule, which is where in-tree InterPodAffinity gets slow.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -37,6 +38,11 @@ class Workload:
     make_measured: Callable[[int], JSON]
     zones: tuple[str | None, ...] = (None,)
     namespaces: list[JSON] = field(default_factory=list)
+
+    @property
+    def scored(self) -> bool:
+        """Tell whether the pods that wait prefer some nodes."""
+        return "preferredDuringScheduling" in json.dumps(self.make_measured(0))
 
     def all_nodes(self) -> Iterator[JSON]:
         """Yield the nodes, the zones in turn."""
@@ -163,7 +169,7 @@ def plain(nodes: int = 1000) -> Workload:
 
 
 def crowded(what: str, pods: int, **rules: Any) -> Workload:
-    """Return 500 apps in 100 namespaces, every pod with the rule; 300 more replicas come."""
+    """Return 500 apps in 100 namespaces, every pod with the rule; more replicas of 50 come."""
 
     def replica(name: str, app: int) -> JSON:
         labels = {"app": f"app-{app}"}
@@ -181,7 +187,7 @@ def crowded(what: str, pods: int, **rules: Any) -> Workload:
         f"{what}, 500 apps",
         5000,
         pods,
-        300,
+        1000,
         # The replicas of an app are on different nodes, and evenly over the zones.
         lambda number: replica(f"init-{number}", number % APPS),
         lambda number: replica(f"measured-{number}", number % 50),

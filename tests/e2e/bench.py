@@ -85,19 +85,23 @@ class Bench:
     @asynccontextmanager
     async def scheduled_by(
         self, mode: str, extender_mode: str = "", *, quotas: bool = False, qps: int = 0
-    ) -> AsyncIterator[None]:
+    ) -> AsyncIterator[Scheduler]:
         """Run a scheduler, and the extender beside it if the mode has one; see `scheduling`."""
-        self._runs += 1
-        folder = self._folder / f"{self._runs}-{mode}"
-        folder.mkdir()
         async with scheduling(
-            self.control_plane, mode, folder, extender_mode, quotas=quotas, qps=qps
+            self.control_plane, mode, self.folder(mode), extender_mode, quotas=quotas, qps=qps
         ) as running:
             self.extender, self.scheduler = running.extender, running.scheduler
             try:
-                yield
+                yield running.scheduler
             finally:
                 self.extender = self.scheduler = None
+
+    def folder(self, name: str) -> Path:
+        """Make a folder for the files of one run."""
+        self._runs += 1
+        folder = self._folder / f"{self._runs}-{name}"
+        folder.mkdir()
+        return folder
 
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:

@@ -95,16 +95,14 @@ async def scheduling(
     for cross-namespace affinity is on; `qps` stands in for the scheduler's own limit.
     """
     if mode == STOCK:
-        configuration = _configuration(control_plane, _bare(), qps=qps)
-        async with Scheduler(control_plane, configuration, folder).running() as scheduler:
+        async with configured(control_plane, _bare(), folder, qps=qps) as scheduler:
             yield Scheduling(scheduler, None)
         return
     async with Extender.running(
         control_plane, extender_mode or mode, folder, quotas=quotas
     ) as extender:
-        shipped = _shipped(mode, extender.url, quotas=quotas)
-        configuration = _configuration(control_plane, shipped, qps=qps)
-        async with Scheduler(control_plane, configuration, folder).running() as scheduler:
+        config = shipped(mode, extender.url, quotas=quotas)
+        async with configured(control_plane, config, folder, qps=qps) as scheduler:
             yield Scheduling(scheduler, extender)
 
 
@@ -113,21 +111,30 @@ async def rival(
     control_plane: ControlPlane, extender: Extender, name: str, folder: Path
 ) -> AsyncIterator[None]:
     """Run one more scheduler, for pods that name it, beside the same extender."""
-    configuration = _configuration(control_plane, _shipped(extender.mode, extender.url))
-    configuration["profiles"][0]["schedulerName"] = name
-    async with Scheduler(control_plane, configuration, folder).running():
+    config = shipped(extender.mode, extender.url)
+    config["profiles"][0]["schedulerName"] = name
+    async with configured(control_plane, config, folder):
         yield
 
 
-def _bare() -> JSON:
-    """Return a configuration that leaves everything to the scheduler."""
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-    }
+@asynccontextmanager
+async def configured(
+    control_plane: ControlPlane, config: JSON, folder: Path, *, qps: int = 0
+) -> AsyncIterator[Scheduler]:
+    """Run a scheduler with a configuration, fitted to this control plane where nobody else leads.
+
+    `qps` stands in for the limit that it names.
+    """
+    client = config.setdefault("clientConnection", {})
+    client["kubeconfig"] = str(control_plane.kubeconfig(SCHEDULER))
+    if qps:
+        client |= {"qps": qps, "burst": 2 * qps}
+    config["leaderElection"] = {"leaderElect": False}
+    async with Scheduler(control_plane, config, folder).running() as scheduler:
+        yield scheduler
 
 
-def _shipped(mode: str, url: str, *, quotas: bool = False) -> JSON:
+def shipped(mode: str, url: str, *, quotas: bool = False) -> JSON:
     """Return what is shipped for this mode; only the extender's address differs."""
     file = _CONFIGURATIONS / f"{mode}.yaml"
     if quotas and mode == ASSIST:
@@ -141,11 +148,9 @@ def _shipped(mode: str, url: str, *, quotas: bool = False) -> JSON:
     return config
 
 
-def _configuration(control_plane: ControlPlane, config: JSON, *, qps: int = 0) -> JSON:
-    """Return a configuration for this control plane, where nobody else is leader."""
-    client = config.setdefault("clientConnection", {})
-    client["kubeconfig"] = str(control_plane.kubeconfig(SCHEDULER))
-    if qps:
-        client |= {"qps": qps, "burst": 2 * qps}
-    config["leaderElection"] = {"leaderElect": False}
-    return config
+def _bare() -> JSON:
+    """Return a configuration that leaves everything to the scheduler."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
