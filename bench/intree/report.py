@@ -27,8 +27,8 @@ IN_TREE_TARGETS = {
     (150_000, ALL): 12.0,
 }
 """In-tree ÷ ours for preferred rules, by pods and names in a call."""
-FLATNESS_TARGET = 1.2
-"""Ours with the most pods ÷ ours with the fewest."""
+FLATNESS_TARGET, FLAT_FROM = 1.2, 10_000
+"""Ours with the most pods ÷ ours with this many, or with the fewest beyond."""
 NAMESPACES_TARGET = 1.1
 """100 namespaces by a selector ÷ one."""
 READY_TARGET, REST_TARGET, PEAK_TARGET = 6.0, 150.0, 300.0
@@ -69,9 +69,10 @@ class Results:
             yield Ratio(f"{where}: MiB at the peak", load.highest, PEAK_TARGET)
 
     def _flatness(self, scenario: Scenario) -> Iterator[Ratio]:
-        fewest, most = self.plan.pods[0], self.plan.pods[-1]
-        if fewest == most:
+        beyond = [pods for pods in self.plan.pods if pods >= FLAT_FROM]
+        if len(beyond) < 2:
             return
+        fewest, most = beyond[0], beyond[-1]
         for names in self.plan.names:
             cycles = {c.pods: c.ours.cycle for c in scenario.cells if c.names == names}
             where = f"{scenario.cells[0].rules.value}, {names:,} names"
