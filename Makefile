@@ -58,11 +58,16 @@ bench: $(STAMP) ## compare with a server that answers at once, as ratios
 	@$(BIN)/python -m bench
 
 bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
-	@$(BIN)/python -m bench.intree --markdown bench/results/plugin.md --json bench/results/plugin.json
+	@$(BIN)/python -m bench.intree $(call results,plugin)
 
-performance: bench-intree ## measure all that docs/performance.md shows, and draw it (an hour)
-	@$(BIN)/python -m bench.scheduler rates --rounds 2 --markdown bench/results/rates.md --json bench/results/rates.json
+performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
+	@$(BIN)/python -m bench.churn $(call results,churn)
+	@$(BIN)/python -m bench.relabel $(call results,relabel)
+	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
+	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)
 	@$(BIN)/python -m bench.figures
+
+results = --markdown bench/results/$(1).md --json bench/results/$(1).json
 
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml -o requirements.txt

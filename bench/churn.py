@@ -10,12 +10,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import quantiles
 from typing import IO
 
 from bench.connection import Connection
+from bench.machine import machine
+from bench.output import add_files, put_out
 from bench.servers import Server, extender_at
 from bench.tables import table
 from bench.workloads import Question, Rules, questions
@@ -141,7 +143,7 @@ def as_markdown(churn: Churn) -> str:
     return (
         f"{churn.pods:,} pods, 500 names, preferred rules; µs from the last byte sent to the last "
         f"received.\n\n{table(('pod events', 'median', 'p99'), rows)}\n\n"
-        f"p99 with events ÷ without: {churn.ratio:.2f} (target ≤ {TARGET:g}, {verdict})\n"
+        f"p99 with events ÷ without: {churn.ratio:.2f} (target ≤ {TARGET:g}, {verdict})"
     )
 
 
@@ -151,8 +153,11 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--rate", type=int, default=200, help="pod events a second")
     parser.add_argument("--rounds", type=int, default=5)
+    add_files(parser)
     args = parser.parse_args()
-    print(as_markdown(measure(args.pods, args.rate, args.rounds)))
+    found = measure(args.pods, args.rate, args.rounds)
+    report = f"Measured on {machine()}.\n\n{as_markdown(found)}"
+    put_out(args, report, {"machine": machine(), **asdict(found)})
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from bench.machine import machine
+from bench.output import add_files, put_out
 from bench.tables import table
 from extender.cluster.state import ClusterState
 from tests.builders import model_namespace, model_node, model_pod, namespace, node, pod, selector
@@ -27,10 +29,17 @@ _RED, _BLUE = selector(team="red"), selector(team="blue")
 
 def main() -> None:
     """Measure, and print the report."""
-    lines = [(f"{kinds:,}", f"{_milliseconds(kinds):.1f}", f"≤ {TARGET_MS:g}") for kinds in KINDS]
-    print(f"Measured on {machine()}.\n")
-    print(f"{PODS:,} pods in the namespace, {NODES:,} nodes, medians of {_TIMES} changes.\n")
-    print(table(("kinds of pods", "one change, ms", "target"), lines))
+    parser = argparse.ArgumentParser(prog="python -m bench.relabel", description=__doc__)
+    add_files(parser)
+    args = parser.parse_args()
+    spent = {kinds: _milliseconds(kinds) for kinds in KINDS}
+    lines = [(f"{kinds:,}", f"{each:.1f}", f"≤ {TARGET_MS:g}") for kinds, each in spent.items()]
+    parts = [
+        f"Measured on {machine()}.",
+        f"{PODS:,} pods in the namespace, {NODES:,} nodes, medians of {_TIMES} changes.",
+        table(("kinds of pods", "one change, ms", "target"), lines),
+    ]
+    put_out(args, "\n\n".join(parts), {"machine": machine(), "milliseconds": spent})
 
 
 def _milliseconds(kinds: int) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
-from extender.cluster.topology import DomainTable, Topology
+from extender.cluster.topology import DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
 
 
@@ -14,21 +15,25 @@ class AskedNodes:
     __slots__ = ("_known", "_numbers", "names", "unknown", "version")
 
     def __init__(
-        self, names: Sequence[str], unknown: Sequence[str], known: Mapping[str, int], version: int
+        self,
+        names: Sequence[str],
+        unknown: Sequence[str],
+        known: Mapping[str, int],
+        version: int,
+        numbers: Sequence[int] | None = None,
     ) -> None:
         self.names = names
         self.unknown = unknown
         self.version = version
         """Nodes.version when the names were looked up: later numbers may mean other nodes."""
         self._known = known
-        self._numbers: Sequence[int] | None = None
+        self._numbers = numbers
 
     @property
     def numbers(self) -> Sequence[int]:
         """Return the nodes' numbers, by position in names; looked up when first needed."""
         if self._numbers is None:
-            known = self._known
-            self._numbers = [known[name] for name in self.names]
+            self._numbers = picker(self.names)(self._known)
         return self._numbers
 
     def only(self, names: Sequence[str]) -> AskedNodes:
@@ -68,9 +73,15 @@ class Nodes:
         number = self._known.get(name)
         return NO_LABELS if number is None else self._labels[number]
 
-    def asked(self, names: Sequence[str]) -> AskedNodes:
-        """Look up the names of a question."""
+    def asked(self, names: Sequence[str], *, numbered: bool = False) -> AskedNodes:
+        """Look up the names of a question; `numbered` if their numbers are needed in any case.
+
+        Each name costs a visit to cold memory: with 500 of them the larger part of an answer.
+        """
         known = self._known
+        if numbered:
+            with suppress(KeyError):
+                return AskedNodes(names, (), known, self.version, picker(names)(known))
         # Membership only: a number is one more object to fetch for each name, and filters about
         # hostnames never need it.
         if all(map(known.__contains__, names)):

@@ -119,7 +119,7 @@ def versions(tables: Iterable[DomainTable]) -> tuple[int, ...]:
     return tuple([table.version for table in tables])
 
 
-def picker(keys: Sequence[int]) -> Callable[[Any], Sequence[Any]]:
+def picker(keys: Sequence[int] | Sequence[str]) -> Callable[[Any], Sequence[Any]]:
     """Return what picks the items at some indices or keys, in one C call for them all.
 
     A loop in Python costs three times as much, and callbacks do little else.

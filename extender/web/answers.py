@@ -132,7 +132,7 @@ class Answers:
                 answer, seconds = foreseen.answer, foreseen.seconds
             else:
                 args = self._read(body)
-                answer, seconds = self._scores(args.pod, lambda: self._asked(args))
+                answer, seconds = self._scores(args.pod, lambda: self._asked(args, numbered=True))
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
         self._observe_run("Score", INTER_POD_AFFINITY, "Success", seconds)
@@ -161,9 +161,9 @@ class Answers:
         if reason is not None:
             raise NotReadyError(f"the extender is not ready: {reason}")
 
-    def _asked(self, args: ExtenderArgs) -> AskedNodes:
+    def _asked(self, args: ExtenderArgs, *, numbered: bool = False) -> AskedNodes:
         if args.node_names is not None:
-            return self._lists.read(args.node_names)
+            return self._lists.read(args.node_names, numbered=numbered)
         return self._state.nodes.asked(list(args.nodes or ()))
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:

@@ -24,8 +24,11 @@ class NameLists:
         self._nodes = nodes
         self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
 
-    def read(self, raw: msgspec.Raw) -> AskedNodes:
-        """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
+    def read(self, raw: msgspec.Raw, *, numbered: bool = False) -> AskedNodes:
+        """Return the nodes that a JSON list names; ObjectError when it is not such a list.
+
+        `numbered` tells that their numbers will be needed.
+        """
         length = len(memoryview(raw))
         for known, asked in self._recent:
             if (
@@ -35,7 +38,7 @@ class NameLists:
             ):
                 return asked
         names = decode(_NAMES, raw, "NodeNames")
-        return self._nodes.asked(names)
+        return self._nodes.asked(names, numbered=numbered)
 
     def remember(self, raw: bytes, asked: AskedNodes) -> None:
         """Keep a list that is about to be answered, as the bytes of the answer have it."""
