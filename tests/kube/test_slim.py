@@ -1,0 +1,23 @@
+"""The client library, as the program imports it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+_REPORT = """
+import json, sys
+import extender.kube.credentials
+print(json.dumps([name for name in sys.modules if name.startswith("kubernetes_asyncio")]))
+"""
+
+
+def test_credentials_are_read_without_a_thousand_models() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _REPORT], check=True, capture_output=True, text=True
+    )
+    modules = json.loads(found.stdout)
+    assert "kubernetes_asyncio.config.kube_config" in modules
+    generated = ("kubernetes_asyncio.client.models.", "kubernetes_asyncio.client.api.")
+    assert [name for name in modules if name.startswith(generated)] == []
