@@ -215,6 +215,8 @@ class Hints:
 
     def _is_our_turn(self, refused: Refused, *, news: bool) -> bool:
         if self._clock() < refused.not_before:
+            # This sweep came too early for it, and it may have been the last one in sight.
+            self._sweep_at = min(self._sweep_at, refused.not_before)
             return False
         if len(self._hints) < self._limits.most_outstanding and self._allowance.left():
             return True

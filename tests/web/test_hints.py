@@ -301,6 +301,20 @@ async def test_a_node_that_the_scheduler_refused_is_followed_by_another() -> Non
     assert bench.api.made[4:] == [("two", None, "a")], "perhaps it works by now"
 
 
+async def test_a_change_during_a_pause_does_not_make_it_endless() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.refuse(TWO.nominated("b"))
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b"), ("two", "b", None)], "there is no other node"
+    bench.state.upsert_pod(model_pod(pod("other").on("a")))
+    for _ in range(4):
+        await bench.tick()
+    assert bench.api.made[2:] == [("two", None, "b")], "though nothing has changed since"
+
+
 async def test_a_hint_that_the_scheduler_refused_and_wiped_out_is_not_renewed() -> None:
     bench = Bench(ONE.on("a"), TWO)
     bench.refuse(TWO)
