@@ -89,12 +89,18 @@ def _draw(axis: Axes, kind: str, lines: dict[str, list[Point]]) -> None:
     axis.set(xscale="log", yscale="log")
     axis.set_title(kind.replace(", ", ",\n"), fontsize=10)
     pods = [x for x, _ in lines["ours"]]
-    axis.set_xticks(pods, [f"{x:,.0f}" for x in pods], minor=False)
+    axis.set_xticks(pods, [f"{x:,.0f}" for x in pods], minor=False, fontsize=8)
     axis.set_xticks([], minor=True)
     axis.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     for x in crossings(lines["in_tree"], lines["ours"]):
         axis.axvline(x, color="#555555", ls=":", lw=1)
-        axis.annotate(f"even at {x:,.0f}", (x, axis.get_ylim()[1]), fontsize=8, va="top", ha="left")
+        axis.annotate(
+            f" even at {round(x, -2):,.0f}",
+            (x, axis.get_ylim()[1]),
+            fontsize=8,
+            va="top",
+            ha="left",
+        )
 
 
 def crossings(one: Sequence[Point], other: Sequence[Point]) -> Iterator[float]:
@@ -114,7 +120,9 @@ def _rates(outcomes: Any) -> Figure:
         places = [number + (row - 1) * height for number in range(len(workloads))]
         best = _best(outcomes, workloads, mode)
         bars = axis.barh(places, best, height, color=_COLORS[mode], label=mode)
-        axis.bar_label(bars, [f"{rate:.0f}" for rate in best], fontsize=8, padding=3)
+        color = "black" if mode == "assist" else "white"
+        texts = [f"{rate:.0f}" for rate in best]
+        axis.bar_label(bars, texts, fontsize=8, label_type="center", color=color)
         if f"{mode}, echo" in {each["mode"] for each in outcomes}:
             floor = _best(outcomes, workloads, f"{mode}, echo")
             label = "a server that only echoes" if mode == MODES[-1] else None
@@ -135,8 +143,8 @@ def _best(outcomes: Any, workloads: Sequence[str], mode: str) -> list[float]:
 
 def _save(figure: Figure, name: str, machine: str) -> None:
     figure.tight_layout(rect=(0, 0.04, 1, 1))
-    figure.text(0.01, 0.005, machine, fontsize=7, color="#555555")
-    figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None})
+    figure.text(0.01, 0, machine, fontsize=7, color="#555555", va="top")
+    figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
     plt.close(figure)
 
 
