@@ -52,10 +52,15 @@ class Workload:
             yield made
 
     def all_existing(self) -> Iterator[JSON]:
-        """Yield the pods that have a place, one node after the other."""
+        """Yield the pods that have a place, one node after the other.
+
+        Each round over the nodes starts one further on, so that replicas of an app, which come at
+        even distances, do not meet.
+        """
         for number in range(self.existing):
             placed = self.make_existing(number)
-            placed["spec"]["nodeName"] = _node_name(number % self.nodes)
+            rounds, place = divmod(number, self.nodes)
+            placed["spec"]["nodeName"] = _node_name((place + rounds) % self.nodes)
             yield placed
 
     def all_measured(self) -> list[JSON]:
