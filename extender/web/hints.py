@@ -216,7 +216,7 @@ class Hints:
     def _is_our_turn(self, refused: Refused, *, news: bool) -> bool:
         if self._clock() < refused.not_before:
             # This sweep came too early for it, and it may have been the last one in sight.
-            self._sweep_at = min(self._sweep_at, refused.not_before)
+            self._sweep_after_pause(refused)
             return False
         if len(self._hints) < self._limits.most_outstanding and self._allowance.left():
             return True
@@ -242,6 +242,9 @@ class Hints:
 
     def _pause(self, refused: Refused) -> None:
         refused.pause(self._clock())
+        self._sweep_after_pause(refused)
+
+    def _sweep_after_pause(self, refused: Refused) -> None:
         self._sweep_at = min(self._sweep_at, refused.not_before)
 
     async def _follow_up(self) -> None:
