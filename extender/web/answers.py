@@ -164,7 +164,7 @@ class Answers:
     def _asked(self, args: ExtenderArgs, *, numbered: bool = False) -> AskedNodes:
         if args.node_names is not None:
             return self._lists.read(args.node_names, numbered=numbered)
-        return self._state.nodes.asked(list(args.nodes or ()))
+        return self._state.nodes.asked(list(args.nodes or ()), numbered=numbered)
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
         if any(plugin.concerns(args.pod) for plugin in self._rules.plugins):
