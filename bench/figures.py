@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
+from bench.scheduler.rates import ECHOES
+from tests.e2e.scheduling import MODES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -37,7 +40,6 @@ _STYLE: dict[Any, Any] = {
     # The same numbers give the same bytes.
     "svg.hashsalt": "affinity-extender",
 }
-MODES = ("stock", "assist", "replace")
 _NAMES = 500
 """What a scheduler asks about at 5,000 nodes."""
 
@@ -116,6 +118,7 @@ def _rates(outcomes: Any) -> Figure:
     workloads = list(dict.fromkeys(each["workload"] for each in outcomes))
     figure, axis = plt.subplots(figsize=(10, 0.62 * len(workloads) + 1.5))
     height = 0.8 / len(MODES)
+    echoes = {mode: name for name, mode in ECHOES.items()}
     for row, mode in enumerate(MODES):
         places = [number + (row - 1) * height for number in range(len(workloads))]
         best = _best(outcomes, workloads, mode)
@@ -123,9 +126,9 @@ def _rates(outcomes: Any) -> Figure:
         color = "black" if mode == "assist" else "white"
         texts = [f"{rate:.0f}" for rate in best]
         axis.bar_label(bars, texts, fontsize=8, label_type="center", color=color)
-        if f"{mode}, echo" in {each["mode"] for each in outcomes}:
-            floor = _best(outcomes, workloads, f"{mode}, echo")
-            label = "a server that only echoes" if mode == MODES[-1] else None
+        if mode in echoes:
+            floor = _best(outcomes, workloads, echoes[mode])
+            label = SIDES["echo"] if mode == MODES[-1] else None
             axis.plot(floor, places, "|", color="#333333", ms=9, mew=1.5, label=label)
     axis.set_yticks(range(len(workloads)), workloads, fontsize=9)
     axis.invert_yaxis()

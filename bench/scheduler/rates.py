@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections import Counter
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,8 @@ from tests.e2e.objects import ZONE
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from bench.scheduler.workloads import Workload
     from tests.e2e.objects import JSON
@@ -99,15 +99,12 @@ async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
     return outcome
 
 
-@asynccontextmanager
-async def _scheduled_by(bench: Bench, mode: str, workload: Workload) -> AsyncIterator[Scheduler]:
+def _scheduled_by(
+    bench: Bench, mode: str, workload: Workload
+) -> AbstractAsyncContextManager[Scheduler]:
     if mode in ECHOES:
-        echoed = scheduled_by_echo(bench, ECHOES[mode], scored=workload.scored, qps=QPS)
-        async with echoed as scheduler:
-            yield scheduler
-        return
-    async with bench.scheduled_by(mode, qps=QPS) as scheduler:
-        yield scheduler
+        return scheduled_by_echo(bench, ECHOES[mode], scored=workload.scored, qps=QPS)
+    return bench.scheduled_by(mode, qps=QPS)
 
 
 async def _bind_times(bench: Bench, keys: set[str]) -> list[float]:

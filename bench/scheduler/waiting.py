@@ -18,6 +18,8 @@ from tests.e2e.scheduling import STOCK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.e2e.scheduling import Scheduler
+
 NODES, COMING = 100, 1000
 _SETTLED_S = 180.0
 _QUIET_S = 3.0
@@ -57,7 +59,7 @@ async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
     await create(bench, [pod(f"taken-{n}", labels=taken, on=f"n{n:03}") for n in range(NODES)])
     rule = [term(HOSTNAME, taken)]
     await create(bench, [pod(f"waits-{n}", apart=rule) for n in range(waiting)])
-    async with bench.scheduled_by(mode):
+    async with bench.scheduled_by(mode) as scheduler:
         await bench.pods.until(
             lambda: (
                 sum(refusal(each) is not None for each in bench.pods.objects.values()) >= waiting
@@ -66,7 +68,7 @@ async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
             "all of them to be refused",
         )
         await asyncio.sleep(_QUIET_S)
-        before = await _counts(bench)
+        before = await _counts(bench, scheduler)
         start = time.monotonic()
         await _come([pod(f"plain-{n}") for n in range(COMING)], bench, rate)
         await bench.pods.until(
@@ -75,7 +77,10 @@ async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
             "the plain pods to be bound",
         )
         seconds = time.monotonic() - start
-        spent = [after - early for after, early in zip(await _counts(bench), before, strict=True)]
+        spent = [
+            after - early
+            for after, early in zip(await _counts(bench, scheduler), before, strict=True)
+        ]
     return Outcome(mode, waiting, rate, seconds, int(spent[0]), spent[1], spent[2])
 
 
@@ -89,13 +94,11 @@ async def _come(pods: list[JSON], bench: Bench, rate: int) -> None:
         await bench.api.create(pods_path(each), each)
 
 
-async def _counts(bench: Bench) -> tuple[float, float, float]:
-    if bench.scheduler is None:
-        raise RuntimeError("no scheduler is running")
+async def _counts(bench: Bench, scheduler: Scheduler) -> tuple[float, float, float]:
     if bench.extender is None:
-        return 0, 0.0, bench.scheduler.process.cpu_seconds()
+        return 0, 0.0, scheduler.process.cpu_seconds()
     calls = await bench.extender.calls("filter")
-    return calls, bench.extender.cpu_seconds(), bench.scheduler.process.cpu_seconds()
+    return calls, bench.extender.cpu_seconds(), scheduler.process.cpu_seconds()
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:

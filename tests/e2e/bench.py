@@ -38,7 +38,6 @@ class Bench:
         self.pods = pods
         self.nodes: list[str] = []
         self.extender: Extender | None = None
-        self.scheduler: Scheduler | None = None
         self._folder = folder
         self._runs = 0
 
@@ -90,11 +89,11 @@ class Bench:
         async with scheduling(
             self.control_plane, mode, self.folder(mode), extender_mode, quotas=quotas, qps=qps
         ) as running:
-            self.extender, self.scheduler = running.extender, running.scheduler
+            self.extender = running.extender
             try:
                 yield running.scheduler
             finally:
-                self.extender = self.scheduler = None
+                self.extender = None
 
     def folder(self, name: str) -> Path:
         """Make a folder for the files of one run."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.e2e.bench import Bench
+    from tests.e2e.scheduling import Scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / "loadtest" / "reports"
@@ -65,22 +66,20 @@ class Run:
 async def load_on(bench: Bench, folder: Path) -> AsyncIterator[Load]:
     """Have a cluster with nodes, kubelets, a scheduler with the extender, and Prometheus."""
     await bench.add(*NODES)
-    async with bench.scheduled_by(ASSIST), bench.kubelet():
+    async with bench.scheduled_by(ASSIST) as scheduler, bench.kubelet():
         assert bench.extender
         async with _prometheus(bench.extender.ops_url, folder) as prometheus:
-            yield Load(bench, prometheus, folder)
+            yield Load(bench, scheduler, prometheus, folder)
 
 
 class Load:
     """Runs tests of loadtest/ in a cluster."""
 
-    def __init__(self, bench: Bench, prometheus: str, folder: Path) -> None:
-        assert bench.scheduler
+    def __init__(self, bench: Bench, scheduler: Scheduler, prometheus: str, folder: Path) -> None:
         control_plane = bench.control_plane
-        scheduler = f"{bench.scheduler.url}/metrics"
         self._flags = [
             *("--kubeconfig", str(control_plane.kubeconfig(ADMIN))),
-            *("--scheduler-metrics-url", scheduler),
+            *("--scheduler-metrics-url", f"{scheduler.url}/metrics"),
             *("--prometheus-url", prometheus),
         ]
         self._folder = folder
