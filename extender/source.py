@@ -147,11 +147,13 @@ async def _watch(
     from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.kube.endings import Relist, Restart  # noqa: PLC0415
     from extender.kube.feed import (  # noqa: PLC0415
         budget_reflector,
         cluster_reflectors,
         quota_reflector,
     )
+    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.timing import RateLimit  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
@@ -169,6 +171,8 @@ async def _watch(
         reflectors.append(budget_reflector(client, state, observer=metrics))
     if QUOTAS in resources(config):
         reflectors.append(quota_reflector(client, state, observer=metrics))
+    for name in resources(config):
+        metrics.begin_mirror(name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)

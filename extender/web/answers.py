@@ -31,6 +31,8 @@ from extender.wire.protocol import (
     write_names,
 )
 
+FILTER_STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
+
 _log = logging.getLogger(__name__)
 
 
@@ -96,6 +98,12 @@ class Answers:
         self._foresight = Foresight(state, defer)
         self._defer = defer
         self._warned = False
+        # The attempts of a scheduler that has its rules itself are seen where it asks for scores.
+        self._filter_is_attempt = bool(rules.plugins) or shadow is not None
+        judging = shadow.plugins if shadow is not None else rules.plugins
+        for name in {INTER_POD_AFFINITY, *(plugin.name for plugin in judging)}:
+            metrics.begin_plugin(name, "Filter", FILTER_STATUSES)
+        metrics.begin_plugin(INTER_POD_AFFINITY, "Score", ("Success", "Error"))
 
     async def filter(self, body: bytes) -> bytes:
         """Answer /filter, after the pods in flight that this one interacts with."""
@@ -136,17 +144,19 @@ class Answers:
         except (ObjectError, NotReadyError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
         self._observe_run("Score", INTER_POD_AFFINITY, "Success", seconds)
+        self._defer(lambda: self._count_attempt("feasible", of_filter=False))
         return EMPTY if self._shadow else answer
 
     def filter_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /filter when there is no verdict."""
-        self._metrics.count_attempt("error")
+        self._count_attempt("error", of_filter=True)
         self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
         _log.warning("filter failed: %s", error)
         return write_filter_error(str(error) or type(error).__name__)
 
     def prioritize_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
+        self._count_attempt("error", of_filter=False)
         self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Error", seconds)
         _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
         return EMPTY
@@ -180,7 +190,7 @@ class Answers:
             self._compare(self._shadow, args)
         elif not self._rules.plugins:
             self._warn_of_mismatch()
-        self._metrics.count_attempt("feasible")
+        self._count_attempt("feasible", of_filter=True)
         # Every node passes. No list is remembered for prioritize: there is no such version.
         return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
 
@@ -228,12 +238,17 @@ class Answers:
                 "own InterPodAffinity is on, nobody enforces required rules; see docs/modes.md"
             )
 
+    def _count_attempt(self, result: str, *, of_filter: bool) -> None:
+        """Count an attempt at the call that stands for it in this mode, and at no other."""
+        if of_filter is self._filter_is_attempt:
+            self._metrics.count_attempt(result)
+
     def _observe_run(self, point: str, plugin: str, status: str, seconds: float) -> None:
         self._defer(lambda: self._metrics.observe_plugin(plugin, point, status, seconds))
 
     def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
         feasible = bool(verdicts.fits.names)
-        self._metrics.count_attempt("feasible" if feasible else "unschedulable")
+        self._count_attempt("feasible" if feasible else "unschedulable", of_filter=True)
         for reason, names in verdicts.refused:
             self._metrics.count_filtered(reason.value, len(names))
             if reason is Reason.QUOTA:

@@ -74,6 +74,7 @@ class Binds:
         self._plugins = plugins
         self._unready = unready
         self._clock = clock
+        metrics.begin_plugin(INTER_POD_AFFINITY, "Bind", ("Success", "Unschedulable", "Error"))
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /bind; RequestError when no scheduler sends such a body."""

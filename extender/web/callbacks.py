@@ -47,6 +47,7 @@ def callbacks_app(
     if preemptions is not None:
         verbs["preempt"] = preemptions.answer, preemptions.fault
     for name, (answer, fault) in verbs.items():
+        metrics.begin_verb(name)
         app.router.add_post(f"/{name}", _handler(name, answer, fault, metrics, arrivals))
     return app
 

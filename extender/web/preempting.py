@@ -57,6 +57,7 @@ class Preemptions:
         # All judge at once, and inter-pod affinity takes the time, where it is among them.
         names = [each.name for each in plugins]
         self._name = INTER_POD_AFFINITY if INTER_POD_AFFINITY in names else names[0]
+        metrics.begin_plugin(self._name, "Preempt", ("Success", "Unschedulable", "Error"))
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock

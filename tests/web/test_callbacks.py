@@ -237,6 +237,40 @@ async def test_every_call_is_observed(start: Start, registry: CollectorRegistry)
     assert seen(filtered, {"reason": "node(s) didn't match pod anti-affinity rules"}) == 2
 
 
+@pytest.mark.parametrize(
+    ("enforce", "verbs", "unready", "result", "attempts"),
+    [
+        pytest.param(True, ("filter", "prioritize"), None, "feasible", 1, id="both are asked"),
+        pytest.param(False, ("prioritize",), None, "feasible", 1, id="scores alone are asked for"),
+        pytest.param(
+            False, ("filter", "prioritize"), None, "feasible", 1, id="filter refuses nothing here"
+        ),
+        pytest.param(False, ("prioritize",), "down", "error", 1, id="there are no scores"),
+        pytest.param(True, ("filter",), "down", "error", 1, id="there is no verdict"),
+    ],
+)
+async def test_an_attempt_counts_once_whichever_verbs_the_scheduler_calls(
+    start: Start,
+    registry: CollectorRegistry,
+    *,
+    enforce: bool,
+    verbs: tuple[str, ...],
+    unready: str | None,
+    result: str,
+    attempts: int,
+) -> None:
+    client = await start(enforce=enforce, unready=unready)
+    for verb in verbs:
+        await ask(client, f"/{verb}", question(TOGETHER, "a", "b"))
+    counted = {
+        sample.labels["result"]: sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.name == "affinity_extender_schedule_attempts_total" and sample.value
+    }
+    assert counted == {result: attempts}
+
+
 async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:
     client = await start()
     for _ in range(3):

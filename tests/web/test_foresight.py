@@ -125,7 +125,7 @@ async def test_a_run_that_was_foreseen_is_observed_when_it_is_asked_for() -> Non
     labels = {"plugin": "InterPodAffinity", "extension_point": "Score", "status": "Success"}
     name = "affinity_extender_plugin_execution_duration_seconds_count"
     fits = await asked.filter(DRAWN_TO_WEB, "b", "a", "c")
-    assert asked.registry.get_sample_value(name, labels) is None
+    assert asked.registry.get_sample_value(name, labels) == 0
     await asked.prioritize(DRAWN_TO_WEB, *fits)
     assert asked.registry.get_sample_value(name, labels) == 1
 

@@ -1,0 +1,27 @@
+"""What this program tells Prometheus; edges call it, the core does not know it.
+
+Names, labels and bucket bounds are a contract with dashboards and alerts. No label ever holds the
+name of a pod, a node or a namespace: their number has no bound. A series whose labels can be known
+beforehand is there from the start: `rate()` misses the step from nothing to one.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from extender.metrics.cache import CacheMetrics
+from extender.metrics.callbacks import CallbackMetrics
+from extender.metrics.collectors import PREFIX, Collectors
+from extender.metrics.process import ProcessMetrics
+
+__all__ = ["PREFIX", "Metrics"]
+
+
+class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
+    """All collectors, on the registry given; one instance for each registry."""
+
+    def __init__(self, registry: CollectorRegistry, version: str) -> None:
+        make = Collectors(registry)
+        CallbackMetrics.__init__(self, make)
+        CacheMetrics.__init__(self, make)
+        ProcessMetrics.__init__(self, make, version)

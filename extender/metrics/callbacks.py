@@ -1,0 +1,126 @@
+"""Metrics of the scheduler's callbacks, and of what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from extender.metrics.collectors import Collectors
+from extender.model.verdict import Reason
+
+PLUGIN_BUCKETS: Final = tuple(10e-6 * 1.5**k for k in range(20))
+"""10 µs to 22 ms, as kube-scheduler's histogram of the same name, so that both compare."""
+
+REQUEST_BUCKETS: Final = tuple(0.1e-3 * 2**k for k in range(17))
+"""0.1 ms to 6.6 s: past the 5 s after which the scheduler gives up on a call."""
+
+HOLD_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.02, 0.025, 0.05)
+
+ATTEMPTS: Final = ("feasible", "unschedulable", "error")
+BINDS: Final = ("bound", "refused", "unclear", "error")
+HINTS: Final = (
+    *("set", "renewed", "taken", "elsewhere", "gone"),
+    *("refused", "withdrawn", "failed", "skipped"),
+)
+USUAL_CODES: Final = (200, 400, 413)
+"""Of answers to callbacks: fine, no such request, and a body that is too large."""
+
+
+class CallbackMetrics:
+    """What came of filter, prioritize, preempt and bind, and how long they took."""
+
+    def __init__(self, make: Collectors) -> None:
+        self._plugin = make.histograms(
+            "plugin_execution_duration_seconds",
+            "Time that a plugin took at an extension point of one scheduling cycle.",
+            PLUGIN_BUCKETS,
+            *("plugin", "extension_point", "status"),
+        )
+        self._request = make.histograms(
+            "request_duration_seconds",
+            "Time from a callback's last byte in to its answer, by HTTP status code.",
+            REQUEST_BUCKETS,
+            *("verb", "code"),
+        )
+        self._attempts = make.counters(
+            "schedule_attempts",
+            "Filter calls by what became of the pod; prioritize calls where filter is not asked.",
+            "result",
+        )
+        self._filtered = make.counters("nodes_filtered", "Nodes refused, by reason.", "reason")
+        self._quota_refusals = make.counters(
+            "quota_refusals",
+            "Calls in which a namespace's quota refused cross-namespace affinity.",
+            "extension_point",
+        )
+        self._disagreements = make.counters(
+            "shadow_disagreements",
+            "Nodes that the scheduler let through and we would have refused.",
+            *("plugin", "reason", "cause"),
+        )
+        self._binds = make.counters("bind", "Bind calls, by how they ended.", "result")
+        self._hints = make.counters(
+            "hints", "Nodes proposed to pods that were refused, by what came of it.", "result"
+        )
+        self._holds = make.histogram(
+            "filter_hold_seconds",
+            "How long a filter call waited for pods in flight that interact with its pod.",
+            HOLD_BUCKETS,
+        )
+        for counters, values in (
+            (self._attempts, ATTEMPTS),
+            (self._filtered, [reason.value for reason in Reason]),
+            (self._quota_refusals, ("Filter", "Bind")),
+            (self._binds, BINDS),
+            (self._hints, HINTS),
+        ):
+            for value in values:
+                counters.begin(value)
+
+    def begin_plugin(self, plugin: str, extension_point: str, statuses: Iterable[str]) -> None:
+        """Have the series of a plugin that runs at an extension point, by its possible statuses."""
+        for status in statuses:
+            self._plugin.begin(plugin, extension_point, status)
+
+    def observe_plugin(
+        self, plugin: str, extension_point: str, status: str, seconds: float
+    ) -> None:
+        """Note one run of a plugin."""
+        self._plugin[plugin, extension_point, status].observe(seconds)
+
+    def begin_verb(self, verb: str) -> None:
+        """Have the series of a callback that is served."""
+        for code in USUAL_CODES:
+            self._request.begin(verb, str(code))
+
+    def observe_request(self, verb: str, code: int, seconds: float) -> None:
+        """Note one answered callback."""
+        self._request[verb, str(code)].observe(seconds)
+
+    def count_attempt(self, result: str) -> None:
+        """Count an attempt to place a pod, once; `result` is one of ATTEMPTS."""
+        self._attempts[result,].inc()
+
+    def count_filtered(self, reason: str, number: int) -> None:
+        """Count nodes refused for one of the fixed reasons."""
+        self._filtered[reason,].inc(number)
+
+    def count_quota_refusal(self, extension_point: str) -> None:
+        """Count a call that a quota refused; `extension_point` is Filter or Bind."""
+        self._quota_refusals[extension_point,].inc()
+
+    def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
+        """Count nodes that only we would have refused; `cause` is rule or lag."""
+        self._disagreements[plugin, reason, cause].inc(number)
+
+    def count_bind(self, result: str) -> None:
+        """Count a bind call; `result` is one of BINDS."""
+        self._binds[result,].inc()
+
+    def count_hint(self, result: str, number: int = 1) -> None:
+        """Count what became of a hint; `result` is one of HINTS."""
+        self._hints[result,].inc(number)
+
+    def observe_hold(self, seconds: float) -> None:
+        """Note how long a filter call was held; calls that did not have to wait are not noted."""
+        self._holds.observe(seconds)

@@ -1,0 +1,74 @@
+"""Metrics of this process, and of its requests to the API server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import prometheus_client
+from prometheus_client import Info
+from prometheus_client.exposition import choose_encoder
+
+from extender.metrics.collectors import PREFIX, Collectors
+
+CLIENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""client-go's, so that dashboards of Kubernetes components show this program as well."""
+
+CLIENT_PREFIX: Final = "rest_client"
+
+LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""1 ms to 10 s; whatever an event is late by adds to the latency of every call."""
+
+
+class ProcessMetrics:
+    """How this process is doing; it also is the observer of requests to the API server."""
+
+    def __init__(self, make: Collectors, version: str) -> None:
+        self._registry = make.registry
+        self._reloads = make.counters(
+            "tls_reloads", "Changed TLS files, by whether they could be used.", "result"
+        )
+        self._lag = make.histogram(
+            "event_loop_lag_seconds", "How late a timer of the event loop fires.", LAG_BUCKETS
+        )
+        self._client_requests = make.counters(
+            "requests",
+            "Requests to the API server, by status code.",
+            *("code", "method", "host"),
+            prefix=CLIENT_PREFIX,
+        )
+        self._client_latency = make.histograms(
+            "request_duration_seconds",
+            "Time until the API server's answer begins.",
+            CLIENT_BUCKETS,
+            *("verb", "host"),
+            prefix=CLIENT_PREFIX,
+        )
+        Info(f"{PREFIX}_build", "Which version this is.", registry=make.registry).info(
+            {"version": version}
+        )
+        prometheus_client.ProcessCollector(registry=make.registry)
+        prometheus_client.PlatformCollector(registry=make.registry)
+        prometheus_client.GCCollector(registry=make.registry)
+        for result in ("success", "error"):
+            self._reloads.begin(result)
+
+    def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
+        """Note one answer of the API server; `code` is "<error>" when none came."""
+        self._client_requests[code, method, host].inc()
+        self._client_latency[method, host].observe(seconds)
+
+    def observe_lag(self, seconds: float) -> None:
+        """Note how late the event loop was."""
+        self._lag.observe(seconds)
+
+    def tls_reloaded(self, ok: bool) -> None:  # noqa: FBT001 - a metric's value
+        """Note that TLS files changed, and whether the new ones are in use."""
+        self._reloads["success" if ok else "error",].inc()
+
+    def exposition(self, accept: str) -> tuple[str, bytes]:
+        """Return content type and body in the format that an Accept header prefers.
+
+        It takes milliseconds; call it in a thread, not between two callbacks.
+        """
+        encode, content_type = choose_encoder(accept)
+        return content_type, encode(self._registry)

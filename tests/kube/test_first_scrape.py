@@ -1,0 +1,133 @@
+"""Every series that can be known is there at the first scrape, before anything has happened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from aiohttp import ClientSession
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender import config
+from extender.runtime import running
+from tests.kube.test_quota_command import pointing_to
+
+if TYPE_CHECKING:
+    from tests.kube.rig import Rig
+
+WAIT = 10.0
+
+EVERYWHERE = {
+    "schedule_attempts_total": 3,
+    "nodes_filtered_total": 5,
+    "bind_total": 4,
+    "hints_total": 9,
+    "quota_refusals_total": 2,
+    "filter_hold_seconds_count": 1,
+    "reservations": 1,
+    "drifted_pods": 1,
+    "violations": 2,
+    "consistency_mismatches_total": 1,
+    "tls_reloads_total": 2,
+    "event_loop_lag_seconds_count": 1,
+    "build_info": 1,
+    "quota_pods_in_scope": 1,
+    "quota_namespaces_in_scope": 1,
+}
+PER_RESOURCE = {
+    "cache_objects": 1,
+    "cache_synced": 1,
+    "cache_last_event_timestamp_seconds": 1,
+    "watch_events_total": 4,
+    "watch_events_skipped_total": 5,
+    "watch_restarts_total": 7,
+    "relists_total": 4,
+}
+PER_PLUGIN = {("InterPodAffinity", "Filter"): 4, ("CrossNamespacePodAffinity", "Filter"): 4}
+SCORES = {("InterPodAffinity", "Score"): 2}
+REPLACE = {("InterPodAffinity", "Preempt"): 3, ("InterPodAffinity", "Bind"): 3}
+QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
+
+
+@pytest.mark.parametrize(
+    ("mode", "resources", "verbs", "plugins", "more"),
+    [
+        pytest.param(
+            "replace",
+            5,
+            {"filter", "prioritize", "bind", "preempt"},
+            PER_PLUGIN | SCORES | REPLACE,
+            {},
+            id="replace",
+        ),
+        pytest.param(
+            "assist", 4, {"filter", "prioritize", "preempt"}, PER_PLUGIN | SCORES | QUOTA, {},
+            id="assist, with quotas",
+        ),
+        pytest.param(
+            "shadow",
+            4,
+            {"filter", "prioritize"},
+            PER_PLUGIN | SCORES,
+            {"shadow_disagreements_total": 10},
+            id="shadow",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_fresh_program_shows_what_it_will_count(
+    rig: Rig,
+    tmp_path: Path,
+    *,
+    mode: str,
+    resources: int,
+    verbs: set[str],
+    plugins: dict[tuple[str, str], int],
+    more: dict[str, int],
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "mode": mode,
+        "plugins": ["InterPodAffinity", "CrossNamespacePodAffinity"],
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "serving": {"port": 0, "opsPort": 0},
+    }
+    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    async with (
+        asyncio.timeout(WAIT),
+        running(loaded) as program,
+        ClientSession() as session,
+        session.get(f"{program.ops_url}/metrics") as response,
+    ):
+        text = await response.text()
+    found = series(text)
+    for name, number in (EVERYWHERE | more).items():
+        assert (name, len(found.get(name, ()))) == (name, number)
+    for name, number in PER_RESOURCE.items():
+        assert (name, len(found.get(name, ()))) == (name, number * resources)
+    runs: dict[tuple[str, str], int] = {}
+    for labels in found["plugin_execution_duration_seconds_count"]:
+        point = labels["plugin"], labels["extension_point"]
+        runs[point] = runs.get(point, 0) + 1
+    assert runs == plugins
+    calls = found["request_duration_seconds_count"]
+    assert {labels["verb"] for labels in calls} == verbs
+    assert {labels["code"] for labels in calls} == {"200", "400", "413"}
+
+
+def series(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the labels of each series, by the name of its samples without our prefix."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name.removeprefix("affinity_extender_"), []).append(
+                dict(sample.labels)
+            )
+    return found
