@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -172,6 +173,9 @@ async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader)
 
 def _usual_kubeconfig() -> str | None:
     """Return the file, or files, that kubectl would take; None when there is none."""
-    named = os.environ.get("KUBECONFIG")
-    usual = Path.home() / ".kube" / "config"
-    return named or (str(usual) if usual.is_file() else None)
+    if named := os.environ.get("KUBECONFIG"):
+        return named
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        usual = Path.home() / ".kube" / "config"
+        return str(usual) if usual.is_file() else None
+    return None

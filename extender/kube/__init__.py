@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from extender.kube.slim import leave_out_models
+from extender.kube.slim import import_without_home, leave_out_models
 
 leave_out_models()
+import_without_home()

@@ -1,23 +1,22 @@
 """Where the API server is and who we are there, always with a token that still holds.
 
-kubernetes_asyncio reads the files and runs the plugins; when that happens, and what becomes of a
-failure, is decided here: its own refresh task ends at the first plugin that fails.
+kubernetes_asyncio reads the files; when that happens, and what becomes of a failure, is decided
+here: its own refresh task ends at the first plugin that fails.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
+import contextlib
 import logging
 import os
-import ssl
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import yaml
 from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes_asyncio.config import ConfigException, load_incluster_config
 from kubernetes_asyncio.config.incluster_config import (
     SERVICE_CERT_FILENAME,
     SERVICE_HOST_ENV_NAME,
@@ -25,9 +24,12 @@ from kubernetes_asyncio.config.incluster_config import (
 )
 
 from extender.errors import ConfigError
+from extender.kube.kubeconfig import Kubeconfig
 from extender.kube.repeats import RepeatingLog
+from extender.kube.tls_material import Embedded, TLSMaterial, read_material
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Mapping
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,8 @@ REFRESH_SECONDS: Final = 60.0
 
 READ_SECONDS: Final = 30.0
 """Patience with one reading: an exec plugin may ask its own servers."""
+
+_USUAL: Final = "~/.kube/config"
 
 # Whatever a broken file, plugin or identity provider makes the library raise. It asserts in places.
 _READ_FAILURES = (
@@ -51,9 +55,6 @@ _READ_FAILURES = (
     yaml.YAMLError,
 )
 
-_NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
-_LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC) + dt.timedelta(days=1)
-
 
 class Loader(Protocol):
     """Fills the configuration from its files; `forced` gives up what a plugin said to keep."""
@@ -65,8 +66,10 @@ class Loader(Protocol):
 class Credentials:
     """One API server's address and TLS set-up, and our identity there.
 
-    `load` fills the configuration again; the first load has been done by the caller. Tokens are
-    kept while a later load fails: the old one may hold for a long time yet.
+    `load` fills the configuration again, and `embedded` with what comes without a file; the first
+    load has been done by the caller. Tokens and certificates are kept while a later load fails: the
+    old ones may hold for a long time yet. `tls` is replaced, never changed: connections that are
+    open keep the context they began with, new ones take the new one.
     """
 
     def __init__(
@@ -74,16 +77,18 @@ class Credentials:
         configuration: Configuration,
         load: Loader,
         *,
+        embedded: Embedded | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._configuration = configuration
+        self._embedded = embedded or Embedded()
         self._load = load
         self._clock = clock
         self._loading = asyncio.Lock()
         self._loaded_at = clock()
         self._failures = RepeatingLog(logger, "reading credentials", clock)
-        self._certificate = self._certificate_version()
-        self.tls = _tls_context(configuration)
+        self._material = read_material(configuration, self._embedded)
+        self.tls = _context(self._material)
 
     @property
     def host(self) -> str:
@@ -111,12 +116,14 @@ class Credentials:
     async def renew(self, refused: str | None) -> bool:
         """Replace a header that was refused; say whether there is a different one now.
 
-        Callers that were refused at the same time share one renewal.
+        A different client certificate counts as well. Callers that were refused at the same time
+        share one renewal.
         """
+        tls = self.tls
         async with self._loading:
-            if self._header() == refused:
+            if self._header() == refused and self.tls is tls:
                 await self._reload(forced=True)
-            return self._header() != refused
+            return self._header() != refused or self.tls is not tls
 
     def _is_old(self) -> bool:
         return self._clock() - self._loaded_at >= REFRESH_SECONDS
@@ -130,24 +137,21 @@ class Credentials:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 await self._load(forced=forced)
-            self._reload_certificate()
+            self._reload_tls()
         except _READ_FAILURES as failure:
             self._failures.warning(f"{type(failure).__name__}: {failure}; keeping what we have")
         else:
             self._failures.recovered("works again")
         self._loaded_at = self._clock()
 
-    def _reload_certificate(self) -> None:
-        version = self._certificate_version()
-        if self.tls is not None and version is not None and version != self._certificate:
-            # New handshakes of a live context use what was loaded last.
-            self.tls.load_cert_chain(version[0], self._configuration.key_file)
-            logger.info("loaded a new client certificate")
-        self._certificate = version
-
-    def _certificate_version(self) -> tuple[str, int] | None:
-        name = self._configuration.cert_file
-        return (name, Path(name).stat().st_mtime_ns) if name else None
+    def _reload_tls(self) -> None:
+        """Take over a CA, certificate or key that has changed; raise where it is of no use."""
+        material = read_material(self._configuration, self._embedded)
+        if material == self._material:
+            return
+        self.tls = _context(material)
+        self._material = material
+        logger.info("loaded a new client certificate or CA for the API server")
 
 
 async def load_credentials(
@@ -160,8 +164,9 @@ async def load_credentials(
     """Take `kubeconfig`, else the Pod's service account, else $KUBECONFIG or ~/.kube/config."""
     if kubeconfig is None and context is None and environ.get(SERVICE_HOST_ENV_NAME):
         return await in_cluster_credentials(environ=environ, clock=clock)
-    default = environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-    return await kubeconfig_credentials(kubeconfig or default, context, clock=clock)
+    return await kubeconfig_credentials(
+        kubeconfig or environ.get("KUBECONFIG") or _USUAL, context, clock=clock
+    )
 
 
 async def in_cluster_credentials(
@@ -193,31 +198,15 @@ async def kubeconfig_credentials(
     """Use one context of a kubeconfig file, or of several joined by colons; none is written to."""
     if not _any_file(path):
         raise ConfigError("clientConnection.kubeconfig", f"no such file: {path}")
-    configuration = _blank_configuration()
-    loader: Any = None
-
-    async def load(*, forced: bool) -> None:
-        nonlocal loader
-        if loader is None:
-            loader = await load_kube_config(
-                config_file=path,
-                context=context,
-                client_configuration=configuration,
-                persist_config=False,
-            )
-        else:
-            if forced:
-                loader.exec_plugin_expiry = _LONG_AGO
-            await loader.load_and_set(configuration)
-        if getattr(loader, "exec_plugin_expiry", _LONG_AGO) == _LONG_AGO:
-            # A plugin that names no expiry is asked again only when its token is refused.
-            loader.exec_plugin_expiry = _NEVER
-
-    return await _first_load(configuration, load, "clientConnection.kubeconfig", clock)
+    configuration, embedded = _blank_configuration(), Embedded()
+    load = Kubeconfig(path, context, configuration, embedded).load
+    return await _first_load(configuration, load, "clientConnection.kubeconfig", clock, embedded)
 
 
 def _any_file(path: str) -> bool:
-    return any(Path(name).expanduser().is_file() for name in path.split(os.pathsep) if name)
+    with contextlib.suppress(RuntimeError):  # ~ of a user without a home
+        return any(Path(name).expanduser().is_file() for name in path.split(os.pathsep) if name)
+    return False
 
 
 async def _first_load(
@@ -225,11 +214,12 @@ async def _first_load(
     load: Loader,
     path: str,
     clock: Callable[[], float],
+    embedded: Embedded | None = None,
 ) -> Credentials:
     try:
         async with asyncio.timeout(READ_SECONDS):
             await load(forced=False)
-        return Credentials(configuration, load, clock=clock)
+        return Credentials(configuration, load, embedded=embedded, clock=clock)
     except _READ_FAILURES as failure:
         raise ConfigError(path, str(failure) or type(failure).__name__) from failure
 
@@ -239,15 +229,5 @@ def _blank_configuration() -> Configuration:
     return Configuration(host="http://localhost:8080")
 
 
-def _tls_context(configuration: Configuration) -> ssl.SSLContext | None:
-    if not str(configuration.host).startswith("https"):
-        return None
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Certificates made by kubeadm and others lack extensions that Python 3.13 would insist on.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context
+def _context(material: TLSMaterial | None) -> ssl.SSLContext | None:
+    return None if material is None else material.context()

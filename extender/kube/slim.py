@@ -7,9 +7,11 @@ at its start.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from pathlib import Path
 
 _PACKAGES = ("kubernetes_asyncio", "kubernetes_asyncio.client", "kubernetes_asyncio.client.models")
 _NEEDED = {
@@ -34,3 +36,18 @@ def leave_out_models() -> None:
     client = sys.modules["kubernetes_asyncio.client"]
     for name, where in _NEEDED.items():
         setattr(client, name, getattr(import_module(where), name))
+
+
+def import_without_home() -> None:
+    """Import what asks for the home directory, where there is none to be found.
+
+    A container's user need not be in /etc/passwd, and not every runtime sets HOME.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
+        try:
+            import_module("kubernetes_asyncio.config")
+        finally:
+            del os.environ["HOME"]

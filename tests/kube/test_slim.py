@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 _REPORT = """
 import json, sys
@@ -21,3 +25,10 @@ def test_credentials_are_read_without_a_thousand_models() -> None:
     assert "kubernetes_asyncio.config.kube_config" in modules
     generated = ("kubernetes_asyncio.client.models.", "kubernetes_asyncio.client.api.")
     assert [name for name in modules if name.startswith(generated)] == []
+
+
+def test_a_user_without_a_home_can_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    nobody = "import pwd\npwd.getpwuid = {}.__getitem__\n"
+    checked = "import os\nassert 'HOME' not in os.environ\n"
+    subprocess.run([sys.executable, "-c", nobody + _REPORT + checked], check=True)
