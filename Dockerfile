@@ -6,13 +6,13 @@ FROM python:${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 WORKDIR /src
-# Everything that is downloaded is pinned by hash. The build backend is locked among the developers'
-# requirements, so a second environment, which is thrown away, builds the wheel without the network.
-COPY requirements.txt requirements-dev.txt ./
+# Everything that is downloaded is pinned by hash, the build backend too; a second environment, which is
+# thrown away, builds the wheel without the network.
+COPY requirements.txt requirements-build.txt ./
 RUN python -m venv /opt/affinity-extender \
  && /opt/affinity-extender/bin/pip install --require-hashes --only-binary :all: -r requirements.txt \
  && python -m venv /opt/build \
- && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-dev.txt
+ && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \

@@ -2,25 +2,34 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What the program needs to run is a fifth of what its development needs.
+RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test e2e conformance bench bench-intree performance lint format types lock clean
+.PHONY: help deps run test e2e conformance bench bench-intree performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 deps: $(STAMP) ## install everything, pinned by hash, into .venv
 
-$(STAMP): requirements.txt requirements-dev.txt pyproject.toml
+PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check
+
+$(RUN_STAMP): requirements.txt requirements-build.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
-	@echo "installing into $(VENV) (about a minute the first time)"
+	@echo "installing into $(VENV) (less than a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP_INSTALL) --require-hashes -r requirements.txt -r requirements-build.txt
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: $(STAMP) ## serve the bundled sample cluster in replace mode
+$(STAMP): $(RUN_STAMP) requirements-dev.txt
+	@echo "installing the tools for development into $(VENV) (about a minute the first time)"
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+run: $(RUN_STAMP) ## serve the bundled sample cluster in replace mode
 	@$(BIN)/affinity-extender serve --cluster extender/samples/cluster.yaml --mode replace
 
 # Where results count, tests fail for want of a tool; so there it is installed first.
@@ -50,6 +59,9 @@ lint: $(STAMP) ## ruff and the layer contracts
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy extender tests bench
 
+reference: $(STAMP) ## write docs/reference/ from the schema and the parsers
+	@$(BIN)/python -m extender.cli.reference docs/reference
+
 format: $(STAMP) ## rewrite the sources in the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -72,6 +84,7 @@ results = --markdown bench/results/$(1).md --json bench/results/$(1).json
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml -o requirements.txt
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	printf 'editables\nhatchling\n' | uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' -c requirements-dev.txt - -o requirements-build.txt
 
 clean: ## remove what the targets made here
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
