@@ -9,7 +9,7 @@ import msgspec
 
 from extender.config.document import parse
 from extender.config.schema import Config
-from extender.errors import ConfigError, ObjectError
+from extender.errors import ConfigError, ObjectError, UnreadableFileError
 from extender.wire.admission import limits_crossing, quota_plugin
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def _limits(path: Path, read_file: Callable[[Path], str]) -> bool:
         return limits_crossing(plugin.configuration or {})
     except ObjectError as error:
         raise ConfigError(FIELD, f"{path}: {error}") from error
+    except UnreadableFileError as error:
+        raise UnreadableFileError(FIELD, str(error)) from error
     except ConfigError as error:
         raise ConfigError(FIELD, str(error)) from error
 
@@ -49,4 +51,4 @@ def _text(path: Path, read_file: Callable[[Path], str]) -> str:
         return read_file(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError("", f"cannot read {path}: {reason}") from error
+        raise UnreadableFileError("", f"cannot read {path}: {reason}") from error

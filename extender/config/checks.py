@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
 
-def check(config: Config) -> None:
-    """Raise the first ConfigError of a configuration that fits the schema."""
-    for error in (
+def faults(config: Config) -> Iterator[ConfigError]:
+    """Yield all that is wrong with a configuration that fits the schema."""
+    yield from (
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
         *_quota(config),
         *_not_available(config),
         *_addresses(config.serving),
         *_tls(config.serving),
-    ):
-        raise error
+    )
 
 
 def _plugins(config: Config) -> Iterator[ConfigError]:
@@ -80,7 +79,8 @@ def _addresses(serving: Serving) -> Iterator[ConfigError]:
         try:
             addresses.append(ipaddress.ip_address(text))
         except ValueError:
-            yield ConfigError(path, f"{show(text)} is not an IP address, such as 127.0.0.1")
+            if path == "serving.bindAddress" or serving.ops_bind_address is not None:
+                yield ConfigError(path, f"{show(text)} is not an IP address, such as 127.0.0.1")
     same_place = len(set(addresses)) == 1 or any(one.is_unspecified for one in addresses)
     if serving.port and serving.port == serving.ops_port and same_place:
         yield ConfigError("serving.opsPort", f"{serving.ops_port} is serving.port as well")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from extender.config.faults import explain
+from extender.config.mending import convert
 from extender.config.schema import Config
-from extender.errors import ConfigError
+from extender.errors import ConfigError, ConfigFaultsError
 
 try:
     from yaml import CSafeLoader as FastSafeLoader
@@ -90,12 +90,16 @@ def _read(load: Callable[..., Any], text: str, source: str) -> Any:
 
 
 def decode(document: Document) -> Config:
-    """Turn a document into a Config; the error names the first field that is wrong."""
-    document = _plain(document)
-    try:
-        return msgspec.convert(document, Config, dec_hook=_file_name)
-    except msgspec.ValidationError as error:
-        raise explain(error, document, Config) from error
+    """Turn a document into a Config; the error names every field that is wrong."""
+    config, faults = decode_all(document)
+    if config is None or faults:
+        raise ConfigFaultsError.of(faults)
+    return config
+
+
+def decode_all(document: Document) -> tuple[Config | None, list[ConfigError]]:
+    """Turn a document into a Config, with all that is wrong; None when that is beyond repair."""
+    return convert(_plain(document), Config, _file_name)
 
 
 def effective(config: Config) -> Document:

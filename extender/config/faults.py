@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
-_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
+STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
 
 _LISTS = (inspect.VarTupleType, inspect.ListType)
 
@@ -75,15 +75,15 @@ def _suggest(name: str, known: Iterable[str]) -> str:
 def _follow(path: str, document: object, root: type) -> tuple[object, inspect.Type]:
     """Walk value and schema together down a path such as `.serving.port` or `.plugins[1]`."""
     value, kind = document, inspect.type_info(root)
-    for step in _STEP.finditer(path):
-        kind = _unwrap(kind)
+    for step in STEP.finditer(path):
+        kind = unwrap(kind)
         if name := step["name"]:
             value = value.get(name) if isinstance(value, dict) else None
             kind = _member(kind, name)
         else:
             value = value[int(step["index"])] if isinstance(value, list) else None
             kind = kind.item_type if isinstance(kind, _LISTS) else kind
-    return value, _unwrap(kind)
+    return value, unwrap(kind)
 
 
 def _member(kind: inspect.Type, name: str) -> inspect.Type:
@@ -91,7 +91,7 @@ def _member(kind: inspect.Type, name: str) -> inspect.Type:
     return next(field.type for field in fields if field.encode_name == name)
 
 
-def _unwrap(kind: inspect.Type) -> inspect.Type:
+def unwrap(kind: inspect.Type) -> inspect.Type:
     """Look through `X | None`."""
     if isinstance(kind, inspect.UnionType):
         return next(one for one in kind.types if not isinstance(one, inspect.NoneType))

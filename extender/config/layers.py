@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import inspect
 
 from extender.config.admission import with_admission
-from extender.config.checks import check
-from extender.config.document import Document, decode, parse
+from extender.config.checks import faults
+from extender.config.document import Document, decode_all, parse
 from extender.config.faults import expected_at, show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
-from extender.errors import ConfigError
+from extender.errors import ConfigError, ConfigFaultsError, UnreadableFileError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 _BOOLS = {"true": True, "false": False}
 
@@ -25,26 +26,46 @@ _BOOLS = {"true": True, "false": False}
 def load(
     flags: argparse.Namespace, environ: Mapping[str, str], read_file: Callable[[Path], str]
 ) -> Config:
-    """Put the layers together and check the whole; raise ConfigError naming field and source.
+    """Put the layers together and check the whole; ConfigError names all faults and their sources.
 
     `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
     """
     given = [(option, *_value(option, flags, environ)) for option in OPTIONS]
     _refuse_two_sources(flags)
-    document = _file(
-        next(texts for option, texts, _ in given if option.flag == "config"), read_file
-    )
+    names = next(texts for option, texts, _ in given if option.flag == "config")
+    document = _file(names, read_file)
+    found: list[ConfigError] = []
     origins: dict[str, str] = {}
     for option, texts, source in given:
         if texts and option.path:
-            _overlay(document, option, texts, source)
+            try:
+                _overlay(document, option, texts, source)
+            except ConfigError as error:
+                found.append(error)
             origins[option.path] = source
-    try:
-        config = decode(document)
-        check(config)
-        return with_admission(config, read_file)
-    except ConfigError as error:
-        raise _with_source(error, origins) from error
+    config, wrong = decode_all(document)
+    if config is not None:
+        wrong += _beyond_the_schema(config, {_block(error) for error in wrong})
+        if "crossNamespacePodAffinity" not in {_block(error) for error in wrong}:
+            try:
+                config = with_admission(config, read_file)
+            except ConfigError as error:
+                wrong.append(error)
+    found += [_with_source(error, origins, *names) for error in wrong]
+    if config is None or found:
+        raise ConfigFaultsError.of(found)
+    return config
+
+
+def _beyond_the_schema(config: Config, mended: Collection[str]) -> list[ConfigError]:
+    """Return faults in how fields go together, where all of them are as they were written."""
+    if "plugins" in mended:
+        mended = {*mended, "crossNamespacePodAffinity"}
+    return [error for error in faults(config) if _block(error) not in mended]
+
+
+def _block(error: ConfigError) -> str:
+    return re.split(r"[.\[]", error.path, maxsplit=1)[0]
 
 
 def _value(
@@ -74,7 +95,9 @@ def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
         text = read_file(Path(names[0]))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(names[0], f"cannot read the configuration file: {reason}") from error
+        raise UnreadableFileError(
+            names[0], f"cannot read the configuration file: {reason}"
+        ) from error
     return parse(text, names[0])
 
 
@@ -115,9 +138,10 @@ def _gates(text: str, source: str) -> dict[str, bool]:
     return gates
 
 
-def _with_source(error: ConfigError, origins: Mapping[str, str]) -> ConfigError:
-    """Add which flag or variable set the field that is wrong."""
+def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "") -> ConfigError:
+    """Add which flag, variable or file set the field that is wrong."""
+    kind = UnreadableFileError if isinstance(error, UnreadableFileError) else ConfigError
     for path, source in origins.items():
         if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
-            return ConfigError(error.path, f"{error.message} (from {source})")
-    return error
+            return kind(error.path, f"{error.message} (from {source})")
+    return kind(error.path, error.message, file)

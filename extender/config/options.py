@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import enum
 import os
 import re
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from extender.config.schema import API_VERSION, KIND, Config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +22,10 @@ PREFIX = "AFFINITY_EXTENDER_"
 # AFFINITY_EXTENDER_SERVICE_HOST and more in the pods of its namespace: not meant for us.
 _SERVICE_LINK_NAME = re.compile(r"(^|_)(SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|SCTP).*|PORT)$")
 _SERVICE_LINK_VALUE = re.compile(r"^(tcp|udp|sctp)://")
+
+
+CLUSTER, RULES, SERVING, LOGGING = "cluster", "rules", "serving", "logging"
+"""Headings in `--help`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,6 +47,12 @@ class Option:
     many: bool = False
     """May be repeated; the environment variable separates values as PATH does."""
 
+    group: str = "configuration"
+    """Heading in `--help`."""
+
+    unset: str = ""
+    """What counts when the schema has no default value; one line for `--help`."""
+
     @property
     def dest(self) -> str:
         """Attribute of the parsed flags."""
@@ -48,6 +63,17 @@ class Option:
         """Environment variable."""
         return PREFIX + self.dest.upper()
 
+    @property
+    def default(self) -> str:
+        """What counts where nobody sets it."""
+        return self.unset or str(_default(self.path))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that the schema allows, where it lists them."""
+        value = _default(self.path) if self.path else None
+        return tuple(map(str, type(value))) if isinstance(value, enum.Enum) else ()
+
     def from_environment(self, environ: Mapping[str, str]) -> list[str]:
         """Return the values that the environment gives, none when unset or empty."""
         text = environ.get(self.variable, "")
@@ -57,71 +83,118 @@ class Option:
 
 
 OPTIONS = (
-    Option("config", "FILE", "configuration file (AffinityExtenderConfiguration)"),
+    Option("config", "FILE", "configuration file (AffinityExtenderConfiguration)", unset="none"),
     Option(
         "kubeconfig",
         "FILE",
-        "how to reach the API server; without it, the pod's service account",
+        "kubeconfig file for the API server",
         "clientConnection.kubeconfig",
+        group=CLUSTER,
+        unset="in a pod, its service account; else $KUBECONFIG or ~/.kube/config",
     ),
-    Option("context", "NAME", "context of the kubeconfig file", "clientConnection.context"),
+    Option(
+        "context",
+        "NAME",
+        "context of the kubeconfig file",
+        "clientConnection.context",
+        group=CLUSTER,
+        unset="its current context",
+    ),
     Option(
         "cluster",
         "FILE",
-        "serve the objects of this file (JSON List or YAML, plain or gzip) instead of a live "
+        "serve the objects in this file (JSON List or YAML, plain or gzip) instead of a live "
         "cluster; may be repeated",
         "clusterFiles",
         many=True,
+        group=CLUSTER,
+        unset="none",
     ),
-    Option("mode", "MODE", "shadow, assist or replace (default assist); see below", "mode"),
-    Option(
-        "bind-address",
-        "IP",
-        "address for the scheduler's callbacks (default 127.0.0.1)",
-        "serving.bindAddress",
-    ),
-    Option("port", "N", "port for callbacks (default 10280; 0: a free one)", "serving.port"),
-    Option(
-        "ops-bind-address",
-        "IP",
-        "address for the operations port (default: as --bind-address)",
-        "serving.opsBindAddress",
-    ),
-    Option(
-        "ops-port",
-        "N",
-        "port for probes, metrics and the page (default 10281; 0: a free one)",
-        "serving.opsPort",
-    ),
-    Option("tls-cert-file", "FILE", "certificate chain for callbacks, PEM", "serving.tlsCertFile"),
-    Option("tls-private-key-file", "FILE", "its private key, PEM", "serving.tlsPrivateKeyFile"),
-    Option(
-        "client-ca-file",
-        "FILE",
-        "only take callbacks from clients with a certificate of these CAs, PEM",
-        "serving.clientCAFile",
-    ),
-    Option("logging-format", "FORMAT", "text or json (default text)", "logging.format"),
-    Option(
-        "v",
-        "N",
-        "verbosity: 0 little, 2 production (default), 3 changes, 4 debug, 5 every decision",
-        "logging.verbosity",
-    ),
+    Option("mode", "MODE", "shadow, assist or replace; see below", "mode", group=RULES),
     Option(
         "admission-control-config-file",
         "FILE",
-        "kube-apiserver's file of that name: does it limit cross-namespace affinity by default?",
+        "kube-apiserver's file of that name; where it limits cross-namespace affinity by default, "
+        "so does this program",
         "crossNamespacePodAffinity.admissionControlConfigFile",
+        group=RULES,
+        unset="none",
     ),
     Option(
         "feature-gates",
         "NAME=BOOL,...",
-        "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector (default true)",
+        "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector",
         "featureGates",
+        group=RULES,
+        unset="all true",
+    ),
+    Option(
+        "bind-address",
+        "IP",
+        "address for the scheduler's callbacks",
+        "serving.bindAddress",
+        group=SERVING,
+    ),
+    Option("port", "N", "port for callbacks; 0 takes a free one", "serving.port", group=SERVING),
+    Option(
+        "ops-bind-address",
+        "IP",
+        "address for the operations port",
+        "serving.opsBindAddress",
+        group=SERVING,
+        unset="as --bind-address",
+    ),
+    Option(
+        "ops-port",
+        "N",
+        "port for probes, metrics and the status page; 0 takes a free one",
+        "serving.opsPort",
+        group=SERVING,
+    ),
+    Option(
+        "tls-cert-file",
+        "FILE",
+        "PEM file with the certificate chain for callbacks",
+        "serving.tlsCertFile",
+        group=SERVING,
+        unset="none: plain HTTP",
+    ),
+    Option(
+        "tls-private-key-file",
+        "FILE",
+        "PEM file with the private key of that certificate",
+        "serving.tlsPrivateKeyFile",
+        group=SERVING,
+        unset="none",
+    ),
+    Option(
+        "client-ca-file",
+        "FILE",
+        "PEM file with CAs; only clients with a certificate of one of them get an answer",
+        "serving.clientCAFile",
+        group=SERVING,
+        unset="none: every client",
+    ),
+    Option("logging-format", "FORMAT", "text or json", "logging.format", group=LOGGING),
+    Option(
+        "v",
+        "N",
+        "verbosity: 0 little, 2 production, 3 changes, 4 debugging, 5 every decision",
+        "logging.verbosity",
+        group=LOGGING,
     ),
 )
 BY_FLAG = {option.flag: option for option in OPTIONS}
+
+
+def _default(path: str) -> object:
+    """Return the schema's default at a dotted path of names as the file has them."""
+    value: object = Config(api_version=API_VERSION, kind=KIND)
+    for name in path.split("."):
+        if isinstance(value, Struct):
+            fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+            value = getattr(value, dict(fields)[name])
+    return value
 
 
 def strangers(environ: Mapping[str, str]) -> list[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 
 from extender.config.node_affinity import NodeAffinityTerms
 
-API_VERSION = "affinity-extender.io/v1alpha1"
-KIND = "AffinityExtenderConfiguration"
+API_VERSION: Final = "affinity-extender.io/v1alpha1"
+KIND: Final = "AffinityExtenderConfiguration"
 
 FIRST_WITH_EMPTY_VICTIMS = 38
 """The minor version from which the scheduler takes candidates for preemption without victims."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import ssl
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -23,13 +24,12 @@ from kubernetes_asyncio.config.incluster_config import (
     SERVICE_TOKEN_FILENAME,
 )
 
-from extender.errors import ConfigError
+from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig import Kubeconfig
 from extender.kube.repeats import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Mapping
 
 logger = logging.getLogger(__name__)
@@ -197,7 +197,7 @@ async def kubeconfig_credentials(
 ) -> Credentials:
     """Use one context of a kubeconfig file, or of several joined by colons; none is written to."""
     if not _any_file(path):
-        raise ConfigError("clientConnection.kubeconfig", f"no such file: {path}")
+        raise UnreadableFileError("clientConnection.kubeconfig", f"no such file: {path}")
     configuration, embedded = _blank_configuration(), Embedded()
     load = Kubeconfig(path, context, configuration, embedded).load
     return await _first_load(configuration, load, "clientConnection.kubeconfig", clock, embedded)
@@ -221,7 +221,9 @@ async def _first_load(
             await load(forced=False)
         return Credentials(configuration, load, embedded=embedded, clock=clock)
     except _READ_FAILURES as failure:
-        raise ConfigError(path, str(failure) or type(failure).__name__) from failure
+        broken = not isinstance(failure, OSError) or isinstance(failure, ssl.SSLError)
+        kind = ConfigError if broken else UnreadableFileError
+        raise kind(path, str(failure) or type(failure).__name__) from failure
 
 
 def _blank_configuration() -> Configuration:

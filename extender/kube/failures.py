@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from extender.errors import ApiError, ExtenderError
+from extender.errors import ApiError, UnreadableError
 
 GONE = 410
 TOO_MANY_REQUESTS = 429
@@ -21,11 +21,11 @@ BROKEN_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding bytes from elsewhere can raise."""
 
 
-class NoAnswerError(ExtenderError):
+class NoAnswerError(UnreadableError):
     """No HTTP answer came: not connected, reset, or nothing said in time."""
 
 
-class BrokenAnswerError(ExtenderError):
+class BrokenAnswerError(UnreadableError):
     """An answer that broke off, or is not what the API server sends."""
 
 

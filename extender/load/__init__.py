@@ -4,3 +4,8 @@ compiling reads a test, running goes through its steps, measurements are what th
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+DRY_RUN_NODES: Final = 100
+"""Nodes that a dry run supposes where there is no cluster to ask."""

@@ -25,11 +25,9 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _LOADS = tuple(name for name in TuningSet.__struct_fields__ if name.endswith("_load"))
 
 
-def check(config: Config, folder: Path, methods: Collection[str]) -> None:
-    """Raise the first ConfigError of a test whose modules have been put in."""
-    checker = _Checker(config, folder, methods)
-    for error in checker.errors():
-        raise error
+def faults(config: Config, folder: Path, methods: Collection[str]) -> Iterator[ConfigError]:
+    """Yield all that is wrong with a test whose modules have been put in."""
+    return _Checker(config, folder, methods).errors()
 
 
 def below(folder: Path, name: str) -> Path:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from extender.errors import ConfigError, ExtenderError
+from extender.errors import ConfigError, ExtenderError, UnreadableError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
-from extender.load import junit
+from extender.load import DRY_RUN_NODES, junit
 from extender.load.answers import read_answer
 from extender.load.compiling import Templates, compile_test
 from extender.load.decoding import decode, to_yaml
@@ -61,7 +61,7 @@ def load(flags: argparse.Namespace) -> bool:
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise ExtenderError("interrupted; the namespaces of the test are removed") from None
     except OSError as error:
-        raise ExtenderError(f"cannot write a report: {error}") from error
+        raise UnreadableError(f"cannot write a report: {error}") from error
     finally:
         logging.getLogger("extender").removeHandler(handler)
 
@@ -74,8 +74,10 @@ async def _until_told(work: Coroutine[Any, Any, bool]) -> bool:
 
 
 async def _load(flags: argparse.Namespace, progress: Progress) -> bool:
-    if flags.dry_run and flags.nodes:
-        _tests(flags, flags.nodes)
+    if flags.dry_run and (flags.nodes or not _names_cluster(flags)):
+        if not flags.nodes:
+            progress.say(f"no cluster to ask: --nodes is taken to be {DRY_RUN_NODES}")
+        _tests(flags, flags.nodes or DRY_RUN_NODES)
         return True
     credentials = await load_credentials(flags.kubeconfig, flags.context)
     async with ApiClient(credentials) as client:
@@ -140,6 +142,10 @@ async def _run(
     for error in result.errors:
         progress.say(f"  {error}")
     return result
+
+
+def _names_cluster(flags: argparse.Namespace) -> bool:
+    return flags.kubeconfig is not None or flags.context is not None
 
 
 async def _schedulable(client: ApiClient) -> int:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from extender.config import parse_stream
-from extender.errors import ConfigError
-from extender.load.checks import below, check
+from extender.errors import ConfigError, ConfigFaultsError
+from extender.load.checks import below, faults
 from extender.load.decoding import decode
 from extender.load.functions import functions
 from extender.load.gotemplate import Template
@@ -87,10 +87,12 @@ def compile_test(
         steps=_flat(templates, values, config.steps, source),
         namespace=_defaulted(config, templates.chance),
     )
-    try:
-        check(config, templates.folder, methods)
-    except ConfigError as error:
-        raise ConfigError(f"{source}: {error.path}", error.message) from error
+    wrong = [
+        ConfigError(error.path, error.message, source)
+        for error in faults(config, templates.folder, methods)
+    ]
+    if wrong:
+        raise ConfigFaultsError.of(wrong)
     return config
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import msgspec
 import yaml
 from msgspec import Struct, inspect
 
 from extender.config import parse_yaml
-from extender.config.faults import explain
-from extender.errors import ConfigError
+from extender.config.mending import convert
+from extender.errors import ConfigError, ConfigFaultsError
 from extender.load.durations import SECOND, Duration, parse_duration
 from extender.load.gotemplate.values import as_json
 from extender.load.schema import Config
@@ -19,13 +18,13 @@ T = TypeVar("T")
 
 
 def decode(text: str, source: str, kind: type[T]) -> T:
-    """Read one document; the error names the file and the first field that is wrong."""
+    """Read one document; the error names the file and every field that is wrong."""
     document = fold_case(parse_yaml(text, source) or {}, inspect.type_info(kind))
-    try:
-        return msgspec.convert(document, kind, dec_hook=_custom)
-    except msgspec.ValidationError as error:
-        fault = explain(error, document, kind)
-        raise ConfigError(f"{source}: {fault.path}".rstrip(": "), fault.message) from error
+    value, faults = convert(document, kind, _custom)
+    if value is None or faults:
+        named = [ConfigError(fault.path, fault.message, source) for fault in faults]
+        raise ConfigFaultsError.of(named)
+    return value
 
 
 def fold_case(document: Any, kind: inspect.Type) -> Any:

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from extender.config import parse_yaml
-from extender.errors import ConfigError
+from extender.errors import ConfigError, UnreadableFileError
 from extender.load.gotemplate.values import as_json
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(str(path), f"cannot read: {reason}") from error
+        raise UnreadableFileError(str(path), f"cannot read: {reason}") from error
 
 
 def _typed(text: str) -> Any:

@@ -8,7 +8,7 @@ import logging
 import ssl
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from extender.errors import ConfigError
+from extender.errors import ConfigError, UnreadableFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ class ServerTLS:
             try:
                 file.open("rb").close()
             except OSError as error:
-                raise ConfigError(path, f"cannot read {file}: {error.strerror}") from error
+                raise UnreadableFileError(path, f"cannot read {file}: {error.strerror}") from error
         cert, key = self._files[_CERT], self._files[_KEY]
         try:
             context.load_cert_chain(cert, key, password=_no_password)

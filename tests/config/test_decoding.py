@@ -12,6 +12,7 @@ import yaml
 from extender import config
 from extender.errors import ConfigError
 
+FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 # The file of the documentation, every field at its default.
@@ -43,7 +44,7 @@ clientConnection: {{}}
 
 
 def load_text(text: str) -> config.Config:
-    flags = argparse.Namespace(config="/etc/extender.yaml")
+    flags = argparse.Namespace(config=FILE)
     return config.load(flags, {}, lambda _: text)
 
 
@@ -308,7 +309,7 @@ def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: st
     document = {**yaml.safe_load(HEADER), **nested(path, value)}
     with pytest.raises(ConfigError) as caught:
         load_text(yaml.safe_dump(document))
-    assert str(caught.value) == f"{path}: {expected}"
+    assert str(caught.value) == f"{FILE}: {path}: {expected}"
     assert caught.value.path == path
 
 
@@ -398,7 +399,9 @@ def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: st
 def test_a_file_of_the_wrong_shape_is_refused(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_text(text)
-    assert str(caught.value) == expected
+    # What is no YAML has no field to name, just a line.
+    named = expected if expected.startswith(FILE) else f"{FILE}: {expected}"
+    assert str(caught.value) == named
 
 
 def test_control_characters_are_refused_on_one_line() -> None:
@@ -444,7 +447,7 @@ def test_control_characters_are_refused_on_one_line() -> None:
 def test_what_is_not_there_yet_is_refused(fields: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_fields(fields)
-    assert str(caught.value) == f"{expected} is not available in this version"
+    assert str(caught.value) == f"{FILE}: {expected} is not available in this version"
 
 
 @pytest.mark.parametrize(
@@ -458,8 +461,8 @@ def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object)
     with pytest.raises(ConfigError) as caught:
         load_fields({"crossNamespacePodAffinity": {field: value}})
     assert str(caught.value) == (
-        f"crossNamespacePodAffinity.{field}: has no effect unless CrossNamespacePodAffinity is "
-        "among the plugins"
+        f"{FILE}: crossNamespacePodAffinity.{field}: has no effect unless "
+        "CrossNamespacePodAffinity is among the plugins"
     )
 
 
@@ -510,7 +513,7 @@ def test_plugins_keep_their_order() -> None:
 def test_fields_that_contradict_each_other(fields: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_fields(fields)
-    assert str(caught.value) == expected
+    assert str(caught.value) == f"{FILE}: {expected}"
 
 
 @pytest.mark.parametrize(

@@ -181,14 +181,14 @@ def test_the_configuration_file_can_come_from_the_environment() -> None:
             {"ops_port": "1"},
             {},
             "serving: {port: true}",
-            "serving.port: true is not a whole number in 0..65535",
+            "extender.yaml: serving.port: true is not a whole number in 0..65535",
             id="a mistake in the file, beside a flag",
         ),
         pytest.param(
             {"port": "1"},
             {},
             "serving: 5",
-            "serving: 5 is not a mapping of fields",
+            "extender.yaml: serving: 5 is not a mapping of fields",
             id="a flag over a broken block",
         ),
         pytest.param(

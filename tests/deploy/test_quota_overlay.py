@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extender.config import Plugin
-from extender.config.checks import check
+from extender.config.checks import faults
 from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECAR, SIDECAR_QUOTA, read_yaml
@@ -32,7 +32,7 @@ def test_the_scheduler_is_the_one_of_assist_that_also_asks_whom_to_refuse() -> N
 
 def test_the_extender_is_the_one_of_assist_with_the_plugin() -> None:
     config = decode(parse(generated("affinity-extender-config"), "config.yaml"))
-    check(config)
+    assert list(faults(config)) == []
     assert config.plugins == (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
     base = shipped_config()
     same = ("mode", "inter_pod_affinity", "logging", "cross_namespace_pod_affinity")

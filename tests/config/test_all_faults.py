@@ -1,0 +1,105 @@
+"""Every fault of a configuration is told at once, each with its file and its path."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from extender import config
+from extender.config.mending import MOST_FAULTS
+from extender.errors import ConfigError
+
+HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+TERMS = "nodeAffinity.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def faults(text: str, **flags: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        config.load(argparse.Namespace(config="c.yaml", **flags), {}, lambda _: text)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "serving: {port: 99999, prot: 1, bindAddress: localhost}\nmode: fast\n",
+            [
+                "mode: 'fast' is not one of shadow, assist, replace",
+                "serving.port: 99999 is not in 0..65535",
+                "serving.prot: no such field, did you mean port?",
+            ],
+            id="values and fields",
+        ),
+        pytest.param(
+            "serving: {bindAddress: localhost, tlsCertFile: a}\nschedulerVersion: 'x'\n",
+            [
+                "schedulerVersion: 'x' is not like '1.36'",
+                "serving.bindAddress: 'localhost' is not an IP address, such as 127.0.0.1",
+                "serving.tlsPrivateKeyFile: missing; tlsCertFile needs it",
+            ],
+            id="fields that do not go together",
+        ),
+        pytest.param(
+            "plugins: [Nope, InterPodAffinity, Nein]\n"
+            "crossNamespacePodAffinity: {limitedByDefault: true}\n",
+            [
+                f"plugins[{index}]: '{name}' is not one of InterPodAffinity, "
+                "CrossNamespacePodAffinity, NodeAffinity"
+                for index, name in ((0, "Nope"), (2, "Nein"))
+            ],
+            id="members of a list keep their places, and nothing follows from what is wrong",
+        ),
+        pytest.param(
+            f"nodeAffinity: {{addedAffinity: {{{TERMS.rpartition('.')[2]}: "
+            "[{weight: 0, preference: {matchExpressions: [{operator: Like}]}}, {}]}}\n",
+            [
+                f"{TERMS}[0].weight: 0 is not in 1..100",
+                (
+                    f"{TERMS}[0].preference.matchExpressions[0].operator: 'Like' is not one of In, "
+                    "NotIn, Exists, DoesNotExist, Gt, Lt"
+                ),
+                f"{TERMS}[0].preference.matchExpressions[0].key: missing; expected a text",
+                f"{TERMS}[1].weight: missing; expected a whole number in 1..100",
+                f"{TERMS}[1].preference: missing; expected a mapping of fields",
+            ],
+            id="deep in a list",
+        ),
+        pytest.param(
+            "serving: 5\nlogging: [text]\n",
+            [
+                "serving: 5 is not a mapping of fields",
+                "logging: a list is not a mapping of fields",
+            ],
+            id="whole blocks",
+        ),
+    ],
+)
+def test_all_faults_are_told(text: str, expected: list[str]) -> None:
+    found = faults(HEADER + text)
+    assert sorted(found[: len(expected)]) == sorted(f"c.yaml: {each}" for each in expected)
+
+
+def test_missing_fields_are_told_together() -> None:
+    assert faults("mode: fast\n") == [
+        "c.yaml: mode: 'fast' is not one of shadow, assist, replace",
+        "c.yaml: apiVersion: missing; expected affinity-extender.io/v1alpha1",
+        "c.yaml: kind: missing; expected AffinityExtenderConfiguration",
+    ]
+
+
+def test_faults_of_flags_and_of_the_file_are_told_together() -> None:
+    found = faults(HEADER + "mode: fast\n", port="x", feature_gates="A=1,B")
+    assert found == [
+        "--feature-gates: 'A=1' is not NAME=true or NAME=false",
+        "c.yaml: mode: 'fast' is not one of shadow, assist, replace",
+        "serving.port: 'x' is not a whole number in 0..65535 (from --port)",
+    ]
+
+
+def test_there_is_an_end() -> None:
+    text = HEADER + "".join(f"field{number}: 1\n" for number in range(MOST_FAULTS * 2))
+    assert len(faults(text)) == MOST_FAULTS
+    assert len(faults(HEADER + "'a.b[0]': 1\n'c': 1\n")) == 1, "a name that is no path"
