@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import logging
 import mmap
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import yaml
 
 from extender.cluster.state import ClusterState
-from extender.errors import ExtenderError, ObjectError
+from extender.errors import InputError, ObjectError, UnreadableError
 from extender.wire.objects import (
     Json,
     PodReader,
@@ -23,27 +25,50 @@ from extender.wire.objects import (
     read_node,
 )
 from extender.wire.quotas import read_quota
+from extender.wire.workloads import WORKLOADS, Workloads
 
 try:
     from yaml import CSafeLoader as YamlLoader
 except ImportError:  # PyYAML without libyaml: slower, the same answers
     from yaml import SafeLoader as YamlLoader  # type: ignore[assignment]
 
-_log = logging.getLogger(__name__)
-
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-class ClusterFileError(ExtenderError):
-    """A cluster file that cannot be read; names the file, the object and the field."""
+READS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("Pod", "Node", "Namespace", "ResourceQuota"), frozenset(("",))),
+    "PodDisruptionBudget": frozenset(("policy",)),
+    "ReplicationController": frozenset(("",)),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
+    "StatefulSet": frozenset(("apps",)),
+    **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),
+}
+"""Kinds that are read, with their API groups; others may have kinds of the same names."""
+
+MOST_KINDS_SAID = 10
+LONGEST_KIND_SAID = 80
+
+EXPECTED = "expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
+
+STANDARD_INPUT = Path("-")
+
+
+class ClusterFileError(InputError):
+    """A cluster file with broken content; names the file, the object and the field."""
+
+
+class UnreadableClusterFileError(ClusterFileError, UnreadableError):
+    """A cluster file that cannot be read at all."""
 
 
 class _Header(msgspec.Struct):
     kind: str | None = None
+    apiVersion: str | None = None  # noqa: N815 - the API's spelling
 
 
 class _List(msgspec.Struct):
     kind: str | None = None
+    apiVersion: str | None = None  # noqa: N815 - the API's spelling
     items: list[msgspec.Raw] | None = None
 
 
@@ -51,38 +76,113 @@ _HEADER = msgspec.json.Decoder(_Header)
 _LIST = msgspec.json.Decoder(_List)
 
 
-def load_cluster(path: Path, state: ClusterState, pods: PodReader) -> Counter[str]:
-    """Put the objects of a file into the state; return how many there were of each kind.
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file had, each kind with the number of its objects."""
 
-    Reads what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
-    YAML stream, plain or gzip. Kinds that no rule looks at are counted and otherwise left alone, as
-    are ResourceQuotas unless the reader of pods says what they are charged for.
+    read: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Kinds that no rule looks at."""
+
+    def __str__(self) -> str:
+        ignored = f"; ignored: {_said(self.ignored)}" if self.ignored else ""
+        return f"{_said(self.read)}{ignored}"
+
+
+class ClusterFiles:
+    """Reads files into one state.
+
+    Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
+    YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
+    are charged for, workloads unless they are `templated`.
     """
-    kinds: Counter[str] = Counter()
-    try:
-        for index, (kind, raw) in enumerate(_objects(_content(path))):
-            kinds[kind] += 1
-            try:
-                _put(kind, raw, pods, state)
-            except ObjectError as error:
-                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-    except (OSError, EOFError, ObjectError, yaml.YAMLError) as error:
-        raise ClusterFileError(f"{path}: {error}") from error
-    return kinds
+
+    def __init__(self, state: ClusterState, pods: PodReader, *, templated: bool = False) -> None:
+        self._state = state
+        self._pods = pods
+        self._workloads = Workloads() if templated else None
+        self._generated: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
+
+    def load(self, path: Path) -> Content:
+        """Put the objects of a file into the state; ClusterFileError for one without any."""
+        content = Content()
+        try:
+            for index, (kind, raw) in enumerate(_objects(_content(path))):
+                try:
+                    known = self._put(kind, raw)
+                except ObjectError as error:
+                    raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
+                (content.read if known else content.ignored)[kind] += 1
+        except OSError as error:
+            raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
+        except (EOFError, ObjectError, yaml.YAMLError) as error:
+            raise ClusterFileError(f"{path}: {error}") from error
+        if not content.read:
+            raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
+        self._found.update(content.read)
+        return content
+
+    def finish(self) -> None:
+        """Add the pods of workloads, once all files are there; ClusterFileError without pods.
+
+        Nodes alone make a cluster as well: an empty one.
+        """
+        if not any(self._found[kind] for kind in ("Pod", "Node", *WORKLOADS)):
+            wanted = "node, pod or workload" if self._workloads is not None else "node or pod"
+            raise ClusterFileError(f"no {wanted}, only {_said(self._found)}; {EXPECTED}")
+        if self._workloads is None:
+            return
+        try:
+            for pod in self._workloads.missing_pods(self._pods, len(self._state.nodes)):
+                self._state.upsert_pod(pod)
+        except ObjectError as error:
+            raise ClusterFileError(str(error)) from error
+
+    def _put(self, kind: str, raw: msgspec.Raw) -> bool:
+        """Put an object into the state; tell whether it is of a kind that is looked at."""
+        state = self._state
+        match kind:
+            case "Pod":
+                state.upsert_pod(self._pods.read(raw, self._generate_name))
+                if self._workloads is not None:
+                    self._workloads.add_pod(raw)
+            case "Node":
+                state.upsert_node(read_node(raw))
+            case "Namespace":
+                state.upsert_namespace(read_namespace(raw))
+            case "PodDisruptionBudget":
+                state.budgets.upsert(read_budget(raw))
+            case "ResourceQuota" if self._pods.tells_charges:
+                state.upsert_quota(read_quota(raw))
+            case _ if kind in WORKLOADS and self._workloads is not None:
+                self._workloads.add(kind, raw)
+            case _:
+                return False
+        return True
+
+    def _generate_name(self, namespace: str, prefix: str) -> str:
+        """Name a pod as the API server would, save that the same files give the same names."""
+        while True:
+            start = f"{namespace}/{prefix}"
+            number = self._generated[start]
+            self._generated[start] += 1
+            if f"{start}{number:05}" not in self._state.pods:
+                return f"{prefix}{number:05}"
 
 
-def _put(kind: str, raw: msgspec.Raw, pods: PodReader, state: ClusterState) -> None:
-    match kind:
-        case "Pod":
-            state.upsert_pod(pods.read(raw))
-        case "Node":
-            state.upsert_node(read_node(raw))
-        case "Namespace":
-            state.upsert_namespace(read_namespace(raw))
-        case "PodDisruptionBudget":
-            state.budgets.upsert(read_budget(raw))
-        case "ResourceQuota" if pods.tells_charges:
-            state.upsert_quota(read_quota(raw))
+def _said(kinds: Counter[str]) -> str:
+    """List kinds with their numbers, in a line that has an end."""
+    listed = [f"{count} {kind[:LONGEST_KIND_SAID]}" for kind, count in sorted(kinds.items())]
+    more = len(listed) - MOST_KINDS_SAID
+    return ", ".join(listed[:MOST_KINDS_SAID]) + (f" and {more} more kinds" if more > 0 else "")
+
+
+def _nothing(ignored: Counter[str]) -> str:
+    if not ignored:
+        return "there is no object in it"
+    hint = " (a kubeconfig is named by --kubeconfig)" if "Config" in ignored else ""
+    return f"nothing in it can be used, only {_said(ignored)}{hint}"
 
 
 def _content(path: Path) -> Json:
@@ -90,6 +190,10 @@ def _content(path: Path) -> Json:
 
     The mapping ends with its last reference: objects that were cut out of it may outlive a close.
     """
+    if path == STANDARD_INPUT or not path.is_file():
+        # A pipe can be read once, and not be mapped.
+        piped = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        return gzip.decompress(piped) if piped[: len(GZIP_MAGIC)] == GZIP_MAGIC else piped
     with path.open("rb") as file:
         magic = file.read(len(GZIP_MAGIC))
         if magic == GZIP_MAGIC:
@@ -104,20 +208,29 @@ def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
     documents: Iterable[Json]
     documents = (content,) if content[:64].lstrip()[:1] == b"{" else _yaml_documents(content)
     for document in documents:
-        kind = decode(_HEADER, document).kind
-        if kind is None or not kind.endswith("List"):
-            yield _kind(kind), msgspec.Raw(document)
+        header = decode(_HEADER, document)
+        if header.kind is None or not header.kind.endswith("List"):
+            yield _kind(header), msgspec.Raw(document)
             continue
-        # A typed list (PodList) may leave the kind of its items out.
-        default = kind.removesuffix("List") or None
+        # A typed list (PodList) may leave kind and version of its items out.
+        default = header.kind.removesuffix("List") or None
         for item in decode(_LIST, document).items or ():
-            yield _kind(decode(_HEADER, item).kind or default), item
+            own = decode(_HEADER, item)
+            if own.kind is None:
+                own = _Header(default, own.apiVersion or header.apiVersion)
+            yield _kind(own), item
 
 
-def _kind(kind: str | None) -> str:
-    if not kind:
+def _kind(header: _Header) -> str:
+    """Return the kind of an object, with its version where the kind is another API's."""
+    if not header.kind:
         raise ObjectError("kind", "an object needs a kind")
-    return kind
+    groups = READS.get(header.kind)
+    if groups is None or header.apiVersion is None:
+        return header.kind
+    group, slash, _ = header.apiVersion.partition("/")
+    known = (group if slash else "") in groups
+    return header.kind if known else f"{header.kind} ({header.apiVersion})"
 
 
 def _yaml_documents(content: Json) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from extender.cluster.recount import audit
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
 from extender.metrics import Metrics
-from extender.offline import load_cluster
+from extender.offline import ClusterFiles
 from extender.web.binding import NoApiServer, PodBinder
 from extender.web.nominations import Nominator
 from extender.wire.gates import Gates
@@ -126,13 +126,16 @@ def object_counts(state: ClusterState) -> Mapping[str, int]:
 
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
-    pods = pod_reader(config)
+    files = ClusterFiles(state, pod_reader(config))
     with _collector_resting():
         for path in config.cluster_files:
             start = monotonic()
-            kinds = load_cluster(path, state, pods)
-            found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-            _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, found or "nothing")
+            content = files.load(path)
+            _log.info("loaded %s in %.1f s: %s", path, monotonic() - start, content)
+        files.finish()
+    for resource in ("nodes", "pods"):
+        if not object_counts(state)[resource]:
+            _log.warning("there are no %s in the cluster files", resource)
     state.nodes.compact()
     source = Files(", ".join(map(str, config.cluster_files)), resources(config))
     for resource in source.synced:

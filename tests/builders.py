@@ -110,6 +110,12 @@ class Pod(dict[str, Any]):
         spec["schedulingGroup"] = {"podGroupName": name}
         return changed
 
+    def owned_by(self, owner: str) -> Pod:
+        """Say which controller made it: ReplicaSet/web-5d."""
+        changed, metadata = self._changed("metadata")
+        metadata["ownerReferences"] = [owner_reference(owner)]
+        return changed
+
     def being_deleted(self) -> Pod:
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")
@@ -147,6 +153,37 @@ def pod(name: str, namespace_name: str = "default") -> Pod:
         spec={"containers": [{"name": "main", "image": "pause"}]},
         status={"phase": "Pending"},
     )
+
+
+def workload(
+    kind: str, name: str, template: Json | None = None, *, owner: str = "", **spec: Any
+) -> dict[str, Any]:
+    """Build a Deployment, Job and so on whose template is a pod; `owner` is like Deployment/web."""
+    template = template or pod("of-template")
+    metadata: dict[str, Any] = {"name": name}
+    if owner:
+        metadata["ownerReferences"] = [owner_reference(owner)]
+    place = template["metadata"].get("namespace")
+    if place:
+        metadata["namespace"] = place
+    inner = {
+        "metadata": {"labels": template["metadata"].get("labels", {})},
+        "spec": template["spec"],
+    }
+    if kind == "CronJob":
+        job = {name: spec.pop(name) for name in ("parallelism", "completions") if name in spec}
+        spec["jobTemplate"] = {"spec": {"template": inner, **job}}
+    else:
+        spec["template"] = inner
+    group = "batch/v1" if kind.endswith("Job") else "apps/v1"
+    version = "v1" if kind == "ReplicationController" else group
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def owner_reference(owner: str) -> dict[str, Any]:
+    """Build a reference to a controller such as ReplicaSet/web-5d."""
+    kind, _, name = owner.partition("/")
+    return {"kind": kind, "name": name, "controller": True}
 
 
 def node(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
+import threading
+import types
 from pathlib import Path
 
 import pytest
@@ -11,9 +15,10 @@ import yaml
 
 from extender.cluster.recount import live
 from extender.cluster.state import ClusterState
-from extender.offline import ClusterFileError, load_cluster
+from extender.errors import UnreadableError
+from extender.offline import ClusterFileError, ClusterFiles
 from extender.wire.objects import PodReader
-from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term
+from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term, workload
 
 ZONE = "topology.kubernetes.io/zone"
 OBJECTS = [
@@ -37,7 +42,7 @@ def load(path: Path, content: bytes, state: ClusterState | None = None) -> Clust
     """Load one file."""
     state = state or ClusterState()
     path.write_bytes(content)
-    load_cluster(path, state, PodReader(charges=True))
+    ClusterFiles(state, PodReader(charges=True)).load(path)
     return state
 
 
@@ -77,12 +82,120 @@ def test_quotas_are_loaded_for_those_who_look_at_them(tmp_path: Path) -> None:
     content = json.dumps(quota("one", {"pods": 2}, crossing())).encode()
     assert list(load(tmp_path / "quota", content).quotas) == ["default/one"]
     state = ClusterState()
-    load_cluster(tmp_path / "quota", state, PodReader())
+    with pytest.raises(ClusterFileError, match="nothing in it can be used, only 1 ResourceQuota"):
+        ClusterFiles(state, PodReader()).load(tmp_path / "quota")
     assert list(state.quotas) == []
 
 
-def test_an_empty_file_is_an_empty_cluster(tmp_path: Path) -> None:
-    assert not load(tmp_path / "empty", b"").pods
+ONLY = "nothing in it can be used, only "
+EXPECTED = "; expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param(b"", "there is no object in it", id="an empty file"),
+        pytest.param(b'{"kind":"List","items":[]}', "there is no object in it", id="an empty list"),
+        pytest.param(
+            b"apiVersion: v1\nkind: Config\nclusters: []\n",
+            "nothing in it can be used, only 1 Config (a kubeconfig is named by --kubeconfig)",
+            id="a kubeconfig",
+        ),
+        pytest.param(
+            json.dumps({"kind": "List", "items": [workload("Deployment", "web")] * 2}).encode(),
+            "nothing in it can be used, only 2 Deployment",
+            id="workloads, which are no question for a scheduler",
+        ),
+        pytest.param(
+            b'{"apiVersion":"apps/v1","kind":"Pod","metadata":{"name":"p"}}',
+            "nothing in it can be used, only 1 Pod (apps/v1)",
+            id="a kind of another API",
+        ),
+        pytest.param(
+            b'{"apiVersion":"metrics.k8s.io/v1","kind":"NodeList","items":[{}]}',
+            "nothing in it can be used, only 1 Node (metrics.k8s.io/v1)",
+            id="a typed list of another API",
+        ),
+        pytest.param(
+            "---\n".join(f"kind: K{number:02}{'x' * 100}\n" for number in range(30)).encode(),
+            ", ".join(f"1 K{number:02}{'x' * 77}" for number in range(10)) + " and 20 more kinds",
+            id="more kinds than anybody reads",
+        ),
+    ],
+)
+def test_a_file_without_anything_of_use_says_what_was_found(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    with pytest.raises(ClusterFileError) as caught:
+        load(tmp_path / "file", content)
+    prefix = f"{tmp_path / 'file'}: "
+    assert str(caught.value) in {f"{prefix}{each}{EXPECTED}" for each in (says, ONLY + says)}
+
+
+@pytest.mark.parametrize(
+    ("objects", "templated", "says"),
+    [
+        pytest.param(
+            [namespace("default")], False, "no node or pod, only 1 Namespace", id="to serve"
+        ),
+        pytest.param(
+            [quota("one", {}, crossing())],
+            True,
+            "no node, pod or workload, only 1 ResourceQuota",
+            id="to ask about workloads",
+        ),
+    ],
+)
+def test_files_without_a_node_pod_or_workload_are_an_error(
+    tmp_path: Path, objects: list[object], templated: bool, says: str
+) -> None:
+    files = ClusterFiles(ClusterState(), PodReader(charges=True), templated=templated)
+    (tmp_path / "file").write_text(json.dumps({"kind": "List", "items": objects}))
+    files.load(tmp_path / "file")
+    with pytest.raises(ClusterFileError) as caught:
+        files.finish()
+    assert str(caught.value) == says + EXPECTED
+
+
+def test_kinds_that_nobody_looks_at_are_counted(tmp_path: Path) -> None:
+    other = [{"kind": "ConfigMap", "metadata": {"name": "c"}}] * 2
+    volcano = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}}
+    (tmp_path / "file").write_text(
+        json.dumps({"kind": "List", "items": [pod("a"), *other, volcano]})
+    )
+    content = ClusterFiles(ClusterState(), PodReader(), templated=True).load(tmp_path / "file")
+    assert str(content) == "1 Pod; ignored: 2 ConfigMap, 1 Job (batch.volcano.sh/v1alpha1)"
+
+
+def test_pods_with_a_generated_name_get_the_same_one_each_time(tmp_path: Path) -> None:
+    unnamed = [pod("x", place).labels(app=place) for place in ("default", "default", "other")]
+    for each in unnamed:
+        each["metadata"] = {"generateName": "web-", "namespace": each["metadata"]["namespace"]}
+    content = json.dumps({"kind": "List", "items": [pod("web-00000"), *unnamed]}).encode()
+    found = [sorted(load(tmp_path / "file", content).pods) for _ in range(2)]
+    assert (
+        found
+        == [["default/web-00000", "default/web-00001", "default/web-00002", "other/web-00000"]] * 2
+    )
+
+
+@pytest.mark.parametrize("content", [LIST, gzip.compress(LIST)], ids=["plain", "gzip"])
+def test_a_pipe_is_read(tmp_path: Path, content: bytes) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    state = ClusterState()
+    ClusterFiles(state, PodReader()).load(pipe)
+    writer.join(10)
+    assert list(state.pods) == ["default/early"]
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(LIST)))
+    state = ClusterState()
+    ClusterFiles(state, PodReader()).load(Path("-"))
+    assert list(state.pods) == ["default/early"]
 
 
 @pytest.mark.parametrize(
@@ -108,5 +221,6 @@ def test_what_cannot_be_read_is_said_with_its_place(
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ClusterFileError, match=r"nowhere: .*No such file"):
-        load_cluster(tmp_path / "nowhere", ClusterState(), PodReader())
+    with pytest.raises(ClusterFileError, match=r"nowhere: No such file") as caught:
+        ClusterFiles(ClusterState(), PodReader()).load(tmp_path / "nowhere")
+    assert isinstance(caught.value, UnreadableError)

@@ -77,7 +77,8 @@ class AffinityManifest(msgspec.Struct):
 class PodMetadata(msgspec.Struct):
     """Identity and labels of a pod."""
 
-    name: str
+    name: str = ""
+    generateName: str | None = None  # noqa: N815 - the API's spelling
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 Json: TypeAlias = bytes | mmap.mmap | msgspec.Raw
 """Encoded JSON, wherever it lies."""
+
+GenerateName: TypeAlias = Callable[[str, str], str]
+"""Makes a name of a namespace and a prefix that no other pod has."""
 
 RAW_CLASSES = 16384
 """Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
@@ -81,15 +84,21 @@ class PodReader:
         """Tell whether pods come with what quotas see of them."""
         return self._charges is not None
 
-    def read(self, raw: Json) -> Pod:
-        """Read a v1.Pod; ObjectError names the field that is broken."""
+    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
+        """Read a v1.Pod; ObjectError names the field that is broken.
+
+        `generate` makes a name for a pod with a generateName, as the API server would have done.
+        """
         pod = decode(_POD, raw)
         metadata, spec = pod.metadata, pod.spec
         namespace = sys.intern(metadata.namespace or "default")
-        if not metadata.name:
+        name = metadata.name
+        if not name and metadata.generateName and generate is not None:
+            name = generate(namespace, metadata.generateName)
+        if not name:
             raise ObjectError("metadata.name", "a pod needs a name")
         status = pod.status or _NO_STATUS
-        key = f"{namespace}/{metadata.name}"
+        key = f"{namespace}/{name}"
         priority = spec.priority or 0
         pod_class = self._class(namespace, bytes(metadata.labels), bytes(spec.affinity))
         return Pod(

@@ -62,7 +62,7 @@ class Asked:
             self.pods_read += 1
             return read(raw)
 
-        reader.read = counted  # type: ignore[method-assign]
+        reader.read = counted  # type: ignore[method-assign, assignment]
         rules = Rules([InterPodAffinity()], resolvable=False, scoring=Scoring(), max_score=100)
         metrics = Metrics(self.registry, "test")
         self.answers = Answers(

@@ -125,7 +125,7 @@ ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecu
 @pytest.mark.parametrize(
     ("raw", "path"),
     [
-        pytest.param({"metadata": {}}, "metadata", id="no name"),
+        pytest.param({"metadata": {}}, "metadata.name", id="no name"),
         pytest.param({"metadata": {"name": ""}}, "metadata.name", id="an empty name"),
         pytest.param({"metadata": {"name": 7}}, "metadata.name", id="a name that is a number"),
         pytest.param({}, "", id="no metadata"),

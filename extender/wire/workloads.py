@@ -1,0 +1,239 @@
+"""Workloads from files: the pods that their templates would make and that are not there yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.model.objects import Pod
+from extender.wire.manifests import NULL
+from extender.wire.objects import TERMINAL_PHASES, Json, PodReader, decode
+
+WORKLOADS: Final = frozenset(
+    (
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+        "ReplicationController",
+        "Job",
+        "CronJob",
+    )
+)
+"""Kinds that have a template for pods."""
+
+MOST_PODS: Final = 200_000
+"""Pods made of templates, all together: more than the largest clusters have, little to hold."""
+
+_LONGEST_CHAIN: Final = 4
+"""Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
+
+_RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
+
+_HASH_LABEL = "pod-template-hash"
+
+_Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Identity(NamedTuple):
+    """One workload."""
+
+    namespace: str
+    kind: str
+    name: str
+
+
+class _Owner(msgspec.Struct):
+    kind: str
+    name: str
+    controller: bool | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    generateName: str = ""  # noqa: N815 - the API's spelling
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    ownerReferences: list[_Owner] | None = None  # noqa: N815 - the API's spelling
+
+    @property
+    def space(self) -> str:
+        return self.namespace or "default"
+
+    @property
+    def controller(self) -> Identity | None:
+        """Return what made this object, and would make another in its place."""
+        for owner in self.ownerReferences or ():
+            if owner.controller:
+                return Identity(self.space, owner.kind, owner.name)
+        return None
+
+
+class _TemplateMetadata(msgspec.Struct):
+    labels: msgspec.Raw = NULL
+
+
+class _Template(msgspec.Struct):
+    metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
+    spec: msgspec.Raw = NULL
+
+
+class _JobTemplate(msgspec.Struct):
+    spec: _Spec | None = None
+
+
+class _Spec(msgspec.Struct):
+    template: _Template | None = None
+    replicas: _Number | None = None
+    parallelism: _Number | None = None
+    completions: _Number | None = None
+    suspend: bool | None = None
+    jobTemplate: _JobTemplate | None = None  # noqa: N815 - the API's spelling
+
+
+class _Status(msgspec.Struct):
+    desiredNumberScheduled: _Number | None = None  # noqa: N815 - the API's spelling
+    succeeded: _Number | None = None
+    completionTime: str | None = None  # noqa: N815 - the API's spelling
+
+
+class _Manifest(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _PodPhase(msgspec.Struct):
+    phase: str | None = None
+
+
+class _OwnedPod(msgspec.Struct):
+    metadata: _Metadata
+    status: _PodPhase | None = None
+
+
+_MANIFEST = msgspec.json.Decoder(_Manifest)
+_OWNED_POD = msgspec.json.Decoder(_OwnedPod)
+
+
+class Workloads:
+    """Collects workloads and who owns the pods; tells which pods are still to come.
+
+    Objects come in any order. A workload whose controller is here as well (the ReplicaSet of a
+    Deployment) counts as part of it; so does one that is missing between a pod and its workload,
+    where names tell: dumps often have Deployments and pods and no ReplicaSets.
+    """
+
+    def __init__(self) -> None:
+        self._manifests: dict[Identity, _Manifest] = {}
+        self._owned: Counter[tuple[Identity, str]] = Counter()
+        """Live pods by their controller and the hash of their template."""
+
+    def add(self, kind: str, raw: Json) -> None:
+        """Take a workload; ObjectError names the field that is broken."""
+        manifest = decode(_MANIFEST, raw)
+        metadata = manifest.metadata
+        name = metadata.name or metadata.generateName
+        if not name:
+            raise ObjectError("metadata.name", "a workload needs a name")
+        # Those with the same generateName are different ones.
+        name = name if metadata.name else f"{name}{len(self._manifests)}"
+        self._manifests[Identity(metadata.space, kind, name)] = manifest
+
+    def add_pod(self, raw: Json) -> None:
+        """Take a pod, which stands for one replica of its controller."""
+        pod = decode(_OWNED_POD, raw)
+        ended = pod.status is not None and pod.status.phase in TERMINAL_PHASES
+        controller = pod.metadata.controller
+        if controller is not None and not ended:
+            self._owned[controller, (pod.metadata.labels or {}).get(_HASH_LABEL, "")] += 1
+
+    def missing_pods(self, pods: PodReader, nodes: int) -> Iterator[Pod]:
+        """Yield the pods that templates would make beside those that there are.
+
+        They are called namespace/kind/name[index]. A DaemonSet has one for each of the nodes
+        where nothing says how many it wants. ObjectError names the workload that is broken.
+        """
+        there: Counter[Identity] = Counter()
+        for (controller, template_hash), number in self._owned.items():
+            there[self._top(controller, template_hash)] += number
+        made = 0
+        for identity, manifest in self._manifests.items():
+            if self._top(identity, "") != identity:
+                continue
+            wanted = _wanted(identity.kind, manifest, nodes) - there[identity]
+            made += max(0, wanted)
+            where = f"{identity.kind} {identity.namespace}/{identity.name}"
+            if made > MOST_PODS:
+                raise ObjectError(where, f"its pods and those before are more than {MOST_PODS}")
+            if wanted > 0:
+                yield from _pods(identity, manifest, wanted, pods, where)
+
+    def _top(self, identity: Identity, template_hash: str) -> Identity:
+        """Return the workload that counts for one; itself when it has no controller here."""
+        for _ in range(_LONGEST_CHAIN):
+            above = self._above(identity, template_hash)
+            if above not in self._manifests:
+                break
+            identity = above
+        return identity
+
+    def _above(self, identity: Identity, template_hash: str) -> Identity | None:
+        manifest = self._manifests.get(identity)
+        if manifest is not None:
+            return manifest.metadata.controller
+        namespace, kind, name = identity
+        if kind == "ReplicaSet" and template_hash and name.endswith(f"-{template_hash}"):
+            return Identity(namespace, "Deployment", name.removesuffix(f"-{template_hash}"))
+        if kind == "Job" and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
+            return Identity(namespace, "CronJob", run["name"])
+        return None
+
+
+def _wanted(kind: str, manifest: _Manifest, nodes: int) -> int:
+    """Return how many pods a workload would have; of a CronJob, those of one run."""
+    spec, status = manifest.spec or _Spec(), manifest.status or _Status()
+    match kind:
+        case "DaemonSet":
+            wanted = status.desiredNumberScheduled
+            return max(1, nodes) if wanted is None else wanted
+        case "Job":
+            return 0 if status.completionTime else _of_run(spec, status.succeeded or 0)
+        case "CronJob":
+            job = spec.jobTemplate.spec if spec.jobTemplate else None
+            return 0 if spec.suspend or job is None else _of_run(job, 0)
+        case _:
+            return 1 if spec.replicas is None else spec.replicas
+
+
+def _of_run(job: _Spec, succeeded: int) -> int:
+    if job.suspend:
+        return 0
+    parallel = 1 if job.parallelism is None else job.parallelism
+    return parallel if job.completions is None else min(parallel, job.completions - succeeded)
+
+
+def _pods(
+    identity: Identity, manifest: _Manifest, number: int, pods: PodReader, where: str
+) -> Iterator[Pod]:
+    spec = manifest.spec or _Spec()
+    if spec.jobTemplate is not None:
+        spec = spec.jobTemplate.spec or _Spec()
+    template = spec.template or _Template()
+    name = f"{identity.kind.lower()}/{identity.name}"
+    metadata = {"name": name, "namespace": identity.namespace, "labels": template.metadata.labels}
+    empty = bytes(template.spec) == bytes(NULL)
+    pod = {"metadata": metadata, "spec": {} if empty else template.spec}
+    try:
+        first = pods.read(msgspec.json.encode(pod))
+    except ObjectError as error:
+        raise ObjectError(f"{where}: template.{error.path}", error.message) from error
+    for index in range(number):
+        key = f"{first.key}[{index}]"
+        yield dataclasses.replace(first, key=key, uid=key)
