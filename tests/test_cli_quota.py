@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extender import cli
-from tests.builders import crossing, node, pod, quota, selector, term
+from tests.builders import crossing, node, pod, quota, selector, term, workload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def test_who_uses_it_and_what_the_quotas_say(dump: str, capsys: pytest.CaptureFi
 
 def test_what_if(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     supposed = ["--what-if", "pods=1", "--what-if", "memory=4Gi"]
-    assert cli.main(["quota", "--cluster", dump, *supposed]) == 3
+    assert cli.main(["quota", "--cluster", dump, *supposed]) == 1
     assert capsys.readouterr() == (TABLE + WHAT_IF, "")
     assert cli.main(["quota", "--cluster", dump, "--what-if", "pods=5"]) == 0
     assert "shop        0 of 5" in capsys.readouterr().out
@@ -78,14 +78,23 @@ def test_as_the_kubectl_plugin(dump: str, capsys: pytest.CaptureFixture[str]) ->
     assert cli.kubectl(["quota", "-n", "office", "--cluster", dump]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["office", "1", "0", "0", "<none>"]
     assert cli.kubectl(["quota", "--prot"]) == 2
-    expected = "kubectl affinity: unrecognized arguments: --prot; see kubectl affinity --help\n"
+    expected = (
+        "kubectl affinity quota: unrecognized arguments: --prot; see kubectl affinity quota "
+        "--help\n"
+    )
     assert capsys.readouterr().err == expected
     assert cli.kubectl(["serve"]) == 2, "serving is no question about a cluster"
 
 
+def test_all_namespaces_are_the_default(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("-A", "--all-namespaces"):
+        assert cli.kubectl(["quota", flag, "--cluster", dump]) == 0
+        assert capsys.readouterr() == (TABLE, "")
+
+
 def test_json_has_everything(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--limited-by-default", "--what-if", "pods=4", "-o", "json"]
-    assert cli.main(["quota", "--cluster", dump, *options]) == 3
+    assert cli.main(["quota", "--cluster", dump, *options]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert answer["whatIf"] == ["pods=4"]
     office, shop = answer["namespaces"]
@@ -117,8 +126,8 @@ def test_json_has_everything(dump: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty").write_text("")
-    assert cli.main(["quota", "--cluster", str(tmp_path / "empty")]) == 0
+    (tmp_path / "plain").write_text(json.dumps(pod("plain")))
+    assert cli.main(["quota", "--cluster", str(tmp_path / "plain")]) == 0
     assert capsys.readouterr().out.startswith("no pod uses affinity across namespaces")
 
 
@@ -130,9 +139,15 @@ def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
             ["--what-if", "gpus=1"], 2, "--what-if: 'gpus' is not one of pods, ", id="a resource"
         ),
         pytest.param(
-            ["--kubeconfig", "/nowhere"], 2, "--kubeconfig: no such file: /nowhere", id="no file"
+            ["--kubeconfig", "/nowhere"], 3, "--kubeconfig: no such file: /nowhere", id="no file"
         ),
-        pytest.param(["--cluster", "/nowhere"], 1, "/nowhere: ", id="no cluster file"),
+        pytest.param(["--cluster", "/nowhere"], 3, "/nowhere: ", id="no cluster file"),
+        pytest.param(
+            ["-A", "-n", "shop"],
+            2,
+            "argument -n/--namespace: not allowed with argument -A/--all-namespaces",
+            id="all namespaces and one",
+        ),
         pytest.param(["-o", "xml"], 2, "argument -o/--output", id="a form"),
     ],
 )
@@ -144,3 +159,22 @@ def test_what_is_wrong_is_said(
     assert captured.out == ""
     assert expected in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_workloads_count_by_their_templates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump.json"
+    owned = user("api-1", "shop").labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/api-5d")
+    objects = [
+        workload("Deployment", "api", user("t", "shop"), replicas=3),
+        owned.on("n"),
+        {"kind": "ConfigMap", "metadata": {"name": "c"}},
+    ]
+    dump.write_text(json.dumps({"kind": "List", "items": objects}))
+    assert cli.main(["quota", "--cluster", str(dump), "--what-if", "pods=2"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[1].split() == ["shop", "3", "2", "0", "<none>"]
+    assert captured.out.splitlines()[-1].split(maxsplit=4)[-1] == "deployment/api[1]"
+    note = f"affinity-extender: note: {dump}: 1 Deployment, 1 Pod; ignored: 1 ConfigMap\n"
+    assert captured.err == note

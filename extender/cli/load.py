@@ -5,23 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.cli.parsing import DONE, FAILED, Commands, Parser, cluster_group, command
+from extender.cli.parsing import (
+    DONE,
+    NOT_FINE,
+    Commands,
+    Parser,
+    cluster_group,
+    command,
+    exit_codes,
+)
+from extender.load import DRY_RUN_NODES
 
 if TYPE_CHECKING:
     import argparse
 
 DESCRIPTION = """\
-Run clusterloader2 tests without clusterloader2: the same files, the same report files.
+Run clusterloader2 tests without clusterloader2: the same test files, the same report files.
 
-Templates, phases and tuning sets work as there. Of the measurements there are those that
-scheduling needs; a test that names another one is refused before anything is created.
+Templates, phases and tuning sets work as they do there. Only the measurements that scheduling
+needs are built in; a test that uses any other is refused before anything is created.
 """
 
-EPILOG = """\
+EPILOG = f"""\
 reports, in --report-dir:
-  generatedConfig_<test>.yaml      the test, filled in
-  <measurement>_<test>_<time>.json one for each that gathered figures
-  junit.xml                        a case for each test, phase step and measurement
+  generatedConfig_<test>.yaml       the test with its templates filled in
+  <measurement>_<test>_<time>.json  one for each measurement that gathered figures
+  junit.xml                         a case for each test, phase step and measurement
 Without --report-dir the figures are printed.
 
 examples:
@@ -29,9 +38,7 @@ examples:
   affinity-extender load --testconfig loadtest/affinity.yaml --nodes 100 --dry-run
   CL2_QPS=200 affinity-extender load --testconfig loadtest/affinity.yaml
 
-exit codes: 0 all tests passed, 1 a measurement broke its limit or something failed,
-            2 wrong usage or configuration
-"""
+{exit_codes("a test failed: a measurement broke its limit, or something could not be created")}"""
 
 
 def add_to(commands: Commands) -> None:
@@ -55,10 +62,13 @@ def _add_tests(load: Parser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="a test; may be repeated",
+        help="a test file; may be repeated",
     )
     load.add_argument(
-        "--testsuite", metavar="FILE", type=Path, help="a list of tests, instead of --testconfig"
+        "--testsuite",
+        metavar="FILE",
+        type=Path,
+        help="a file that lists tests, instead of --testconfig",
     )
     load.add_argument(
         "--testoverrides",
@@ -66,31 +76,38 @@ def _add_tests(load: Parser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="values for templates; may be repeated, and the later file wins",
+        help="a file with values for templates; may be repeated, and the later file wins",
     )
     load.add_argument(
         "--registry-k8s-repo",
         metavar="REGISTRY",
         default="registry.k8s.io",
-        help="what templates know as .ImageRegistry; default registry.k8s.io",
+        help="what templates see as .ImageRegistry (default %(default)s)",
     )
     load.add_argument(
         "--nodes",
         metavar="N",
         type=int,
         default=0,
-        help="what templates know as .Nodes; by default the nodes without taints that take pods",
+        help="what templates see as .Nodes (default: the number of schedulable nodes without "
+        f"taints; with --dry-run and no --kubeconfig, {DRY_RUN_NODES})",
     )
     load.add_argument(
-        "--report-dir", metavar="FOLDER", type=Path, help="where report files go; made if needed"
+        "--report-dir",
+        metavar="FOLDER",
+        type=Path,
+        help="folder for the reports; created if needed",
     )
     load.add_argument(
         "--dry-run",
         action="store_true",
-        help="read and check the tests, write generatedConfig files, and end",
+        help="check the tests, write the generatedConfig files and exit; needs no cluster",
     )
     load.add_argument(
-        "--seed", metavar="N", type=int, help="make random choices the same each time"
+        "--seed",
+        metavar="N",
+        type=int,
+        help="seed of the random choices, to repeat a run (default: a different one each time)",
     )
 
 
@@ -100,18 +117,19 @@ def _add_cluster(load: Parser) -> None:
         "--prometheus-url",
         metavar="URL",
         default="",
-        help="where GenericPrometheusQuery asks; without it those are left out, with a warning",
+        help="Prometheus server for GenericPrometheusQuery (default: none; these measurements are "
+        "skipped with a warning)",
     )
     where.add_argument(
         "--scheduler-metrics-url",
         metavar="URL",
         default="",
-        help="kube-scheduler's /metrics for SchedulingMetrics; by default the API server is asked "
-        "to pass the question on to the scheduler's pod on each control-plane node",
+        help="kube-scheduler's /metrics for SchedulingMetrics (default: the scheduler's pod on "
+        "each control-plane node, through the API server's proxy)",
     )
 
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.load.command import load  # noqa: PLC0415 - see the head of this package
 
-    return DONE if load(flags) else FAILED
+    return DONE if load(flags) else NOT_FINE

@@ -7,7 +7,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.cli.parsing import DONE, Commands, cluster_group, command, say
+from extender.cli.parsing import (
+    DONE,
+    NOT_FINE,
+    Commands,
+    cluster_group,
+    command,
+    complain,
+    exit_codes,
+    say,
+)
 from extender.errors import ConfigError, ObjectError
 
 if TYPE_CHECKING:
@@ -15,10 +24,8 @@ if TYPE_CHECKING:
 
     from extender.cluster.state import ClusterState
     from extender.model.quota import Amounts
+    from extender.verbs.quota_survey import NamespaceSurvey
     from extender.wire.objects import PodReader
-
-WOULD_REFUSE = 3
-"""Exit code of a question with --what-if whose answer is: somebody."""
 
 RESOURCES = (
     "pods",
@@ -31,42 +38,47 @@ RESOURCES = (
 )
 
 DESCRIPTION = """\
-Tell which pods use affinity across namespaces, which quotas they count against, how much of each is
-used, and whom one more limit would refuse.
+Show which pods use affinity across namespaces, which quotas they count against, how much of each
+quota is used, and which pods one more limit would refuse.
 
-A pod is in scope when one of its affinity or anti-affinity terms, required or preferred, names
+A pod is in scope when one of its affinity or anti-affinity terms, required or preferred, lists
 `namespaces` or has a `namespaceSelector`: the scope CrossNamespacePodAffinity of ResourceQuotas.
 Nothing is changed.
 """
 
-EPILOG = """\
+EPILOG = f"""\
 columns:
   IN SCOPE   pods that use affinity across namespaces and have not ended
-  WAITING    those of them that have no node; only the others count against quotas here
+  WAITING    those of them that have no node yet; only the others count against quotas here
   REFUSED    waiting pods that the quotas do not allow as things are
   USED, HARD what placed pods in scope use of a quota, and its limit
 
 what if:
-  --what-if supposes one more quota with the scope in each namespace, and lets all its pods in scope
-  come one after another, placed ones first. Those that find no room are told: they run on, but
-  would not come back, be it after an eviction or with the next release.
+  --what-if supposes one more quota with the scope in each namespace, and admits all its pods in
+  scope one after another, placed ones first. The pods that no longer fit are listed: they keep
+  running, but would not come back, neither after an eviction nor with the next release.
 
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
   of its service account. Needs the right to list pods and resourcequotas in all namespaces.
 
+  --cluster reads a file instead. Workloads in it (Deployment, ReplicaSet, StatefulSet, DaemonSet,
+  ReplicationController, Job, CronJob) count with the pods that their templates would make, as
+  waiting pods. A pod that is in the file as well is counted once: each pod that a workload owns,
+  by its ownerReferences, takes the place of one of the workload's replicas.
+
 examples:
   affinity-extender quota
       who uses it?
   affinity-extender quota --namespace shop --what-if pods=0
-      who could not be placed any more if the namespace were barred?
+      which pods could no longer be placed if the namespace were barred?
   affinity-extender quota --limited-by-default
       which waiting pods would need a quota?
   kubectl get pods,resourcequotas -A -o json > dump.json
   affinity-extender quota --cluster dump.json --what-if pods=10 --what-if requests.cpu=4 -o json
+  kubectl get pods,resourcequotas -A -o json | affinity-extender quota --cluster -
 
-exit codes: 0 told, 1 failed, 2 wrong usage, 3 told, and --what-if would refuse somebody
-"""
+{exit_codes("--what-if or --limited-by-default would refuse at least one pod")}"""
 
 
 def add_to(commands: Commands) -> None:
@@ -74,32 +86,40 @@ def add_to(commands: Commands) -> None:
     quota = command(
         commands,
         "quota",
-        "tell who uses affinity across namespaces, and what quotas say about it",
+        "show which pods use affinity across namespaces, and what quotas allow",
         description=DESCRIPTION,
         epilog=EPILOG,
     )
     quota.set_defaults(run=_run)
-    quota.add_argument(
+    namespaces = quota.add_mutually_exclusive_group()
+    namespaces.add_argument(
         *("-n", "--namespace"),
         action="append",
         default=[],
         metavar="NAME",
-        help="look at this namespace only; may be repeated",
+        help="look at this namespace only; may be repeated (default: all namespaces)",
+    )
+    namespaces.add_argument(
+        *("-A", "--all-namespaces"), action="store_true", help="look at all namespaces, the default"
     )
     quota.add_argument(
         "--what-if",
         action="append",
         default=[],
         metavar="RESOURCE=LIMIT",
-        help="suppose a quota with this limit, such as pods=0; may be repeated",
+        help="suppose a quota with this limit, such as pods=0; may be repeated (default: none)",
     )
     quota.add_argument(
         "--limited-by-default",
         action="store_true",
-        help="suppose that cross-namespace affinity needs a quota that allows it",
+        help="suppose that cross-namespace affinity needs a quota that allows it (default: it does "
+        "not)",
     )
     quota.add_argument(
-        *("-o", "--output"), choices=("text", "json"), default="text", help="default text"
+        *("-o", "--output"),
+        choices=("text", "json"),
+        default="text",
+        help="output format (default %(default)s)",
     )
     where = cluster_group(quota)
     where.add_argument(
@@ -108,7 +128,8 @@ def add_to(commands: Commands) -> None:
         default=[],
         metavar="FILE",
         type=Path,
-        help="read objects from this file (JSON List or YAML, plain or gzip); may be repeated",
+        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
+        "standard input, instead of a live cluster; may be repeated",
     )
 
 
@@ -120,7 +141,15 @@ def _run(flags: argparse.Namespace) -> int:
     found = survey(_cluster(flags), flags.namespace, what_if, limited=flags.limited_by_default)
     report = quota_report.Report(found, flags.what_if)
     say(quota_report.json_text(report) if flags.output == "json" else quota_report.table(report))
-    return WOULD_REFUSE if any(each.refused_if for each in found) else DONE
+    return NOT_FINE if any(map(_would_refuse, found)) else DONE
+
+
+def _would_refuse(found: NamespaceSurvey) -> bool:
+    """Tell whether what was supposed would keep a pod away; what is refused today is as it is."""
+    from extender.verbs.quota import Cause  # noqa: PLC0415 - see the head of this package
+
+    uncovered = (each.shortfall.cause is Cause.UNCOVERED for each in found.refused_now)
+    return bool(found.refused_if) or any(uncovered)
 
 
 def _limits(texts: list[str]) -> Amounts | None:
@@ -147,15 +176,23 @@ def _cluster(flags: argparse.Namespace) -> ClusterState:
 
     state, pods = ClusterState(), PodReader(charges=True)
     if flags.cluster:
-        from extender.offline import load_cluster  # noqa: PLC0415
-
-        for path in flags.cluster:
-            load_cluster(path, state, pods)
+        _load(flags.cluster, state, pods)
     else:
         import asyncio  # noqa: PLC0415
 
         asyncio.run(_list(flags, state, pods))
     return state
+
+
+def _load(paths: list[Path], state: ClusterState, pods: PodReader) -> None:
+    from extender.offline import ClusterFiles  # noqa: PLC0415
+
+    files = ClusterFiles(state, pods, templated=True)
+    for path in paths:
+        content = files.load(path)
+        if content.ignored:
+            complain(f"note: {path}: {content}")
+    files.finish()
 
 
 async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader) -> None:
@@ -166,7 +203,7 @@ async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader)
     try:
         credentials = await load_credentials(flags.kubeconfig or _usual_kubeconfig(), flags.context)
     except ConfigError as error:
-        raise ConfigError("--kubeconfig", error.message) from error
+        raise type(error)("--kubeconfig", error.message) from error
     async with ApiClient(credentials) as client:
         await list_quotas_and_pods(client, state, pods)
 

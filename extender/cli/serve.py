@@ -8,35 +8,41 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.cli.parsing import DONE, Commands, command, complain, say
-from extender.errors import ExtenderError
+from extender.cli.parsing import DONE, Commands, command, complain, exit_codes, say
+from extender.errors import UnreadableError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
-    from extender.config import Config
+    from extender.config import Config, Option
+
+STANDARD_OUTPUT = "-"
+"""Instead of a file's name, as in other tools."""
 
 DESCRIPTION = """\
 Watch a cluster (or read one from files) and answer kube-scheduler's extender calls.
 
-Two ports are opened: callbacks for the scheduler (POST /filter, /prioritize) and operations for
-people and probes (/livez, /readyz, /metrics, /configz, /domains and a page at /).
+It listens on two ports: one for the scheduler's callbacks (POST /filter, /prioritize), one for
+operations (/livez, /readyz, /metrics, /configz, /domains and a status page at /).
 """
 
-EPILOG = """\
+EPILOG = f"""\
 modes:
-  assist   the scheduler keeps the hard rules, scores come from here; when this program is down,
-           pods are placed lawfully, only without preferences
-  replace  hard rules are checked here as well, and the scheduler's own plugin is switched off; when
-           this program is down, pods wait
-  shadow   the scheduler keeps all of its plugin, answers change nothing; where they would have
+  assist   the scheduler keeps the hard rules, scores come from here; while this program is down,
+           pods are still placed lawfully, only without preferences
+  replace  hard rules are checked here as well, and the scheduler's own plugin is switched off;
+           while this program is down, pods wait
+  shadow   the scheduler decides alone and answers from here change nothing; where they would have
            differed is counted and logged
-  The scheduler's configuration has to be the one for the same mode: scheduler-config/ has them.
+  The scheduler needs the configuration for the same mode; scheduler-config/ has one for each.
 
-precedence: flags over environment over file over defaults.
-  Each setting with a value has a variable: --ops-port is AFFINITY_EXTENDER_OPS_PORT, -v is
-  AFFINITY_EXTENDER_V. AFFINITY_EXTENDER_CLUSTER lists files as PATH lists directories.
-  What they came to is shown at /configz, and written by --write-config-to.
+precedence: flags, then environment variables, then the file, then defaults.
+  Each flag with a value has a variable: --ops-port is AFFINITY_EXTENDER_OPS_PORT, -v is
+  AFFINITY_EXTENDER_V. AFFINITY_EXTENDER_CLUSTER lists files the way PATH lists directories.
+  The file has more settings than there are flags: docs/reference/configuration.md describes all
+  of them. --write-config-to - prints the configuration that they add up to, with every default;
+  a running program shows it at /configz.
 
 examples:
   affinity-extender serve --cluster dump.json.gz --mode replace
@@ -46,8 +52,8 @@ examples:
   curl localhost:10281/readyz?verbose
 
 signals: SIGTERM and SIGINT fail readiness at once, let calls in flight finish, and end with 0.
-exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration
-"""
+
+{exit_codes("a port could not be opened, or the program failed while it ran")}"""
 
 
 def add_to(commands: Commands) -> None:
@@ -62,27 +68,36 @@ def add_to(commands: Commands) -> None:
         epilog=EPILOG,
     )
     serve.set_defaults(run=_serve)
+    groups = {name: serve.add_argument_group(name) for name in _names(OPTIONS)}
     for option in OPTIONS:
         # -v as in Kubernetes, which takes --v as well.
         names = [f"-{option.flag}"] * (len(option.flag) == 1) + [f"--{option.flag}"]
-        serve.add_argument(
+        added = groups[option.group].add_argument(
             *names,
             dest=option.dest,
             metavar=option.metavar,
-            help=option.help,
+            help=f"{option.help} (default: {option.default})",
             action="append" if option.many else "store",
         )
-    serve.add_argument(
+        # For completion only: the schema checks values, wherever they come from.
+        vars(added)["completed_with"] = option.choices
+    # With the flags for the file; there is no setting in it that they would stand for.
+    configuration = groups[OPTIONS[0].group]
+    configuration.add_argument(
         "--validate-only",
         action="store_true",
-        help="check the configuration, say so, and end without serving",
+        help="check the configuration and every file that it names, report all faults, and exit",
     )
-    serve.add_argument(
+    configuration.add_argument(
         "--write-config-to",
         metavar="FILE",
-        type=Path,
-        help="write the configuration that all settings come to, and end without serving",
+        help="write the configuration that all settings add up to, to a file or, with -, to "
+        "standard output, and exit",
     )
+
+
+def _names(options: Iterable[Option]) -> Iterable[str]:
+    return dict.fromkeys(option.group for option in options)
 
 
 def _serve(flags: argparse.Namespace) -> int:
@@ -91,10 +106,14 @@ def _serve(flags: argparse.Namespace) -> int:
     loaded = config.load(flags, os.environ, functools.partial(Path.read_text, encoding="utf-8"))
     for warning in config.strangers(os.environ):
         complain(f"warning: {warning}")
+    if flags.validate_only:
+        from extender.cli import validating  # noqa: PLC0415 - brings TLS and the cluster along
+
+        validating.check_files(loaded)
+        # Standard output may be for the configuration.
+        (complain if flags.write_config_to == STANDARD_OUTPUT else say)(f"ok: {_summary(loaded)}")
     if flags.write_config_to is not None:
         _write(loaded, flags.write_config_to)
-    if flags.validate_only:
-        say(f"ok: {_summary(loaded)}")
     if flags.validate_only or flags.write_config_to is not None:
         return DONE
     logs.configure(
@@ -107,13 +126,17 @@ def _serve(flags: argparse.Namespace) -> int:
     return runtime.serve(loaded)
 
 
-def _write(loaded: Config, target: Path) -> None:
+def _write(loaded: Config, target: str) -> None:
     from extender import config  # noqa: PLC0415 - see the head of this package
 
+    text = config.to_yaml(loaded)
+    if target == STANDARD_OUTPUT:
+        say(text.rstrip("\n"))
+        return
     try:
-        target.write_text(config.to_yaml(loaded), encoding="utf-8")
+        Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ExtenderError(f"cannot write {target}: {error.strerror}") from error
+        raise UnreadableError(f"cannot write {target}: {error.strerror}") from error
 
 
 def _summary(loaded: Config) -> str:

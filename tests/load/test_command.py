@@ -286,6 +286,20 @@ def test_a_dry_run_needs_no_cluster_when_it_knows_the_nodes(folder: Path) -> Non
     assert [path.name for path in (folder / "out").iterdir()] == ["generatedConfig_small.yaml"]
 
 
+def test_a_dry_run_needs_no_cluster_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder / "nobody"))
+    (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{.Nodes}}"))
+
+    assert load(flags(*small(folder), "--dry-run", "--report-dir", str(folder / "out")))
+
+    assert "number: 100\n" in (folder / "out" / "generatedConfig_small.yaml").read_text()
+    assert capsys.readouterr().err == "no cluster to ask: --nodes is taken to be 100\n"
+
+
 def test_the_same_seed_makes_the_same_test(folder: Path) -> None:
     (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{RandInt 1000000}}"))
     texts = set()

@@ -1,0 +1,48 @@
+"""The command version."""
+
+from __future__ import annotations
+
+import json
+import platform
+from typing import TYPE_CHECKING
+
+from extender import __version__
+from extender.cli.parsing import DONE, PROGRAM, Commands, command, exit_codes, say
+
+if TYPE_CHECKING:
+    import argparse
+
+EPILOG = f"""\
+examples:
+  affinity-extender version
+  affinity-extender version -o json
+
+{exit_codes("could not be told")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    version = command(commands, "version", "print the version", epilog=EPILOG)
+    version.set_defaults(run=_run)
+    version.add_argument(
+        *("-o", "--output"),
+        choices=("text", "json"),
+        default="text",
+        help="output format (default %(default)s)",
+    )
+
+
+def version_line() -> str:
+    """Return the version for people."""
+    return f"{PROGRAM} {__version__} (Python {platform.python_version()})"
+
+
+def _run(flags: argparse.Namespace) -> int:
+    told = {
+        "name": PROGRAM,
+        "version": __version__,
+        "pythonVersion": platform.python_version(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+    say(json.dumps(told, indent=2) if flags.output == "json" else version_line())
+    return DONE

@@ -1,0 +1,153 @@
+"""What every command ends with: 0 fine, 1 not fine, 2 wrong usage or input, 3 cannot be read."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from extender import cli
+from tests.builders import node, pod, selector, term
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEST = """\
+name: small
+namespace: {number: 1}
+tuningSets: [{name: Fast, parallelismLimitedLoad: {parallelismLimit: 5}}]
+steps: [{measurements: [{Identifier: S, Method: Sleep, Params: {duration: 1ms}}]}]
+"""
+HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with files of each kind, and without a cluster."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    crossing = pod("p").anti_affinity(term("zone", selector(), namespaceSelector={}))
+    objects = {"kind": "List", "items": [node("n"), crossing.on("n")]}
+    (tmp_path / "cluster.json").write_text(json.dumps(objects))
+    (tmp_path / "broken.json").write_text('{"kind":"Pod","metadata":{"name":7}}')
+    (tmp_path / "empty.json").write_text("")
+    (tmp_path / "good.yaml").write_text(HEADER)
+    (tmp_path / "bad.yaml").write_text(HEADER + "mode: fast\n")
+    (tmp_path / "test.yaml").write_text(TEST)
+    (tmp_path / "slip.yaml").write_text(TEST.replace("Sleep", "Slip"))
+    server = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
+    chosen = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    away = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [server],
+        "contexts": [chosen],
+        "users": [{"name": "u", "user": {}}],
+    }
+    (tmp_path / "away.kubeconfig").write_text(json.dumps(away))
+    return tmp_path
+
+
+COMMON = [
+    pytest.param("--version", 0, id="--version"),
+    pytest.param("--help", 0, id="--help"),
+    pytest.param("version", 0, id="version"),
+    pytest.param("version -o json", 0, id="version as JSON"),
+    pytest.param("version -o xml", 2, id="version in no format"),
+    pytest.param("completion bash", 0, id="completion"),
+    pytest.param("completion tcsh", 2, id="completion for a shell that is not supported"),
+    pytest.param("completion", 2, id="completion for no shell"),
+    pytest.param("", 2, id="no command"),
+    pytest.param("qouta", 2, id="no such command"),
+    pytest.param("quota --cluster cluster.json", 0, id="quota"),
+    pytest.param("quota --cluster cluster.json --what-if pods=1", 0, id="quota, room enough"),
+    pytest.param("quota --cluster cluster.json --what-if pods=0", 1, id="quota would refuse"),
+    pytest.param("quota --cluster cluster.json --what-if gpus=1", 2, id="quota of what?"),
+    pytest.param("quota --prot", 2, id="quota, an unknown flag"),
+    pytest.param("quota --cluster broken.json", 2, id="quota, broken objects"),
+    pytest.param("quota --cluster empty.json", 2, id="quota, nothing to ask about"),
+    pytest.param("quota --cluster nowhere.json", 3, id="quota, no such file"),
+    pytest.param("quota --cluster .", 3, id="quota, a folder"),
+    pytest.param("quota", 3, id="quota, no kubeconfig"),
+    pytest.param("quota --kubeconfig nowhere", 3, id="quota, no such kubeconfig"),
+    pytest.param("quota --kubeconfig good.yaml", 2, id="quota, no kubeconfig in that file"),
+    pytest.param("quota --kubeconfig away.kubeconfig", 3, id="quota, no such server"),
+]
+
+
+@pytest.mark.parametrize(("line", "code"), COMMON)
+@pytest.mark.usefixtures("folder")
+def test_both_programs(line: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    for program in (cli.main, cli.kubectl):
+        assert program(line.split()) == code
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        assert bool(captured.err) == (code > 1), "whatever cannot be answered is said"
+        assert captured.err.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        pytest.param("serve --validate-only", 0, id="serve, defaults"),
+        pytest.param("serve --config good.yaml --write-config-to -", 0, id="serve, written out"),
+        pytest.param("serve --config good.yaml --validate-only", 0, id="serve, a good file"),
+        pytest.param("serve --cluster cluster.json --validate-only", 0, id="serve, a cluster"),
+        pytest.param("serve --port x", 2, id="serve, a bad value"),
+        pytest.param("serve --prot 1", 2, id="serve, an unknown flag"),
+        pytest.param("serve --config bad.yaml", 2, id="serve, a bad file"),
+        pytest.param("serve --config empty.json", 2, id="serve, an empty file"),
+        pytest.param("serve --cluster broken.json", 2, id="serve, broken objects"),
+        pytest.param("serve --cluster empty.json", 2, id="serve, an empty cluster file"),
+        pytest.param("serve --config nowhere.yaml", 3, id="serve, no such file"),
+        pytest.param("serve --cluster nowhere.json", 3, id="serve, no such cluster file"),
+        pytest.param("serve --kubeconfig nowhere", 3, id="serve, no such kubeconfig"),
+        pytest.param("serve --kubeconfig good.yaml", 2, id="serve, no kubeconfig in that file"),
+        pytest.param("serve --write-config-to no/such/folder", 3, id="serve, nowhere to write"),
+        pytest.param("load --testconfig test.yaml --dry-run", 0, id="load, tried"),
+        pytest.param("load", 2, id="load what?"),
+        pytest.param("load --testconfig slip.yaml --dry-run", 2, id="load, a broken test"),
+        pytest.param("load --testconfig nowhere.yaml --dry-run", 3, id="load, no such test"),
+        pytest.param("load --testconfig test.yaml", 3, id="load, no kubeconfig"),
+        pytest.param(
+            "load --testconfig test.yaml --kubeconfig away.kubeconfig", 3, id="load, no such server"
+        ),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_affinity_extender(line: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = line.split()
+    if arguments[0] == "serve":
+        arguments += ["--port", "0", "--ops-port", "0"] if "--port" not in arguments else []
+    assert cli.main(arguments) == code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert (code > 1) <= bool(captured.err)
+
+
+def test_a_port_that_is_taken_is_no_wrong_usage(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        flags = ["--cluster", str(folder / "cluster.json"), "--ops-port", "0"]
+        assert cli.main(["serve", *flags, "--port", port]) == 1
+    assert "cannot listen on 127.0.0.1:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["serve", "quota", "load", "version", "completion"])
+def test_help_says_what_codes_mean(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([command, "--help"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    said = {line[0]: line[1] for line in lines if line and line[0] in {"0", "1", "2", "3"}}
+    assert said.pop("1")
+    assert said == {
+        "0": "fine",
+        "2": "wrong usage, or broken input",
+        "3": "the cluster or a file cannot be read",
+    }

@@ -1,0 +1,100 @@
+"""How answers leave the program: versions, standard output, and readers who have seen enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+import extender
+from extender import cli
+from extender.cli import quota
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(arguments: Sequence[str], stdout: int) -> subprocess.CompletedProcess[str]:
+    """Run the program with this as its standard output."""
+    command = [sys.executable, "-m", "extender", *arguments]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, env=environ
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["version"], id="an answer"),
+        pytest.param(["--help"], id="help"),
+        pytest.param(["serve", "--help"], id="help of a command"),
+        pytest.param(["completion", "bash"], id="a script"),
+        pytest.param(["serve", "--write-config-to", "-"], id="a configuration"),
+    ],
+)
+def test_a_reader_who_leaves_ends_the_program_quietly(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run(arguments, writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_disk_is_said() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = run(["version"], full.fileno())
+    assert done.returncode == 3
+    assert done.stderr == (
+        "affinity-extender: cannot write to standard output: No space left on device\n"
+    )
+
+
+def test_an_interrupt_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quota, "_cluster", interrupted)
+    assert cli.main(["quota"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_configuration_is_written_to_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = ["serve", "--port", "7", "--write-config-to", "-"]
+    assert cli.main(flags) == 0
+    captured = capsys.readouterr()
+    assert yaml.safe_load(captured.out)["serving"]["port"] == 7
+    assert captured.err == ""
+    assert list(tmp_path.iterdir()) == []
+    assert cli.main([*flags, "--validate-only"]) == 0
+    again = capsys.readouterr()
+    assert again.out == captured.out, "the verdict does not get into the file"
+    assert again.err.startswith("affinity-extender: ok: ")
+
+
+@pytest.mark.parametrize("program", [cli.main, cli.kubectl], ids=["main", "plugin"])
+def test_the_version_in_every_form(program: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert callable(program)
+    assert program(["version"]) == 0
+    line = capsys.readouterr().out
+    assert program(["--version"]) == 0
+    assert capsys.readouterr().out == line
+    assert program(["version", "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["version"] == extender.__version__
+    assert line == f"{told['name']} {told['version']} (Python {told['pythonVersion']})\n"
