@@ -197,6 +197,7 @@ def _callbacks(
         may_be_empty=config.scheduler_takes_empty_victims,
         clock=monotonic,
         pods=pods,
+        give_way=None if hints is None else hints.give_way,
     )
     binding = config.mode is Mode.REPLACE
     flights = Flights(partial(interact, state))

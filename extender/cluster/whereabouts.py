@@ -27,3 +27,9 @@ class Whereabouts:
         """Return the node that it is nominated for, as we heard last."""
         known = self._state.pods.get(pod.key)
         return None if known is None else known.nominated
+
+    def loses_victims(self, pod: Pod, node: str) -> bool:
+        """Tell whether less important pods are on their way out of a node; O(pods on it)."""
+        return any(
+            each.deleting and each.priority < pod.priority for each in self._state.pods_on(node)
+        )

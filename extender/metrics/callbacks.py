@@ -20,7 +20,7 @@ ATTEMPTS: Final = ("feasible", "unschedulable", "error")
 BINDS: Final = ("bound", "refused", "unclear", "error")
 HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),
-    *("refused", "withdrawn", "failed", "skipped"),
+    *("refused", "withdrawn", "preempted", "failed", "skipped"),
 )
 USUAL_CODES: Final = (200, 400, 413)
 """Of answers to callbacks: fine, no such request, and a body that is too large."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -117,6 +117,12 @@ class Hints:
         """Note that a pod was not refused everywhere."""
         self._refused.drop(pod.uid)
 
+    # Told by preempt
+
+    async def give_way(self, pod: Pod, nodes: Collection[str]) -> str | None:
+        """Leave a pod's nomination to the scheduler; return a node where it cannot rely on one."""
+        return await self._hints.give_way(pod, nodes)
+
     # The task
 
     async def run(self) -> NoReturn:
@@ -179,6 +185,13 @@ class Hints:
         if news is None:
             return
         pod = refused.pod
+        claimed = self._hints.claimed_until(pod.uid)
+        if claimed is not None:
+            # The scheduler is evicting for it, and will nominate a node itself.
+            refused.not_before = max(refused.not_before, claimed)
+            self._sweep_after_pause(refused)
+            self._metrics.count_hint("skipped", int(news))
+            return
         hint = self._hints.of(pod.uid)
         ours = None if hint is None else hint.promise.node
         nominated = self._whereabouts.nominated(pod)

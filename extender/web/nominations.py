@@ -49,6 +49,19 @@ class Nominations:
         self._metrics.count_hint(success if done else overtaken)
         return done
 
+    async def restore(self, pod: Pod, node: str) -> bool:
+        """Put back a nomination that was removed; False when it may still be missing.
+
+        When somebody else has set the field meanwhile, that stands.
+        """
+        try:
+            await self._nominator.nominate(pod, None, node)
+        except ExtenderError as error:
+            self._metrics.count_hint("failed")
+            self._complain(pod, str(error))
+            return False
+        return True
+
     def _complain(self, pod: Pod, why: str) -> None:
         """Warn once of what is likely to be the same for every pod."""
         kind = why.replace(pod.key.partition("/")[2], "")

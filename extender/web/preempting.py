@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from time import perf_counter
 
 from extender.cluster.state import ClusterState
@@ -26,6 +27,9 @@ LAG_SECONDS = 2.0
 """How long victims that we have just named count as on their way out before any watch tells; the
 scheduler's own watch may be ahead. Longer, and an eviction that failed would hold up the pod."""
 MOST_REMEMBERED = 64
+
+GiveWay = Callable[[Pod, Collection[str]], Awaitable[str | None]]
+"""Leaves a pod's nomination to the scheduler; returns a node of these where it must not preempt."""
 
 _NONE = write_preemption_result({})
 
@@ -50,7 +54,10 @@ class Preemptions:
         may_be_empty: bool,
         clock: Callable[[], float],
         pods: PodReader,
+        give_way: GiveWay | None = None,
     ) -> None:
+        """With `give_way`, whoever else nominates nodes hears of preemptions before they begin."""
+        self._give_way = give_way
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
@@ -68,7 +75,11 @@ class Preemptions:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
         start = perf_counter()
         try:
-            return self._choose(self._read(body))
+            args = self._read(body)
+            chosen = await self._without_our_hints(args, self._choose(args))
+            if chosen:
+                self._remember(args.pod.uid, chosen)
+            return write_preemption_result(chosen)
         except (ObjectError, NotReadyError) as error:
             return self.fault(error, perf_counter() - start)
 
@@ -95,17 +106,37 @@ class Preemptions:
             raise NotReadyError(f"the extender is not ready: {reason}")
         return args
 
-    def _choose(self, args: PreemptionArgs) -> bytes:
+    async def _without_our_hints(
+        self, args: PreemptionArgs, chosen: Mapping[str, Victims]
+    ) -> Mapping[str, Victims]:
+        """Let the scheduler have the pod's nomination to itself before it hears of any victim."""
+        waits = not chosen and args.pod.nominated is not None and self.keep_waiting(args.pod)
+        nodes = {str(args.pod.nominated)} if waits else chosen.keys()
+        if self._give_way is None or not nodes:
+            return chosen
+        version = self._state.version
+        unsure = await self._give_way(args.pod, nodes)
+        if unsure in chosen:
+            _log.warning(
+                "nobody is evicted from %s for %s: the end of a hint there is unclear",
+                unsure, args.pod.key,
+            )  # fmt: skip
+        elif version == self._state.version:
+            return chosen
+        left = {node: args.candidates[node] for node in chosen if node != unsure}
+        return self._choose(replace(args, candidates=left))
+
+    def _choose(self, args: PreemptionArgs) -> Mapping[str, Victims]:
         if not args.may_preempt:
             # The scheduler does not even ask for such a pod.
-            return _NONE
+            return {}
         if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
             _log.info("%s waits for its victims on %s to go", args.pod.key, args.pod.nominated)
-            return _NONE
+            return {}
         why_unclear = unclear(self._state, args.pod, self._plugins)
         if why_unclear is not None:
             _log.warning("nobody is evicted for %s: %s", args.pod.key, why_unclear)
-            return _NONE
+            return {}
         start = perf_counter()
         chosen = choose_victims(
             self._state,
@@ -122,8 +153,7 @@ class Preemptions:
                 "preempting for %s: %d of %d nodes would do, with %d victims of ours",
                 args.pod.key, len(chosen), len(args.candidates), added,
             )  # fmt: skip
-        self._remember(args.pod.uid, chosen)
-        return write_preemption_result(chosen)
+        return chosen
 
     def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
         now = self._clock()

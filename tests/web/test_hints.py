@@ -47,6 +47,7 @@ RESULTS = (
     "gone",
     "refused",
     "withdrawn",
+    "preempted",
     "failed",
     "skipped",
 )
