@@ -156,9 +156,9 @@ async def _watch(
         cluster_reflectors,
         quota_reflector,
     )
+    from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
-    from extender.kube.timing import RateLimit  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
     connection = config.client_connection
@@ -166,7 +166,7 @@ async def _watch(
     credentials = await load_credentials(
         None if kubeconfig is None else str(kubeconfig), connection.context
     )
-    limit = RateLimit(connection.qps, connection.burst)
+    limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     pods = pod_reader(config)
     reflectors: list[Reflector[Any]] = [*cluster_reflectors(client, state, pods, observer=metrics)]

@@ -86,6 +86,7 @@ CONTRACT = {
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},
     "affinity_extender_reservations": set(),
+    "affinity_extender_api_requests_throttled": {"flow"},
     "affinity_extender_filter_hold_seconds": {"le"},
     "affinity_extender_cache_objects": {"resource"},
     "affinity_extender_cache_synced": {"resource"},

@@ -1,21 +1,39 @@
-"""Places promised to pods that no watch has shown there yet."""
+"""Places reserved for pods that no watch has shown there yet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.model.objects import Pod
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Reservation:
-    """A pod that counts on a node because we are binding it there."""
+    """A pod that counts on a node because it is being bound there, or may come to be bound there.
+
+    It is kept as long as any claim to it is: what becomes of one bind says nothing about another
+    one of the same pod to the same node.
+    """
 
     pod: Pod
-    """With the node that it was promised."""
+    """With the node that is reserved."""
+    claims: list[Claim] = field(default_factory=list)
+
+    @property
+    def deadline(self) -> float:
+        """Return when it is given up, on the clock of whoever reserves."""
+        return max(claim.deadline for claim in self.claims)
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """One bind for which a place is reserved."""
+
+    reservation: Reservation
     deadline: float
-    """When it is given up, on the clock of whoever reserves."""
+    ended: bool = False
+    """Whether the bind has ended, in success or unclearly; else it is under way."""
 
 
 class Reservations:
@@ -27,40 +45,60 @@ class Reservations:
 
     def __init__(self) -> None:
         self._by_key: dict[str, list[Reservation]] = {}
+        self._number = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_key.values()))
+        return self._number
 
     def __iter__(self) -> Iterator[Reservation]:
         for reservations in self._by_key.values():
             yield from reservations
 
     def of(self, key: str, uid: str) -> list[Reservation]:
-        """Return the reservations of a pod."""
+        """Return the reservations of a pod, no two on the same node."""
         return [each for each in self._by_key.get(key, ()) if each.pod.uid == uid]
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods that have places on a node."""
         return [each.pod for each in self if each.pod.node == node]
 
-    def add(self, reservation: Reservation) -> Reservation | None:
-        """Keep a reservation; return the one for the same pod and node that it renews."""
-        pod = reservation.pod
-        for old in self.of(pod.key, pod.uid):
-            if old.pod.node == pod.node:
-                self._by_key[pod.key].remove(old)
-                self._by_key[pod.key].append(reservation)
-                return old
-        self._by_key.setdefault(pod.key, []).append(reservation)
-        return None
+    def find(self, pod: Pod) -> Reservation | None:
+        """Return the reservation of a pod on its node."""
+        return next((each for each in self.of(pod.key, pod.uid) if each.pod.node == pod.node), None)
+
+    def add(self, reservation: Reservation) -> None:
+        """Keep a reservation."""
+        self._by_key.setdefault(reservation.pod.key, []).append(reservation)
+        self._number += 1
 
     def remove(self, reservation: Reservation) -> None:
         """Give a reservation up."""
         key = reservation.pod.key
         self._by_key[key].remove(reservation)
+        self._number -= 1
         if not self._by_key[key]:
             del self._by_key[key]
 
+    def release(self, claim: Claim) -> bool:
+        """Take a claim back; tell whether it was the last one to its reservation."""
+        claims = claim.reservation.claims
+        if claim not in claims:
+            return False
+        claims.remove(claim)
+        return not claims
+
+    def hold(self, claim: Claim, deadline: float) -> None:
+        """Keep a claim whose bind has ended; one that was settled meanwhile is left alone."""
+        claims = claim.reservation.claims
+        if claim in claims:
+            claim.ended, claim.deadline = True, deadline
+            # The latest speaks for all that have ended, however often a bind is tried again.
+            claims[:] = [each for each in claims if each.deadline > deadline or not each.ended]
+            claims.append(claim)
+
     def expired(self, now: float) -> list[Reservation]:
-        """Return those whose time is over."""
-        return [each for each in self if each.deadline <= now]
+        """Drop the claims whose time is over; return the reservations that have none left."""
+        for reservation in self:
+            claims = reservation.claims
+            claims[:] = [claim for claim in claims if claim.deadline > now]
+        return [each for each in self if not each.claims]

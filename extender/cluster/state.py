@@ -17,7 +17,7 @@ from extender.cluster.placed import PlacedClass
 from extender.cluster.question import Question
 from extender.cluster.questions import Questions
 from extender.cluster.quotas import Quotas
-from extender.cluster.reservations import Reservation, Reservations
+from extender.cluster.reservations import Claim, Reservation, Reservations
 from extender.cluster.residents import Residents
 from extender.cluster.room import Room
 from extender.cluster.topology import DomainTable
@@ -236,31 +236,58 @@ class ClusterState:
 
     # Reservations
 
-    def reserve(self, pod: Pod, node: str, deadline: float) -> Reservation:
-        """Count a pod on a node before any watch shows it there."""
-        reservation = Reservation(self._place(replace(pod, node=node)), deadline)
-        renewed = self._reservations.add(reservation)
-        if renewed is not None:
-            self._displace(renewed.pod)
-        return reservation
-
-    def release(self, reservation: Reservation) -> None:
-        """Stop counting a reserved pod; one that was settled meanwhile is left alone."""
-        if reservation in self._reservations.of(reservation.pod.key, reservation.pod.uid):
-            self._reservations.remove(reservation)
+    def reserve(self, pod: Pod, node: str, deadline: float) -> Claim:
+        """Count a pod on a node before any watch shows it there, for one bind of it."""
+        placed = self._place(replace(pod, node=node))
+        reservation = self._reservations.find(placed)
+        if reservation is None:
+            reservation = Reservation(placed)
+            self._reservations.add(reservation)
+        else:
+            # It counts once, with the labels that it has now.
             self._displace(reservation.pod)
+            reservation.pod = placed
+        claim = Claim(reservation, deadline)
+        reservation.claims.append(claim)
+        return claim
+
+    def release(self, claim: Claim) -> None:
+        """Note that a bind was refused; its place stays reserved while others claim it as well."""
+        if self._reservations.release(claim):
+            self._drop(claim.reservation)
+
+    def hold(self, claim: Claim, deadline: float) -> None:
+        """Note that a bind has ended, and has bound the pod, or may do so yet."""
+        self._reservations.hold(claim, deadline)
+
+    def settle(self, pod: Pod, node: str | None, deadline: float) -> None:
+        """Release what is reserved for a pod anywhere but on the node that it is bound to.
+
+        There it is held until the deadline, if an earlier bind has put it there. None: it is gone.
+        """
+        for reservation in self._reservations.of(pod.key, pod.uid):
+            if reservation.pod.node != node:
+                self._drop(reservation)
+                continue
+            for claim in [each for each in reservation.claims if each.ended]:
+                self._reservations.hold(claim, deadline)
 
     def expire(self, now: float) -> list[Pod]:
         """Release the reservations that nothing settled in time; return their pods."""
         expired = self._reservations.expired(now)
         for reservation in expired:
-            self.release(reservation)
+            self._drop(reservation)
         return [reservation.pod for reservation in expired]
+
+    def _drop(self, reservation: Reservation) -> None:
+        reservation.claims.clear()
+        self._reservations.remove(reservation)
+        self._displace(reservation.pod)
 
     def _settle(self, key: str, uid: str) -> None:
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         for reservation in self._reservations.of(key, uid):
-            self.release(reservation)
+            self._drop(reservation)
 
     # Nodes
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.failures import BrokenAnswerError, NoAnswerError
+from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.model.binding import BindOutcome, Bound
 
 if TYPE_CHECKING:
@@ -17,14 +16,16 @@ if TYPE_CHECKING:
     from extender.model.objects import Pod
     from extender.wire.objects import PodReader
 
-BIND_SECONDS: Final = 2.5
-"""For the Binding itself. With as much as READ_SECONDS for looking what became of it, an answer is
-given within the scheduler's httpTimeout of 5 s."""
-READ_SECONDS: Final = 1.5
+LOOK_SECONDS: Final = 1.5
+"""Kept of the time for a bind to look what became of it when its own answer says too little."""
+READ_SECONDS: Final = 1.0
+"""For a pod that the watch has not shown yet; it comes before the bind, out of the same time."""
 
-_CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
-_SERVER_ERROR: Final = 500
+_CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
+"""Answers after which this request certainly binds nothing: it was turned away before the storage,
+or there is no such pod. A 409 is none of these: that is also how the API server reports whatever
+went wrong while it wrote the pod, a timeout of etcd for one (BindingREST.assignPod)."""
 
 
 class Binder:
@@ -34,51 +35,50 @@ class Binder:
         self._client = client
         self._pods = pods
 
-    async def bind(self, pod: Pod, node: str) -> Bound:
-        """Bind a pod; never raises for what the API server says or fails to say."""
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Bind a pod within so many seconds; never raises for what the API server says or not."""
+        path, body = f"{_path(pod.key)}/binding", _binding(pod, node)
         try:
-            async with asyncio.timeout(BIND_SECONDS):
-                await self._client.post(f"{_path(pod.key)}/binding", _binding(pod, node))
-        except ApiError as error:
-            if error.status == _CONFLICT:
-                return await self._look(pod, node, str(error), otherwise=BindOutcome.REFUSED)
-            if error.status >= _SERVER_ERROR:
-                return await self._look(pod, node, str(error), otherwise=BindOutcome.UNCLEAR)
+            await self._client.post(path, body, within=max(within - LOOK_SECONDS, 0.0))
+        except NotSentError as error:
             return Bound(BindOutcome.REFUSED, str(error))
-        except (NoAnswerError, BrokenAnswerError, TimeoutError) as error:
+        except ApiError as error:
+            if error.status in _CLEAR:
+                return Bound(BindOutcome.REFUSED, str(error))
+            return await self._look(pod, node, str(error))
+        except (NoAnswerError, BrokenAnswerError) as error:
             # The server may still be working on the request that we gave up.
-            why = str(error) or "the API server did not answer in time"
-            return await self._look(pod, node, why, otherwise=BindOutcome.UNCLEAR)
+            return await self._look(pod, node, str(error))
         return Bound(BindOutcome.BOUND)
 
-    async def read(self, key: str) -> Pod | None:
+    async def read(self, key: str, within: float = READ_SECONDS) -> Pod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                return self._pods.read(await self._client.get(_path(key), {}))
+            # No resourceVersion: what is in the storage now, not in some cache.
+            return self._pods.read(await self._client.get(_path(key), {}, within=within))
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
-        except TimeoutError as error:
-            raise NoAnswerError(f"{key}: no answer in time") from error
 
-    async def _look(self, pod: Pod, node: str, why: str, *, otherwise: BindOutcome) -> Bound:
-        """Find out what became of a bind: a pod on the right node was bound, whoever says no.
+    async def _look(self, pod: Pod, node: str, why: str) -> Bound:
+        """Find out what became of a bind, and of those of the same pod before it.
 
-        `otherwise` is what it means that the pod is still unbound.
+        A pod that has a node keeps it, and one that is gone gets none. But one without a node may
+        still get it from any request that the server has not finished with.
         """
         try:
-            found = await self.read(pod.key)
+            found = await self.read(pod.key, LOOK_SECONDS)
         except (ExtenderError, ObjectError) as error:
             return Bound(BindOutcome.UNCLEAR, f"{why}; reading it back: {error}")
         if found is None or found.uid != pod.uid or found.terminal:
-            return Bound(BindOutcome.REFUSED, f"{why}; the pod is gone")
+            return Bound(BindOutcome.GONE, f"{why}; the pod is gone")
         if found.node == node:
             return Bound(BindOutcome.BOUND)
         if found.node is not None:
-            return Bound(BindOutcome.REFUSED, f"the pod is bound to {found.node} already")
-        return Bound(otherwise, why)
+            why = f"the pod is bound to {found.node} already"
+            return Bound(BindOutcome.ELSEWHERE, why, found.node)
+        return Bound(BindOutcome.UNCLEAR, why)
 
 
 def _path(key: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import ipaddress
-import socket
 import time
-import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -14,24 +12,29 @@ import aiohttp
 from yarl import URL
 
 from extender import __version__
+from extender.kube.calls import JSON, Call, Content
+from extender.kube.connecting import kept_alive_socket, proxy_for
 from extender.kube.failures import (
     UNAUTHORIZED,
     BrokenAnswerError,
     EndlessLineError,
     IdleStreamError,
     NoAnswerError,
+    NotSentError,
     StatusError,
+    ThrottledError,
     failure_from_body,
 )
+from extender.kube.flowcontrol import Flow
 from extender.kube.observers import Unobserved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from types import TracebackType
 
     from extender.kube.credentials import Credentials
+    from extender.kube.flowcontrol import FlowControl
     from extender.kube.observers import RequestObserver
-    from extender.kube.timing import RateLimit
 
 USER_AGENT: Final = f"affinity-extender/{__version__}"
 
@@ -40,8 +43,6 @@ LINE_LIMIT: Final = 64 << 20
 
 ERROR_BODY_LIMIT: Final = 64 << 10
 """Bytes read of a failure's body; a Status is far smaller."""
-
-JSON: Final = "application/json"
 
 READ_BUFFER: Final = 1 << 20
 
@@ -63,14 +64,6 @@ class Timeouts:
     connection is dead: HTTP/1.1 has no pings to tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What a request carries, and of which media type."""
-
-    body: bytes
-    kind: str = JSON
-
-
 class ApiClient:
     """One HTTP session with one API server; enter it before use."""
 
@@ -80,13 +73,15 @@ class ApiClient:
         *,
         observer: RequestObserver | None = None,
         timeouts: Timeouts | None = None,
-        limit: RateLimit | None = None,
+        limit: FlowControl | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._credentials = credentials
         self._observer = observer or Unobserved()
         self._limit = limit
         self._clock = clock
+        self._sleep = sleep
         self._base = URL(credentials.host)
         timeouts = timeouts or Timeouts()
         self._whole = aiohttp.ClientTimeout(
@@ -124,27 +119,40 @@ class ApiClient:
         if self._session is not None:
             await self._session.close()
 
-    async def get(self, path: str, params: Mapping[str, str]) -> bytes:
+    # With `within`, a call ends after so many seconds at the latest: with ThrottledError at once
+    # when the request could not go out in time, with NotSentError when it did not; meanwhile it is
+    # tried again if the server says when. NoAnswerError and BrokenAnswerError leave open what
+    # became of it. Without, it waits for its turn as long as it takes.
+
+    async def get(
+        self, path: str, params: Mapping[str, str], *, within: float | None = None
+    ) -> bytes:
         """Return the body of a successful answer."""
-        return await self._read(await self._request("GET", path, params, self._whole), path)
+        return await self._call(Call("GET", path, Flow.READS, params), within)
 
-    async def post(self, path: str, body: bytes) -> bytes:
-        """Create something; return the body of a successful answer.
+    async def post(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
+        """Create something; return the body of a successful answer."""
+        return await self._call(Call("POST", path, Flow.BINDS, content=Content(body)), within)
 
-        NoAnswerError and BrokenAnswerError leave open whether it was created.
-        """
-        response = await self._request("POST", path, {}, self._whole, Content(body))
-        return await self._read(response, path)
+    async def patch(
+        self, path: str, body: bytes, kind: str, *, within: float | None = None
+    ) -> bytes:
+        """Change something; return the body of a successful answer."""
+        content = Content(body, kind)
+        return await self._call(Call("PATCH", path, Flow.PATCHES, content=content), within)
 
-    async def patch(self, path: str, body: bytes, kind: str) -> bytes:
-        """Change something; return the body of a successful answer, which `post` says more of."""
-        response = await self._request("PATCH", path, {}, self._whole, Content(body, kind))
-        return await self._read(response, path)
+    async def delete(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
+        """Remove something, with these DeleteOptions; return the body of a successful answer."""
+        return await self._call(Call("DELETE", path, Flow.PATCHES, content=Content(body)), within)
 
-    async def delete(self, path: str, body: bytes) -> bytes:
-        """Remove something, with these DeleteOptions; returns the body, as `post` does."""
-        response = await self._request("DELETE", path, {}, self._whole, Content(body))
-        return await self._read(response, path)
+    async def _call(self, call: Call, within: float | None) -> bytes:
+        call.deadline = None if within is None else self._clock() + within
+        try:
+            async with asyncio.timeout(within):
+                return await self._read(await self._request(call, self._whole), call.path)
+        except TimeoutError as failure:
+            kind = NoAnswerError if call.sent else NotSentError
+            raise kind(f"{call.path}: no answer in {within:g} s") from failure
 
     async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         try:
@@ -157,71 +165,74 @@ class ApiClient:
     @contextlib.asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Lines]:
         """Open an answer that goes on until the server ends it, line by line."""
-        response = await self._request("GET", path, params, self._endless)
+        response = await self._request(Call("GET", path, Flow.WATCHES, params), self._endless)
         try:
             yield Lines(response)
         finally:
             response.close()
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        patience: aiohttp.ClientTimeout,
-        content: Content | None = None,
-    ) -> aiohttp.ClientResponse:
-        header = await self._credentials.authorization()
-        response = await self._send(method, path, params, patience, header, content=content)
-        if response.status == UNAUTHORIZED and await self._credentials.renew(header):
-            response.close()
+    async def _request(self, call: Call, patience: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        while True:
             header = await self._credentials.authorization()
-            response = await self._send(method, path, params, patience, header, content=content)
-        if response.status not in _DONE:
-            raise await _failure(response)
-        return response
+            response = await self._send(call, patience, header)
+            if response.status == UNAUTHORIZED and await self._credentials.renew(header):
+                response.close()
+                header = await self._credentials.authorization()
+                response = await self._send(call, patience, header)
+            if response.status in _DONE:
+                return response
+            failure = await _failure(response)
+            if not (failure.throttled and call.can_wait(failure.retry_after, self._clock())):
+                raise failure
+            # Turned away, so nobody works on it.
+            call.sent = False
+            await self._sleep(failure.retry_after or 0.0)
 
     async def _send(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        patience: aiohttp.ClientTimeout,
-        header: str | None,
-        *,
-        content: Content | None,
+        self, call: Call, patience: aiohttp.ClientTimeout, header: str | None
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
-        if self._limit is not None:
-            await self._limit.admit()
+        await self._admit(call)
         start = self._clock()
         code = "<error>"
+        call.sent = True
         try:
             response = await self._session.request(
-                method,
-                self._base.joinpath(path.lstrip("/")),
-                params=params,
-                data=content and content.body,
-                headers=_headers(header, content),
+                call.method,
+                self._base.joinpath(call.path.lstrip("/")),
+                params=call.params(start),
+                data=call.content and call.content.body,
+                headers=_headers(header, call.content),
                 timeout=patience,
                 ssl=self._credentials.tls or True,
                 server_hostname=self._credentials.tls_server_name,
-                proxy=self._credentials.proxy or _proxy(self._base),
+                proxy=self._credentials.proxy or proxy_for(self._base),
                 # A redirect would take the token along.
                 allow_redirects=False,
             )
             code = str(response.status)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as failure:
+            raise NotSentError(f"{call.path}: {_words(failure)}") from failure
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
-            raise NoAnswerError(f"{path}: {_words(failure)}") from failure
+            raise NoAnswerError(f"{call.path}: {_words(failure)}") from failure
         finally:
             self._observer.request(
-                method=method,
+                method=call.method,
                 host=self._base.authority,
                 code=code,
                 seconds=self._clock() - start,
             )
         return response
+
+    async def _admit(self, call: Call) -> None:
+        if self._limit is None:
+            return
+        try:
+            await self._limit.admit(call.flow, call.patience(self._clock()))
+        except ThrottledError:
+            self._observer.throttled(call.flow.value)
+            raise
 
 
 class Lines:
@@ -271,30 +282,3 @@ def _headers(authorization: str | None, content: Content | None) -> dict[str, st
 def _words(failure: BaseException) -> str:
     # Some of these exceptions have no text of their own.
     return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
-
-
-def _proxy(base: URL) -> str | None:
-    # Go's rule: the environment names it, and loopback never goes through one.
-    host = base.host or ""
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_loopback:
-            return None
-    if host == "localhost" or urllib.request.proxy_bypass(host):
-        return None
-    return urllib.request.getproxies().get(base.scheme)
-
-
-def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Make a socket that notices in about a minute when its peer went away without a word."""
-    family, kind, protocol, *_ = address
-    connection = socket.socket(family=family, type=kind, proto=protocol)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", 30),
-        ("TCP_KEEPINTVL", 10),
-        ("TCP_KEEPCNT", 3),
-        ("TCP_USER_TIMEOUT", 60_000),
-    ):
-        if hasattr(socket, option):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return connection

@@ -25,6 +25,14 @@ class NoAnswerError(UnreadableError):
     """No HTTP answer came: not connected, reset, or nothing said in time."""
 
 
+class NotSentError(NoAnswerError):
+    """No answer, and certainly none to come: nothing of the request has left this process."""
+
+
+class ThrottledError(NotSentError):
+    """A request that could not have gone out in time under clientConnection.qps."""
+
+
 class BrokenAnswerError(UnreadableError):
     """An answer that broke off, or is not what the API server sends."""
 

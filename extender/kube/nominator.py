@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.failures import NoAnswerError
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
@@ -39,15 +37,13 @@ class Nominator:
         """
         namespace, _, name = pod.key.partition("/")
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/status"
+        patch = _patch(pod.uid, before, node)
         try:
-            async with asyncio.timeout(PATCH_SECONDS):
-                await self._client.patch(path, _patch(pod.uid, before, node), JSON_PATCH)
+            await self._client.patch(path, patch, JSON_PATCH, within=PATCH_SECONDS)
         except ApiError as error:
             if error.status in _OVERTAKEN:
                 return False
             raise
-        except TimeoutError as error:
-            raise NoAnswerError(f"{path}: no answer in time") from error
         return True
 
 

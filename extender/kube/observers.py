@@ -11,6 +11,9 @@ class RequestObserver(Protocol):
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Note one answer; `code` is "<error>" when none came, `seconds` end at the headers."""
 
+    def throttled(self, flow: str) -> None:
+        """Note a request that was not sent, for one of `flowcontrol.Flow`."""
+
 
 class ReflectorObserver(Protocol):
     """Hears how the mirror of each resource is doing."""
@@ -38,6 +41,9 @@ class Unobserved:
     """Both observers, for callers that keep no metrics."""
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
+        """Ignore it."""
+
+    def throttled(self, flow: str) -> None:
         """Ignore it."""
 
     def synced(self, resource: str, synced: bool) -> None:  # noqa: FBT001 - see ReflectorObserver

@@ -89,4 +89,9 @@ class RateLimit:
         self._counted_at = now
         self._free -= 1.0
         if self._free < 0.0:
-            await self.timing.sleep(-self._free / self.qps)
+            try:
+                await self.timing.sleep(-self._free / self.qps)
+            except BaseException:
+                # Whoever gives up gives back what it took, for those who come.
+                self._free += 1.0
+                raise

@@ -43,6 +43,11 @@ class ProcessMetrics:
             *("verb", "host"),
             prefix=CLIENT_PREFIX,
         )
+        self._throttled = make.counters(
+            "api_requests_throttled",
+            "Requests to the API server that could not go out in time under clientConnection.qps.",
+            "flow",
+        )
         Info(f"{PREFIX}_build", "Which version this is.", registry=make.registry).info(
             {"version": version}
         )
@@ -51,11 +56,17 @@ class ProcessMetrics:
         prometheus_client.GCCollector(registry=make.registry)
         for result in ("success", "error"):
             self._reloads.begin(result)
+        for flow in ("binds", "reads", "patches"):
+            self._throttled.begin(flow)
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Note one answer of the API server; `code` is "<error>" when none came."""
         self._client_requests[code, method, host].inc()
         self._client_latency[method, host].observe(seconds)
+
+    def throttled(self, flow: str) -> None:
+        """Note a request that was not sent; `flow` is binds, reads or patches."""
+        self._throttled[flow,].inc()
 
     def observe_lag(self, seconds: float) -> None:
         """Note how late the event loop was."""

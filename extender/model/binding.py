@@ -11,9 +11,13 @@ class BindOutcome(Enum):
 
     BOUND = "bound"
     REFUSED = "refused"
-    """The pod is certainly not on that node, and will not be."""
+    """This bind has not put the pod on that node, and will not. It says nothing of earlier ones."""
     UNCLEAR = "unclear"
     """It may be or may come to be there: only the watch, or time, can tell."""
+    ELSEWHERE = "elsewhere"
+    """The pod is on another node, and so no bind of it can succeed any more."""
+    GONE = "gone"
+    """There is no such pod any more, and so no bind of it can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +26,5 @@ class Bound:
 
     outcome: BindOutcome
     why: str = ""
+    elsewhere: str | None = None
+    """Where the pod is, with that outcome."""

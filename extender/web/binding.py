@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
-from extender.cluster.reservations import Reservation
+from extender.cluster.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
@@ -19,9 +19,23 @@ from extender.verbs.plugins import Plugins
 from extender.web.flights import Flights
 from extender.wire.protocol import BindingArgs, read_binding_args, write_binding_result
 
-RESERVATION_SECONDS = 30.0
-"""How long the place of a pod is kept when nobody can tell whether it was bound: longer than the
-API server works on any request."""
+ANSWER_SECONDS = 4.0
+"""For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
+RESERVATION_SECONDS = 180.0
+"""How long the place of a pod is kept when nobody can tell whether it was bound. A Binding that we
+gave up may be carried out after
+
+- 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
+  (`connecting.UNDELIVERED_SECONDS`);
+- 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
+  with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
+  10 s (`calls.Call.params`);
+- the time that etcd stands still with the write in its hands. Measured: Bindings given up after
+  2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
+  Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.
+
+`tests/e2e/test_late_binds.py` measures it. As a rule the place is free much earlier: as soon as
+the pod is bound anywhere, or gone."""
 CONFIRMED_SECONDS = 600.0
 """How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
 broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
@@ -32,8 +46,8 @@ _log = logging.getLogger(__name__)
 class PodBinder(Protocol):
     """Talks to the API server; or says that there is none."""
 
-    async def bind(self, pod: Pod, node: str) -> Bound:
-        """Bind a pod."""
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Bind a pod, or find out in so many seconds that this cannot be done."""
 
     async def read(self, key: str) -> Pod | None:
         """Return a pod as the API server has it."""
@@ -42,9 +56,9 @@ class PodBinder(Protocol):
 class NoApiServer:
     """Stands in for the API server where the cluster comes from a file."""
 
-    async def bind(self, pod: Pod, node: str) -> Bound:
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Refuse: there is nobody to bind it."""
-        del node
+        del node, within
         return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
 
     async def read(self, key: str) -> Pod | None:
@@ -97,6 +111,7 @@ class Binds:
         return write_binding_result(str(error) or type(error).__name__)
 
     async def _bind(self, args: BindingArgs) -> tuple[str, str]:
+        deadline = self._clock() + ANSWER_SECONDS
         reason = self._unready()
         if reason is not None:
             return "error", f"the extender is not ready: {reason}"
@@ -106,27 +121,42 @@ class Binds:
             pod = await self._binder.read(args.key)
             if pod is None or pod.uid != args.uid:
                 return "refused", "the pod is gone"
-        return await self._place(pod, args.node)
+        return await self._place(pod, args.node, deadline)
 
-    async def _place(self, pod: Pod, node: str) -> tuple[str, str]:
+    async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:
         decided = self._decide(pod, node)
         if isinstance(decided, BindVerdict):
             return ("bound", "") if decided.decision is Decision.DONE else ("refused", decided.why)
-        bound = await self._binder.bind(pod, node)
-        if bound.outcome is BindOutcome.REFUSED:
-            self._state.release(decided)
-        elif decided in self._state.reservations.of(pod.key, pod.uid):
-            # The watch has not shown it yet.
-            sure = bound.outcome is BindOutcome.BOUND
-            patience = CONFIRMED_SECONDS if sure else RESERVATION_SECONDS
-            self._state.reserve(pod, node, self._clock() + patience)
-        return bound.outcome.value, bound.why
+        bound = await self._binder.bind(pod, node, deadline - self._clock())
+        return self._note(pod, decided, bound), bound.why
 
-    def _decide(self, pod: Pod, node: str) -> BindVerdict | Reservation:
+    def _note(self, pod: Pod, claim: Claim, bound: Bound) -> str:
+        """Draw from the end of a bind what is certain, and no more; return the result to count.
+
+        A refusal ends the claim of this bind alone. An earlier one that ended unclearly may still
+        bind the pod, to this node or another.
+        """
+        confirmed = self._clock() + CONFIRMED_SECONDS
+        match bound.outcome:
+            case BindOutcome.BOUND:
+                # The watch has not shown it yet.
+                self._state.hold(claim, confirmed)
+                self._state.settle(pod, claim.reservation.pod.node, confirmed)
+            case BindOutcome.UNCLEAR:
+                self._state.hold(claim, self._clock() + RESERVATION_SECONDS)
+            case BindOutcome.REFUSED:
+                self._state.release(claim)
+            case BindOutcome.ELSEWHERE | BindOutcome.GONE:
+                self._state.settle(pod, bound.elsewhere, confirmed)
+                return BindOutcome.REFUSED.value
+        result: str = bound.outcome.value
+        return result
+
+    def _decide(self, pod: Pod, node: str) -> BindVerdict | Claim:
         """Reserve the node, or say why not; one step, with no await in it."""
         start = perf_counter()
         verdict = may_bind(self._state, pod, node, self._plugins)
-        decided: BindVerdict | Reservation = verdict
+        decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             decided = self._state.reserve(pod, node, self._clock() + RESERVATION_SECONDS)
         self._flights.land(pod.uid)

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.recount import mismatches, room_mismatches
+from extender.cluster.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from tests.builders import Pod as Manifest
@@ -98,10 +99,10 @@ def test_a_pod_that_no_watch_has_shown_yet_can_be_reserved() -> None:
 
 def test_a_refusal_releases_at_once() -> None:
     state = state_of(NODES, [], [WEB])
-    reservation = state.reserve(model_pod(WEB), "a", DEADLINE)
-    state.release(reservation)
+    claim = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.release(claim)
     assert (occupied(state), len(state.reservations)) == ([], 0)
-    state.release(reservation)
+    state.release(claim)
     assert occupied(state) == []
 
 
@@ -110,6 +111,54 @@ def test_the_same_promise_again_renews_it() -> None:
     state.reserve(model_pod(WEB), "a", DEADLINE + 5)
     assert (occupied(state), len(state.reservations)) == (["a"], 1)
     assert state.expire(DEADLINE) == []
+
+
+def test_a_refusal_ends_no_claim_but_its_own() -> None:
+    state = state_of(NODES, [], [WEB])
+    unclear = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.hold(unclear, DEADLINE)
+    # The same deadline: claims are told apart by what they are, not by what they say.
+    state.release(state.reserve(model_pod(WEB), "a", DEADLINE))
+    assert (occupied(state), len(state.reservations)) == (["a"], 1)
+    state.release(state.reserve(model_pod(WEB), "a", DEADLINE + 60))
+    assert state.expire(DEADLINE) == [unclear.reservation.pod], "a refusal does not prolong it"
+    assert occupied(state) == []
+
+
+def test_the_first_of_two_binds_at_a_time_is_refused() -> None:
+    state = state_of(NODES, [], [WEB])
+    first = state.reserve(model_pod(WEB), "a", DEADLINE)
+    second = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.release(first)
+    assert occupied(state) == ["a"]
+    state.hold(second, DEADLINE + 5)
+    assert state.expire(DEADLINE + 4) == []
+
+
+def test_binds_that_end_unclearly_again_and_again_take_no_more_memory() -> None:
+    state = state_of(NODES, [], [WEB])
+    for attempt in range(1000):
+        state.hold(state.reserve(model_pod(WEB), "a", DEADLINE), DEADLINE + attempt)
+    (reservation,) = state.reservations
+    assert len(reservation.claims) == 1
+    assert reservation.deadline == DEADLINE + 999
+
+
+def test_a_pod_that_is_bound_is_reserved_nowhere_else() -> None:
+    state = reserved()
+    state.hold(state.reserve(model_pod(WEB), "b", DEADLINE), DEADLINE)
+    state.settle(model_pod(WEB), "b", DEADLINE + 60)
+    assert (occupied(state), len(state.reservations)) == (["b"], 1)
+    assert state.expire(DEADLINE + 59) == []
+    state.settle(model_pod(WEB), None, 0)
+    assert (occupied(state), len(state.reservations)) == ([], 0)
+
+
+def test_a_pod_relabelled_between_two_binds_counts_as_it_is_now() -> None:
+    state = reserved()
+    state.reserve(model_pod(WEB.labels(app="other")), "a", DEADLINE)
+    assert (occupied(state), len(state.reservations)) == ([], 1)
+    assert room_mismatches(state) == []
 
 
 def test_an_unclear_bind_is_held_on_both_nodes() -> None:
@@ -170,8 +219,26 @@ class Binding(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         """Have a bind refused."""
-        held = sorted(self.state.reservations, key=str)
-        self.state.release(data.draw(st.sampled_from(held)))
+        self.state.release(self.any_claim(data))
+
+    @precondition(lambda self: len(self.state.reservations) > 0)
+    @rule(data=st.data(), seconds=st.integers(1, 5))
+    def hold(self, data: st.DataObject, seconds: int) -> None:
+        """Have a bind end, well or unclearly."""
+        self.state.hold(self.any_claim(data), self.now + seconds)
+
+    @precondition(lambda self: len(self.state.reservations) > 0)
+    @rule(data=st.data(), node=st.none() | nodes)
+    def settle(self, data: st.DataObject, node: str | None) -> None:
+        """Learn from the API server where a pod is."""
+        pod = self.any_claim(data).reservation.pod
+        self.state.settle(pod, node, self.now + 1)
+        assert {each.pod.node for each in self.state.reservations.of(pod.key, pod.uid)} <= {node}
+
+    def any_claim(self, data: st.DataObject) -> Claim:
+        """Choose a bind whose place is reserved."""
+        claims = [claim for each in self.state.reservations for claim in each.claims]
+        return claims[data.draw(st.integers(0, len(claims) - 1))]
 
     @rule(name=names, uid=uids, node=st.none() | nodes, terminal=st.booleans())
     def watch(self, name: str, uid: str, node: str | None, *, terminal: bool) -> None:
@@ -214,6 +281,13 @@ class Binding(RuleBasedStateMachine):
         """A pod that the watch has shown on a node needs no reservation."""
         bound: list[Pod] = [each for each in self.state.pods.values() if each.node is not None]
         assert all(not self.state.reservations.of(each.key, each.uid) for each in bound)
+
+    @invariant()
+    def every_reservation_is_claimed_and_counted_once(self) -> None:
+        """One that nobody claims would be kept for ever."""
+        held = [(each.pod.key, each.pod.uid, each.pod.node) for each in self.state.reservations]
+        assert len(held) == len({*held}) == len(self.state.reservations)
+        assert all(each.claims for each in self.state.reservations)
 
 
 TestBinding = Binding.TestCase

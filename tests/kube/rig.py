@@ -132,12 +132,19 @@ class RecordingObserver:
         self.skips: Counter[str] = Counter()
         self.heard_at: float | None = None
         self.requests: list[tuple[str, str, str]] = []
+        self.refused: list[str] = []
+        """The flows of requests that were not sent."""
         self._pulse = pulse
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Remember it."""
         assert seconds >= 0
         self.requests.append((method, host, code))
+        self._pulse.beat()
+
+    def throttled(self, flow: str) -> None:
+        """Remember it."""
+        self.refused.append(flow)
         self._pulse.beat()
 
     def synced(self, resource: str, synced: bool) -> None:

@@ -22,6 +22,8 @@ from tests.kube.rig import credentials_for
 WEB = pod("web")
 PATH = "/api/v1/namespaces/default/pods/web"
 NEVER = hanging(headers=False)
+WITHIN = 0.2
+"""Seconds for a bind and the look after it."""
 
 
 def status(code: int, reason: str, message: str) -> Answer:
@@ -69,8 +71,7 @@ def server() -> Server:
 async def binder(
     server: Server, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Binder]:
-    monkeypatch.setattr(binder_module, "BIND_SECONDS", 0.1)
-    monkeypatch.setattr(binder_module, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(binder_module, "LOOK_SECONDS", 0.1)
     app = web.Application()
     app.router.add_post(f"{PATH}/binding", server.post)
     app.router.add_get(PATH, server.get)
@@ -80,7 +81,7 @@ async def binder(
 
 
 async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) -> None:
-    bound = await binder.bind(model_pod(WEB), "n")
+    bound = await binder.bind(model_pod(WEB), "n", WITHIN)
     assert bound.outcome is BindOutcome.BOUND
     assert server.bindings == [
         {
@@ -117,28 +118,28 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
         pytest.param(
             CONFLICT,
             shows(WEB.on("other")),
-            BindOutcome.REFUSED,
+            BindOutcome.ELSEWHERE,
             "bound to other already",
             id="a conflict with another node",
         ),
         pytest.param(
             CONFLICT,
             shows(WEB),
-            BindOutcome.REFUSED,
+            BindOutcome.UNCLEAR,
             "Conflict",
-            id="a conflict that bound nothing",
+            id="a conflict that has bound nothing yet",
         ),
         pytest.param(
             CONFLICT,
             shows(WEB.uid("new")),
-            BindOutcome.REFUSED,
+            BindOutcome.GONE,
             "gone",
             id="a conflict with a successor of the name",
         ),
         pytest.param(
             CONFLICT,
             status(404, "NotFound", "no such pod"),
-            BindOutcome.REFUSED,
+            BindOutcome.GONE,
             "gone",
             id="the pod was deleted meanwhile",
         ),
@@ -146,7 +147,7 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             NEVER, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
         ),
         pytest.param(
-            NEVER, shows(WEB), BindOutcome.UNCLEAR, "in time", id="no answer, and not done yet"
+            NEVER, shows(WEB), BindOutcome.UNCLEAR, "no answer", id="no answer, and not done yet"
         ),
         pytest.param(dropping, shows(WEB.on("n")), BindOutcome.BOUND, "", id="a lost connection"),
         pytest.param(
@@ -175,7 +176,7 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
     server.bind = bind
     if read is not None:
         server.read = read
-    bound = await binder.bind(model_pod(WEB), "n")
+    bound = await binder.bind(model_pod(WEB), "n", WITHIN)
     assert bound.outcome is outcome
     assert says in bound.why
     assert (server.reads > 0) is (read is not None)
@@ -203,7 +204,7 @@ async def test_hundreds_of_binds_at_a_time(server: Server, binder: Binder) -> No
 
     server.bind = slow
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        tasks = [group.create_task(binder.bind(model_pod(WEB), "n")) for _ in range(20)]
+        tasks = [group.create_task(binder.bind(model_pod(WEB), "n", WITHIN)) for _ in range(20)]
         for _ in tasks:
             await arrived.acquire()
         go_on.set()

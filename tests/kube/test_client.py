@@ -15,10 +15,11 @@ from kubernetes_asyncio.client import Configuration
 
 from extender import __version__
 from extender.errors import ExtenderError
-from extender.kube.client import ApiClient, Timeouts, kept_alive_socket
+from extender.kube.client import ApiClient, Timeouts
+from extender.kube.connecting import kept_alive_socket
 from extender.kube.credentials import Credentials
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
-from extender.kube.timing import RateLimit
+from extender.kube.flowcontrol import FlowControl
 from tests.kube.fake_api import (
     CUT,
     FakeApi,
@@ -217,7 +218,7 @@ async def test_connections_are_kept_alive_by_the_kernel(
 
 
 async def test_requests_keep_to_their_rate(rig: Rig) -> None:
-    limit = RateLimit(10.0, 1, rig.time.timing)
+    limit = FlowControl(10.0, 1, rig.time.timing)
     async with rig.client(limit=limit) as client:
         for _ in range(3):
             await client.get(PATH, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,13 @@ from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
-from extender.web.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds, NoApiServer
+from extender.web.binding import (
+    ANSWER_SECONDS,
+    CONFIRMED_SECONDS,
+    RESERVATION_SECONDS,
+    Binds,
+    NoApiServer,
+)
 from extender.web.callbacks import callbacks_app
 from extender.web.flights import Flights
 from extender.wire.objects import PodReader
@@ -66,9 +73,15 @@ class ApiServer:
         self.broken = False
         self.bound: list[tuple[str, str]] = []
         self.arrived = asyncio.Event()
+        self.within: list[float] = []
+        """How long each bind may take."""
+        self.read_seconds = 0.0
+        self.take: Callable[[float], None] = print
+        """Lets time pass."""
 
-    async def bind(self, pod: ModelPod, node: str) -> Bound:
+    async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
         """Bind a pod, when the gate is open."""
+        self.within.append(within)
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
@@ -77,6 +90,7 @@ class ApiServer:
 
     async def read(self, key: str) -> ModelPod | None:
         """Show a pod."""
+        self.take(self.read_seconds)
         if self.broken:
             raise ExtenderError("no connection")
         return self.pods.get(key)
@@ -88,6 +102,7 @@ class Bench:
     def __init__(self, *pods: Pod, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
         self.now = 0.0
         self.api = ApiServer()
+        self.api.take = self._take
         self.state: ClusterState = state_of(NODES, [], pods)
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
@@ -106,6 +121,9 @@ class Bench:
             clock=lambda: self.now,
         )
         self.app = callbacks_app(answers, metrics, 1 << 20, binds)
+
+    def _take(self, seconds: float) -> None:
+        self.now += seconds
 
     def count(self, result: str) -> float | None:
         """Return how many binds ended so."""
@@ -190,6 +208,80 @@ async def test_how_long_a_place_is_held(
     assert await filtered(client, TWO) == ["a", "b"]
 
 
+@pytest.mark.parametrize("again", ["a", "b"])
+async def test_a_refusal_gives_up_no_place_that_an_earlier_bind_may_still_take(
+    aiohttp_client: Any, again: str
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    assert await bind(client, ONE, "a") == "no answer"
+    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
+    for _ in range(3):
+        bench.now += 10
+        assert await bind(client, ONE, again) == "busy"
+    assert await filtered(client, TWO) == ["b"]
+    bench.flights.land("default-two")
+    assert "anti-affinity" in await bind(client, TWO, "a")
+    # A minute after it was given up, the API server carries the first one out.
+    bench.now = 60
+    bench.state.expire(bench.now)
+    assert await filtered(client, TWO) == ["b"]
+    bench.flights.land("default-two")
+    bench.state.upsert_pod(model_pod(ONE.on("a")))
+    assert await filtered(client, TWO) == ["b"]
+    assert len(bench.state.reservations) == 0
+    assert mismatches(bench.state) == []
+
+
+async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    await bind(client, ONE, "a")
+    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
+    while bench.now < RESERVATION_SECONDS:
+        bench.now += 10
+        await bind(client, ONE, "a")
+    bench.state.expire(bench.now)
+    assert await filtered(client, TWO) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("end", "nodes"),
+    [
+        pytest.param(Bound(BindOutcome.BOUND), ["a"], id="it is bound elsewhere"),
+        pytest.param(
+            Bound(BindOutcome.ELSEWHERE, "there", "a"), ["b"], id="the earlier bind has bound it"
+        ),
+        pytest.param(Bound(BindOutcome.GONE, "gone"), ["a", "b"], id="it is gone"),
+        pytest.param(Bound(BindOutcome.UNCLEAR, "again"), [], id="this one is unclear as well"),
+    ],
+)
+async def test_what_is_certain_of_a_pod_ends_all_its_unclear_binds(
+    aiohttp_client: Any, end: Bound, nodes: list[str]
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    await bind(client, ONE, "a")
+    bench.api.end = end
+    await bind(client, ONE, "b")
+    assert await filtered(client, TWO) == nodes
+    assert mismatches(bench.state) == []
+
+
+async def test_reading_a_pod_and_binding_it_share_one_deadline(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    bench.api.pods["default/one"] = model_pod(ONE)
+    bench.api.read_seconds = 0.75
+    assert await bind(client, ONE, "a") == ""
+    assert bench.api.within == [ANSWER_SECONDS - 0.75]
+
+
 async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
     aiohttp_client: Any,
 ) -> None:
@@ -270,7 +362,7 @@ async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any)
 
 
 async def test_a_cluster_from_a_file_binds_nothing() -> None:
-    bound = await NoApiServer().bind(model_pod(ONE), "a")
+    bound = await NoApiServer().bind(model_pod(ONE), "a", 1.0)
     assert bound.outcome is BindOutcome.REFUSED
     assert await NoApiServer().read("default/one") is None
 

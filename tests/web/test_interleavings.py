@@ -47,6 +47,9 @@ from tests.verbs.judging import AFFINITY
 if TYPE_CHECKING:
     from extender.model.objects import Pod as ModelPod
 
+LATEST_SECONDS = 60.0
+"""How late the API server may still carry out a bind that we gave up."""
+
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODES = [
     node(name, {ZONE: zone, HOST: name}) for name, zone in {"a1": "a", "a2": "a", "b1": "b"}.items()
@@ -66,6 +69,9 @@ QUOTA = quota("q", {"pods": PLACES}, crossing())
 PLUGINS: Plugins = (*AFFINITY, CrossNamespacePodAffinity())
 
 
+OUTCOMES = [BindOutcome.REFUSED, BindOutcome.REFUSED, BindOutcome.UNCLEAR, None]
+
+
 @dataclass(slots=True, eq=False)
 class Sent:
     """A bind that the API server has not answered."""
@@ -75,6 +81,8 @@ class Sent:
     answer: asyncio.Future[Bound]
     done: bool = False
     """The pod is bound by it; only the answer is still to come."""
+    given_up: float = 0.0
+    """When we stopped to wait for the answer."""
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -91,13 +99,16 @@ class Interleavings(RuleBasedStateMachine):
         """What the watch has not told yet."""
         self.shown: dict[str, Pod] = {}
         """What it has told, by uid."""
-        self.promised: dict[tuple[str, str], tuple[Pod, float]] = {}
-        """Until when a node is kept for a pod, by uid and node."""
+        self.promised: dict[tuple[str, str], tuple[Pod, dict[Sent | None, float]]] = {}
+        """Until when a node is kept for a pod, by uid and node, for each bind that was sent; None
+        stands for those that have ended."""
         self.fits: dict[str, tuple[Pod, list[str]]] = {}
         """The last filter answer about a pod, by name."""
         self.ours: set[str] = set()
         """Those that are where we bound them, by uid."""
         self.sent: list[Sent] = []
+        self.late: list[Sent] = []
+        """Those that we gave up and the API server did not."""
         self.calls: set[asyncio.Task[bytes]] = set()
         self.state = state_of(NODES, [], [], [QUOTA])
         self._wire()
@@ -122,18 +133,20 @@ class Interleavings(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Let the binds end that are under way."""
         while self.sent:
-            self._end(self.sent[0], BindOutcome.UNCLEAR)
+            self._end(self.sent[0], Bound(BindOutcome.UNCLEAR))
         self.loop.close()
 
     # As the API server
 
-    async def bind(self, pod: ModelPod, node: str) -> Bound:
+    async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
         """Check what was decided just now, and let the answer wait."""
+        assert within > 0
         raw = next(each for each in self._ever(pod.uid))
         assert not self._refused(raw, [node])
         answer: asyncio.Future[Bound] = self.loop.create_future()
-        self.sent.append(Sent(raw, node, answer))
-        self._promise(raw, node, RESERVATION_SECONDS)
+        sent = Sent(raw, node, answer)
+        self.sent.append(sent)
+        self._promise(sent, sent, RESERVATION_SECONDS)
         return await answer
 
     async def read(self, key: str) -> ModelPod | None:
@@ -160,8 +173,10 @@ class Interleavings(RuleBasedStateMachine):
             return set(names)
         return set(oracle.refusals(visible, raw, names))
 
-    def _promise(self, raw: Pod, node: str, seconds: float) -> None:
-        self.promised[raw["metadata"]["uid"], node] = (raw, self.now + seconds)
+    def _promise(self, sent: Sent, claim: Sent | None, seconds: float) -> None:
+        _, kept = self.promised.get(_place(sent), (sent.pod, {}))
+        kept[claim] = max(kept.get(claim, 0.0), self.now + seconds)
+        self.promised[_place(sent)] = (sent.pod, kept)
 
     def _settle(self, uid: str) -> None:
         self.promised = {key: kept for key, kept in self.promised.items() if key[0] != uid}
@@ -226,12 +241,15 @@ class Interleavings(RuleBasedStateMachine):
         """Have the scheduler choose a node, now or much later than it asked."""
         known = sorted(name for name, (_, names) in self.fits.items() if names)
         raw, names = self.fits.pop(data.draw(st.sampled_from(known)))
+        self._choose(raw, data.draw(st.sampled_from(names)))
+
+    def _choose(self, raw: Pod, node: str) -> None:
         metadata = raw["metadata"]
         request = {
             "PodName": metadata["name"],
             "PodNamespace": metadata["namespace"],
             "PodUID": metadata["uid"],
-            "Node": data.draw(st.sampled_from(names)),
+            "Node": node,
         }
         call = self.loop.create_task(self.binds.answer(json.dumps(request).encode()))
         self.calls.add(call)
@@ -258,21 +276,81 @@ class Interleavings(RuleBasedStateMachine):
             self._store(sent.pod, sent.node)
 
     @precondition(lambda self: self.sent)
-    @rule(data=st.data(), clear=st.sampled_from([True, True, False]))
-    def end(self, data: st.DataObject, *, clear: bool) -> None:
-        """Let an answer through, or lose it."""
+    @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
+    def end(self, data: st.DataObject, outcome: BindOutcome | None) -> None:
+        """Let an answer through, or lose it; None has the binder look what became of the pod."""
         sent = data.draw(st.sampled_from(self.sent))
-        told = BindOutcome.BOUND if sent.done else BindOutcome.REFUSED
-        self._end(sent, told if clear else BindOutcome.UNCLEAR)
+        if sent.done and outcome is BindOutcome.REFUSED:
+            outcome = BindOutcome.BOUND
+        self._end(sent, self._look(sent) if outcome is None else Bound(outcome))
 
-    def _end(self, sent: Sent, outcome: BindOutcome) -> None:
+    @precondition(lambda self: self.sent)
+    @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
+    def try_again(self, data: st.DataObject, outcome: BindOutcome | None) -> None:
+        """Lose an answer, and have the scheduler come back with the pod; that may end anyhow."""
+        sent = data.draw(st.sampled_from(self.sent))
+        self._end(sent, Bound(BindOutcome.UNCLEAR))
+        if not self._is_waiting(sent.pod):
+            return
+        before = len(self.sent)
+        self._choose(sent.pod, data.draw(st.just(sent.node) | NODE_NAMES))
+        if len(self.sent) > before:
+            again = self.sent[-1]
+            self._end(again, self._look(again) if outcome is None else Bound(outcome))
+
+    def _look(self, sent: Sent) -> Bound:
+        found = self.stored.get(sent.pod["metadata"]["name"])
+        if found is None or found["metadata"]["uid"] != sent.pod["metadata"]["uid"]:
+            return Bound(BindOutcome.GONE)
+        place = found["spec"].get("nodeName")
+        if place is None:
+            return Bound(BindOutcome.UNCLEAR)
+        if place == sent.node:
+            return Bound(BindOutcome.BOUND)
+        return Bound(BindOutcome.ELSEWHERE, elsewhere=place)
+
+    def _end(self, sent: Sent, bound: Bound) -> None:
         self.sent.remove(sent)
-        kept = self.promised.pop((sent.pod["metadata"]["uid"], sent.node), None)
-        if kept is not None and outcome is not BindOutcome.REFUSED:
-            sure = outcome is BindOutcome.BOUND
-            self._promise(sent.pod, sent.node, CONFIRMED_SECONDS if sure else RESERVATION_SECONDS)
-        sent.answer.set_result(Bound(outcome))
+        self._learn(sent, bound)
+        if bound.outcome is BindOutcome.UNCLEAR and not sent.done:
+            sent.given_up = self.now
+            self.late.append(sent)
+        sent.answer.set_result(bound)
         self._run()
+
+    def _learn(self, sent: Sent, bound: Bound) -> None:
+        """Know what can be known from an answer."""
+        uid = sent.pod["metadata"]["uid"]
+        _, kept = self.promised.get(_place(sent), (sent.pod, {}))
+        claimed = kept.pop(sent, None) is not None
+        match bound.outcome:
+            case BindOutcome.UNCLEAR if claimed:
+                self._promise(sent, None, RESERVATION_SECONDS)
+            case BindOutcome.BOUND:
+                if claimed:
+                    self._promise(sent, None, CONFIRMED_SECONDS)
+                self._settle_but(uid, sent.node)
+            case BindOutcome.ELSEWHERE | BindOutcome.GONE:
+                self._settle_but(uid, bound.elsewhere)
+        if not kept:
+            self.promised.pop(_place(sent), None)
+
+    def _settle_but(self, uid: str, node: str | None) -> None:
+        for key, (_, kept) in list(self.promised.items()):
+            if key[0] == uid and key[1] != node:
+                del self.promised[key]
+            elif key[0] == uid and None in kept:
+                kept[None] = max(kept[None], self.now + CONFIRMED_SECONDS)
+
+    @precondition(lambda self: self.late)
+    @rule(data=st.data())
+    def carry_out_late(self, data: st.DataObject) -> None:
+        """Have the API server do what a bind asked for that we gave up long ago."""
+        sent = data.draw(st.sampled_from(self.late))
+        self.late.remove(sent)
+        if self._is_waiting(sent.pod):
+            self.ours.add(sent.pod["metadata"]["uid"])
+            self._store(sent.pod, sent.node)
 
     def _is_waiting(self, raw: Pod) -> bool:
         """Tell whether the API server has this very pod without a node."""
@@ -293,21 +371,27 @@ class Interleavings(RuleBasedStateMachine):
         self.stored[raw["metadata"]["name"]] = bound
         self.stream.append(("MODIFIED", bound))
 
-    @rule(seconds=st.sampled_from([1.0, RESERVATION_SECONDS, CONFIRMED_SECONDS]))
+    @rule(seconds=st.sampled_from([1.0, LATEST_SECONDS, RESERVATION_SECONDS, CONFIRMED_SECONDS]))
     def pass_time(self, seconds: float) -> None:
         """Let promises expire.
 
-        The API server ends its work before they do, and the watch tells of what nobody answered
-        for. Of what was answered it may be silent for much longer.
+        We wait for no answer for so long; the API server ends its work before promises do, and the
+        watch tells of what nobody answered for. Of what was answered it may be silent for longer.
         """
-        self.now += seconds
-        expiring = [kept for kept in self.promised.values() if kept[1] <= self.now]
-        if expiring:
+        if seconds > 1.0:
             for sent in list(self.sent):
-                self._end(sent, BindOutcome.UNCLEAR)
+                self._end(sent, Bound(BindOutcome.UNCLEAR))
+        self.now += seconds
+        self.late = [each for each in self.late if each.given_up + LATEST_SECONDS >= self.now]
+        deadlines = [until for _, kept in self.promised.values() for until in kept.values()]
+        if any(until <= self.now for until in deadlines):
             self.show(len(self.stream))
         self.state.expire(self.now)
-        self.promised = {key: kept for key, kept in self.promised.items() if kept[1] > self.now}
+        for place, (_, kept) in list(self.promised.items()):
+            for claim in [each for each, until in kept.items() if until <= self.now]:
+                del kept[claim]
+            if not kept:
+                del self.promised[place]
 
     def _run(self) -> None:
         """Let every call go on as far as it can."""
@@ -341,6 +425,10 @@ class Interleavings(RuleBasedStateMachine):
         """Count the pods in scope that we bound."""
         ours = [each for each in self.stored.values() if each["metadata"]["uid"] in self.ours]
         assert sum(map(is_across, ours)) <= PLACES
+
+
+def _place(sent: Sent) -> tuple[str, str]:
+    return sent.pod["metadata"]["uid"], sent.node
 
 
 def is_across(raw: Json) -> bool:
