@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from extender.cluster.topology import DomainTable, Topology, picker
+from extender.cluster.signed import shift
+from extender.cluster.topology import NO_DOMAIN, DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
 
 
@@ -57,7 +58,15 @@ class Nodes:
         self._pods: list[int] = []
         self._free: list[int] = []
         self._topologies: dict[str, Topology] = {}
+        self._located: dict[str, Topology] = {}
+        """Those whose key some node has, or had."""
         self._tables: dict[str, int] = {}
+        self._having: dict[str, int] = {}
+        """How many known nodes have each label key."""
+        self._nowhere: list[int] = []
+        """NO_DOMAIN for each number."""
+        self.located = 0
+        """Grows when a node is the first to have a key that terms use."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -108,20 +117,16 @@ class Nodes:
     def learn(self, name: str, labels: Labels) -> int:
         """Make a node known, or change its labels, and return its number."""
         number = self._number(name)
-        self._labels[number] = labels
+        self._relabel(number, labels)
         if name not in self._known:
             self._known[name] = number
             self.version += 1
-        for topology in self._topologies.values():
-            topology.place(number, name, labels.get(topology.key))
         return number
 
     def forget(self, name: str) -> None:
         """Make a node unknown; pods on it keep their number but are in no domain."""
         number = self._known.pop(name)
-        self._labels[number] = NO_LABELS
-        for topology in self._topologies.values():
-            topology.place(number, name, None)
+        self._relabel(number, NO_LABELS)
         self.version += 1
         self._release(name, number)
 
@@ -148,10 +153,10 @@ class Nodes:
         """Make an empty table over a topology key."""
         topology = self._topologies.get(key)
         if topology is None:
-            topology = self._topologies[key] = Topology(key)
+            topology = self._topologies[key] = Topology(key, self._nowhere)
             self._tables[key] = 0
-            for number, labels in enumerate(self._labels):
-                topology.place(number, self._names[number], labels.get(key))
+            if key in self._having:
+                self._locate(topology)
         self._tables[key] += 1
         return DomainTable(topology)
 
@@ -161,6 +166,38 @@ class Nodes:
         self._tables[key] -= 1
         if not self._tables[key]:
             del self._tables[key], self._topologies[key]
+            self._located.pop(key, None)
+
+    def has_key(self, key: str) -> bool:
+        """Tell whether some node has a label key; `located` grows when a used one appears."""
+        return key in self._having
+
+    def _locate(self, topology: Topology) -> None:
+        self._located[topology.key] = topology
+        for number, labels in enumerate(self._labels):
+            topology.place(number, self._names[number], labels.get(topology.key))
+
+    def _relabel(self, number: int, labels: Labels) -> None:
+        """Change a node's labels; costs the labels, however many keys terms use."""
+        old, self._labels[number] = self._labels[number], labels
+        for key in labels:
+            if key not in old:
+                had = self._having.get(key, 0)
+                self._having[key] = had + 1
+                if not had:
+                    self._appeared(key)
+        for key in old:
+            if key not in labels:
+                shift(self._having, key, -1)
+        for key in {*old, *labels}:
+            if key in self._located:
+                self._located[key].place(number, self._names[number], labels.get(key))
+
+    def _appeared(self, key: str) -> None:
+        self.located += 1
+        topology = self._topologies.get(key)
+        if topology is not None:
+            self._located[key] = topology
 
     def _number(self, name: str) -> int:
         number = self._numbers.get(name)
@@ -174,8 +211,9 @@ class Nodes:
             self._names.append(name)
             self._labels.append(NO_LABELS)
             self._pods.append(0)
+            self._nowhere.append(NO_DOMAIN)
         self._numbers[name] = number
-        for topology in self._topologies.values():
+        for topology in self._located.values():
             topology.place(number, name, None)
         return number
 

@@ -17,12 +17,24 @@ class Topology:
     its last node gives its number back, so hostnames that come and go do not pile up.
     """
 
-    __slots__ = ("_free", "_nodes_in", "_numbers", "_strangers", "domain_of", "key", "values")
+    __slots__ = (
+        "_free",
+        "_nodes_in",
+        "_numbers",
+        "_strangers",
+        "domain_of",
+        "is_anywhere",
+        "key",
+        "values",
+    )
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, nowhere: list[int] | None = None) -> None:
+        """`nowhere` has NO_DOMAIN for each node; all keys that no node has share it."""
         self.key = key
-        self.domain_of: list[int] = []
+        self.domain_of: list[int] = [] if nowhere is None else nowhere
         """Domain number by node number, NO_DOMAIN where the node lacks the key."""
+        self.is_anywhere = nowhere is None
+        """Whether some node has, or had, the key; until then this list belongs to others too."""
         self.values: list[str] = []
         """Label value by domain number."""
         self._numbers: dict[str, int] = {}
@@ -42,6 +54,10 @@ class Topology:
 
     def place(self, node: int, name: str, value: str | None) -> None:
         """Put a node into the domain of a label value, or into none."""
+        if not self.is_anywhere:
+            if value is None:
+                return
+            self.domain_of, self.is_anywhere = list(self.domain_of), True
         domain_of = self.domain_of
         while len(domain_of) <= node:
             domain_of.append(NO_DOMAIN)

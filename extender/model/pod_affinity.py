@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.model.labels import Labels, Operator, Requirement, Selector
 
@@ -17,6 +17,22 @@ class PodSelector:
     """Named namespaces; the owner's own is already filled in where the term gives none."""
     namespace_selector: Selector | None = None
     """Further namespaces by their labels; None adds none, an empty selector adds all."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A selector is looked up again and again, and one pod may bring thousands of conditions.
+        what = (self.selector, self.namespaces, self.namespace_selector)
+        object.__setattr__(self, "_hash", hash(what))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons it takes, at most, to match one pod."""
+        chosen = self.namespace_selector
+        further = 0 if chosen is None else len(chosen.requirements)
+        return 1 + len(self.selector.requirements) + further
 
     def covers(self, namespace: str, namespace_labels: Labels) -> bool:
         """Tell whether pods of the namespace are spoken of at all."""
@@ -36,6 +52,13 @@ class Term:
 
     pods: PodSelector
     topology_key: str
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.pods, self.topology_key)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,10 @@ class Affinity:
     def constrains(self) -> bool:
         """Tell whether some term is required."""
         return bool(self.required or self.required_anti)
+
+    def __len__(self) -> int:
+        """Return the number of terms."""
+        return len(self.required) + len(self.required_anti) + len(self.preferred)
 
 
 NO_AFFINITY = Affinity()
@@ -91,10 +118,11 @@ class WrittenTerm:
         selector = self.term.pods.selector
         if selector.matches_nothing or not (self.match_label_keys or self.mismatch_label_keys):
             return self.term
+        written = {(each.key, each.operator) for each in selector.requirements}
         extra = [
             Requirement(key, operator, frozenset((owner_labels[key],)))
             for key, operator in self._label_keys()
-            if key in owner_labels and not selector.requires(key, operator)
+            if key in owner_labels and (key, operator) not in written
         ]
         if not extra:
             return self.term
@@ -107,9 +135,12 @@ class WrittenTerm:
         selector = effective.pods.selector
         if selector.matches_nothing:
             return
+        by_key: dict[tuple[str, Operator], list[Requirement]] = {}
+        for requirement in selector.requirements:
+            by_key.setdefault((requirement.key, requirement.operator), []).append(requirement)
         for key, operator in self._label_keys():
             # Beside what was merged there may be what somebody wrote for the same key.
-            found = [r for r in selector.requirements if r.key == key and r.operator is operator]
+            found = by_key.get((key, operator), [])
             met = all(requirement.matches(owner_labels) for requirement in found)
             # A pod is among those with its own value, and not among those with another one.
             as_merged = met is (operator is Operator.IN) if found else key not in owner_labels
