@@ -54,24 +54,34 @@ class CarriedTerms:
         """Yield them in the order of their numbers."""
         return iter(self._terms.values())
 
-    def carry(self, affinity: Affinity) -> list[tuple[DomainTable, int]]:
+    def carry(self, affinity: Affinity) -> dict[DomainTable, int]:
         """Register the terms of a class; return their tables with what one pod adds to each."""
         tables: dict[DomainTable, int] = {}
         for term, role, weight in _roles(affinity):
-            carried = self._terms.get((term, role))
-            if carried is None:
-                self._last += 1
-                owners = self._nodes.table(term.topology_key)
-                carried = CarriedTerm(term, role, owners, self._last)
-                self._terms[term, role] = carried
-                self._index.add(term.pods, carried)
-                self.version += 1
-            carried.classes += 1
-            tables[carried.owners] = tables.get(carried.owners, 0) + weight
-        return list(tables.items())
+            owners = self._registered(term, role).owners
+            tables[owners] = tables.get(owners, 0) + weight
+        return tables
 
-    def drop(self, affinity: Affinity) -> None:
-        """Take back the registration of a class that has no placed pod any more."""
+    def holding(self, affinity: Affinity) -> Iterator[None]:
+        """Register the terms of a class that has no placed pod yet, one at a step."""
+        for term, role, _ in _roles(affinity):
+            self._registered(term, role)
+            yield
+
+    def _registered(self, term: Term, role: Role) -> CarriedTerm:
+        carried = self._terms.get((term, role))
+        if carried is None:
+            self._last += 1
+            owners = self._nodes.table(term.topology_key)
+            carried = CarriedTerm(term, role, owners, self._last)
+            self._terms[term, role] = carried
+            self._index.add(term.pods, carried)
+            self.version += 1
+        carried.classes += 1
+        return carried
+
+    def dropping(self, affinity: Affinity) -> Iterator[None]:
+        """Take back the registration of a class that has no placed pod any more, term by term."""
         for term, role, _ in _roles(affinity):
             carried = self._terms[term, role]
             carried.classes -= 1
@@ -80,6 +90,7 @@ class CarriedTerms:
                 self._index.remove(term.pods, carried)
                 self._nodes.drop(carried.owners)
                 self.version += 1
+            yield
 
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[CarriedTerm]:
         """Yield the carried terms that match pods of a class."""

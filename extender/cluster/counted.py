@@ -3,135 +3,244 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from extender.cluster.nodes import Nodes
+from extender.cluster.placed import PlacedClass
 from extender.cluster.selector_index import SelectorIndex
+from extender.cluster.sought import How, Sought
 from extender.cluster.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
 
-PodSelectors: TypeAlias = frozenset[PodSelector]
-"""All of them have to match: one selector for most terms, several for a pod's required affinity."""
+LARGE = 8
+"""Selectors from which a set is a large one, and bounded with its like: a pod with thousands of
+terms must not cost others the sets that they ask for."""
 
 
 @dataclass(slots=True, eq=False)
 class CountedPods:
-    """The placed pods that match all selectors, counted per domain of one topology key."""
+    """The placed pods that are sought, counted per domain of one topology key.
 
-    selectors: PodSelectors
+    While `pending` has classes, only the others are in the table, and it is of no use to anybody.
+    """
+
+    sought: Sought
     table: DomainTable
+    members: dict[PlacedClass, None] = field(default_factory=dict)
+    pending: Iterator[PlacedClass] | None = None
+    """Classes that were placed when the set was started, and not compared with it yet; None when
+    the set is complete. Later classes are compared as they come."""
+    weights: SelectorIndex[Weight] | None = None
+    """Finds the selectors that match a class, where there are many to add up."""
+    compared: int = 0
+    """Conditions that classes were compared with so far, at most."""
 
     @property
-    def filed_under(self) -> PodSelector:
-        """Return the selector that the index knows the set by."""
-        return next(iter(self.selectors))
+    def size(self) -> int:
+        """Return how many selectors have to be kept for the set."""
+        return len(self.sought.weights) or 1
 
-    def matches(self, pod_class: PodClass, namespace_labels: Labels) -> bool:
-        """Tell whether pods of a class belong to the set."""
+    @property
+    def name(self) -> tuple[Sought, str]:
+        """Return what tells it from all other sets."""
+        return self.sought, self.table.topology.key
+
+    def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
+        """Return what one pod of a class adds."""
         namespace, labels = pod_class.namespace, pod_class.labels
-        return all(pods.matches(namespace, namespace_labels, labels) for pods in self.selectors)
+        weights = self.weights
+        if weights is None:
+            for pods, _ in self.sought.weights:
+                self.compared += pods.conditions
+                if not pods.matches(namespace, namespace_labels, labels):
+                    return 0
+            return 1
+        before = weights.compared
+        found = sum(each.weight for each in weights.matching(namespace, namespace_labels, labels))
+        self.compared += 1 + (weights.compared - before) * self.sought.most_conditions
+        return found
 
-    def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
-        """Tell whether new labels of a namespace make a difference to who belongs to the set."""
-        return any(
-            pods.covers(namespace, before) is not pods.covers(namespace, now)
-            for pods in self.selectors
-        )
+
+@dataclass(slots=True, eq=False)
+class Weight:
+    """What one selector of a set adds for the pods that it matches."""
+
+    counted: CountedPods
+    pods: PodSelector
+    weight: int
 
 
 class CountedSets:
     """The sets that questions asked for lately, kept up to date while they are in use.
 
-    Bounded: the set that no question was resolved to for the longest time goes first.
+    Bounded by the selectors in them: of the large sets and of the others, each on their own, those
+    that no question was resolved to for the longest time go first.
     """
 
     def __init__(self, nodes: Nodes, most: int) -> None:
         self._nodes = nodes
         self._most = most
-        self._sets: OrderedDict[tuple[PodSelectors, str], CountedPods] = OrderedDict()
-        self._index: SelectorIndex[CountedPods] = SelectorIndex()
+        self._small = _Kept()
+        self._large = _Kept()
+        self._index: SelectorIndex[Weight] = SelectorIndex()
+        self._filed: dict[CountedPods, list[Weight]] = {}
 
     def __len__(self) -> int:
-        return len(self._sets)
+        return len(self._small.sets) + len(self._large.sets)
 
     def __iter__(self) -> Iterator[CountedPods]:
-        return iter(self._sets.values())
+        yield from self._small.sets.values()
+        yield from self._large.sets.values()
 
-    def find(self, selectors: PodSelectors, topology_key: str) -> CountedPods | None:
-        """Return a set that is kept already."""
-        counted = self._sets.get((selectors, topology_key))
-        if counted is not None:
-            self._sets.move_to_end((selectors, topology_key))
+    def __contains__(self, counted: object) -> bool:
+        return counted in self._filed
+
+    @property
+    def size(self) -> int:
+        """Return how many selectors the sets have that are not large."""
+        return self._small.size
+
+    def find(self, sought: Sought, topology_key: str) -> CountedPods | None:
+        """Return a set that is kept already, complete or not."""
+        return self._kept(sought).find((sought, topology_key))
+
+    def add(self, sought: Sought, topology_key: str) -> CountedPods:
+        """Start a set, empty; O(selectors)."""
+        counted = CountedPods(sought, self._nodes.table(topology_key))
+        weights = [Weight(counted, pods, weight) for pods, weight in sought.weights]
+        if sought.how is How.ALL:
+            # One selector is enough to find it by; the narrowest finds it least often in vain.
+            filed = [min(weights, key=_breadth)]
+        else:
+            filed = weights
+            counted.weights = SelectorIndex()
+            for weight in weights:
+                counted.weights.add(weight.pods, weight)
+        for weight in filed:
+            self._index.add(weight.pods, weight)
+        self._filed[counted] = filed
+        self._kept(sought).add(counted)
         return counted
 
-    def add(self, selectors: PodSelectors, topology_key: str) -> CountedPods:
-        """Start a set, empty."""
-        counted = CountedPods(selectors, self._nodes.table(topology_key))
-        self._sets[selectors, topology_key] = counted
-        self._index.add(counted.filed_under, counted)
-        return counted
+    def pop_excess(self) -> Iterator[CountedPods]:
+        """Give up the sets that were asked for longest ago, when there are too many."""
+        for kept in (self._small, self._large):
+            while kept.size > self._most:
+                yield kept.pop()
 
-    def pop_excess(self) -> CountedPods | None:
-        """Give up the set that was asked for longest ago, when there are too many."""
-        if len(self._sets) <= self._most:
-            return None
-        _, counted = self._sets.popitem(last=False)
-        self._index.remove(counted.filed_under, counted)
+    def give_up(self, counted: CountedPods) -> None:
+        """Give up one set."""
+        self._kept(counted.sought).remove(counted)
+
+    def unfile(self, counted: CountedPods) -> Iterator[None]:
+        """Take a set that was given up out of the index, a selector at a step."""
+        for weight in self._filed.pop(counted):
+            self._index.remove(weight.pods, weight)
+            yield
+
+    def drop(self, counted: CountedPods) -> None:
+        """Forget the table of a set that nobody belongs to any more."""
         self._nodes.drop(counted.table)
-        return counted
 
-    def matching(self, pod_class: PodClass, namespace_labels: Labels) -> list[CountedPods]:
-        """Return the sets that pods of a class belong to."""
-        return _matching(self._index, pod_class, namespace_labels)
+    def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> dict[CountedPods, int]:
+        """Return the sets that pods of a class belong to, with what one pod adds to each."""
+        return _weigh(self._index, pod_class, namespace_labels)
 
     def moved_by(self, namespace: str, before: Labels, now: Labels) -> MovedSets:
         """Return the sets that pods may join or leave when a namespace changes its labels."""
-        return MovedSets([each for each in self if each.depends_on(namespace, before, now)], now)
+        moved = [each for each in self if each.sought.depends_on(namespace, before, now)]
+        return MovedSets({each: self._filed[each] for each in moved}, now)
+
+    def _kept(self, sought: Sought) -> _Kept:
+        return self._large if len(sought.weights) >= LARGE else self._small
 
 
 class MovedSets:
     """Sets to which the new labels of one namespace make a difference."""
 
-    def __init__(self, sets: Sequence[CountedPods], namespace_labels: Labels) -> None:
-        self._sets = set(sets)
+    def __init__(self, filed: Mapping[CountedPods, list[Weight]], namespace_labels: Labels) -> None:
+        self.sets = filed.keys()
+        self._filed = filed
         self._namespace_labels = namespace_labels
-        self._index: SelectorIndex[CountedPods] = SelectorIndex()
-        for counted in sets:
-            self._index.add(counted.filed_under, counted)
-        selectors = {pods.selector for counted in sets for pods in counted.selectors}
-        self._keys = sorted({each.key for selector in selectors for each in selector.requirements})
-        self._known: dict[tuple[str | None, ...], list[CountedPods]] = {}
+        self._index: SelectorIndex[Weight] = SelectorIndex()
+        self._keys: list[str] = []
+        self._known: dict[tuple[str | None, ...], dict[CountedPods, int]] = {}
 
-    def __contains__(self, counted: CountedPods) -> bool:
-        return counted in self._sets
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons it takes, at most, to weigh one pod in all of them."""
+        return sum(counted.sought.conditions for counted in self.sets)
 
-    def __len__(self) -> int:
-        return len(self._sets)
+    @property
+    def selectors(self) -> int:
+        """Return how many selectors they have."""
+        return sum(counted.size for counted in self.sets)
 
-    def matching(self, pod_class: PodClass) -> list[CountedPods]:
-        """Return those that pods of a class of the namespace belong to.
+    def file(self) -> None:
+        """Prepare for classes to be weighed; O(selectors)."""
+        for weights in self._filed.values():
+            for weight in weights:
+                self._index.add(weight.pods, weight)
+        self._keys = sorted({key for counted in self.sets for key in counted.sought.keys})
+
+    def weigh(self, pod_class: PodClass) -> tuple[dict[CountedPods, int], int]:
+        """Return what one pod of a class adds to those that it belongs to, and what that took.
 
         Classes that differ only in labels that nobody asks for, as the pods of a StatefulSet do,
         cost one look-up.
         """
         labels = pod_class.labels
         seen = tuple([labels.get(key) for key in self._keys])
-        known = self._known.get(seen)
-        if known is None:
-            known = self._known[seen] = _matching(self._index, pod_class, self._namespace_labels)
-        return known
+        found = self._known.get(seen)
+        if found is not None:
+            return found, 1 + len(self._keys) // 8
+        found = self._known[seen] = _weigh(self._index, pod_class, self._namespace_labels)
+        return found, self.conditions
 
 
-def _matching(
-    index: SelectorIndex[CountedPods], pod_class: PodClass, namespace_labels: Labels
-) -> list[CountedPods]:
-    candidates = index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
-    return [
-        counted
-        for counted in candidates
-        if len(counted.selectors) == 1 or counted.matches(pod_class, namespace_labels)
-    ]
+def _weigh(
+    index: SelectorIndex[Weight], pod_class: PodClass, namespace_labels: Labels
+) -> dict[CountedPods, int]:
+    found: dict[CountedPods, int] = {}
+    for each in index.matching(pod_class.namespace, namespace_labels, pod_class.labels):
+        counted = each.counted
+        if counted.sought.how is How.SUM:
+            found[counted] = found.get(counted, 0) + each.weight
+        elif counted.size == 1 or counted.weigh(pod_class, namespace_labels):
+            found[counted] = 1
+    return found
+
+
+class _Kept:
+    """Sets in the order in which they were asked for last."""
+
+    def __init__(self) -> None:
+        self.sets: OrderedDict[tuple[Sought, str], CountedPods] = OrderedDict()
+        self.size = 0
+
+    def find(self, name: tuple[Sought, str]) -> CountedPods | None:
+        counted = self.sets.get(name)
+        if counted is not None:
+            self.sets.move_to_end(name)
+        return counted
+
+    def add(self, counted: CountedPods) -> None:
+        self.sets[counted.name] = counted
+        self.size += counted.size
+
+    def pop(self) -> CountedPods:
+        _, counted = self.sets.popitem(last=False)
+        self.size -= counted.size
+        return counted
+
+    def remove(self, counted: CountedPods) -> None:
+        del self.sets[counted.name]
+        self.size -= counted.size
+
+
+def _breadth(weight: Weight) -> int:
+    """Return 0 for a selector that the index finds by a label, 1 for one that it must try."""
+    return 0 if weight.pods.selector.pins_a_label else 1

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from extender.cluster.carried import CarriedTerm, CarriedTerms
-from extender.cluster.counted import CountedPods, CountedSets, PodSelectors
+from extender.cluster.class_index import ClassIndex
+from extender.cluster.counted import CountedPods, CountedSets, MovedSets
 from extender.cluster.nodes import Nodes
 from extender.cluster.placed import PlacedClass
+from extender.cluster.sought import How, Sought
 from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import PodSelector
+from extender.model.pod_affinity import Affinity
+
+CHORES = 256
+"""Things that were put off and are done with every event of a pod, while there are any: about as
+many microseconds."""
+MOST_REMATCHED = 50_000
+"""Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
+that would cost more are given up: whoever asks for them again pays, in slices."""
+MANY_TERMS = 64
+"""Terms beyond which a class that goes leaves them to be dropped little by little."""
 
 
 class Counters:
     """The signed counters of a cluster, moved by the pods that are placed.
 
     Knows classes and nodes, not single pods: who counts, and why, is ClusterState's business.
+    What can wait is put off as a chore, so that no event costs much more than any other.
     """
 
     def __init__(self, nodes: Nodes, namespaces: Mapping[str, Labels], most_sets: int) -> None:
@@ -26,9 +40,10 @@ class Counters:
         self._carried = CarriedTerms(nodes)
         self._sets = CountedSets(nodes, most_sets)
         self._placed: dict[PodClass, PlacedClass] = {}
-        self._placed_in: dict[str, dict[PlacedClass, None]] = {}
+        self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
+        self._chores: deque[Iterator[None]] = deque()
 
     @property
     def carried(self) -> CarriedTerms:
@@ -46,9 +61,9 @@ class Counters:
         return self._placed.values()
 
     @property
-    def structure(self) -> tuple[int, int]:
+    def structure(self) -> tuple[int, int, int]:
         """Return what changes whenever a class may have to be compared with other tables."""
-        return self._carried.version, self._rematches
+        return self._carried.version, self._rematches, self._nodes.located
 
     # Pods
 
@@ -61,6 +76,8 @@ class Counters:
         placed.place(number, 1)
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
+        if self._chores:
+            self.tidy(CHORES)
         return placed.pod_class
 
     def displace(self, pod_class: PodClass, node: str) -> None:
@@ -75,6 +92,8 @@ class Counters:
         self._nodes.release_for_pod(number)
         if not placed.on_nodes:
             self._drop_class(placed)
+        if self._chores:
+            self.tidy(CHORES)
 
     def shift(self, pod_class: PodClass, node: str, pods: int) -> None:
         """Move the counters for a while, by a pod that is not to count, or counts again."""
@@ -82,20 +101,50 @@ class Counters:
 
     def _add_class(self, pod_class: PodClass) -> PlacedClass:
         placed = PlacedClass(pod_class, self._carried.carry(pod_class.affinity))
-        for counted in self._sets_of(pod_class):
-            placed.join(counted)
+        namespace_labels = self.namespace_labels(pod_class.namespace)
+        for counted, amount in self._sets.weigh(pod_class, namespace_labels).items():
+            placed.belong(counted, amount)
         self._placed[pod_class] = placed
-        self._placed_in.setdefault(pod_class.namespace, {})[placed] = None
+        self._index.add(placed)
         return placed
 
     def _drop_class(self, placed: PlacedClass) -> None:
-        pod_class = placed.pod_class
-        del self._placed[pod_class]
-        siblings = self._placed_in[pod_class.namespace]
-        del siblings[placed]
-        if not siblings:
-            del self._placed_in[pod_class.namespace]
-        self._carried.drop(pod_class.affinity)
+        affinity = placed.pod_class.affinity
+        del self._placed[placed.pod_class]
+        self._index.remove(placed)
+        for counted in placed.counted:
+            del counted.members[placed]
+        dropping = self._carried.dropping(affinity)
+        if len(affinity) > MANY_TERMS:
+            self._chores.append(dropping)
+        else:
+            deque(dropping, maxlen=0)
+
+    def taking_up(self, affinity: Affinity) -> Iterator[None]:
+        """Register the terms of a class that is about to be placed, one at a step.
+
+        Placing it then finds them there. Terms without owners mean nothing to anybody.
+        """
+        yield from self._carried.holding(affinity)
+
+    def let_go(self, affinity: Affinity) -> None:
+        """Take back what `taking_up` registered, little by little."""
+        self._chores.append(self._carried.dropping(affinity))
+
+    def tidy(self, steps: int | None = None) -> int:
+        """Do some, or all, of what was put off; return how many steps that took."""
+        done = 0
+        while self._chores and (steps is None or done < steps):
+            chore = self._chores[0]
+            done += sum(1 for _ in islice(chore, None if steps is None else steps - done))
+            if steps is None or done < steps:
+                self._chores.popleft()
+        return done
+
+    @property
+    def is_tidy(self) -> bool:
+        """Tell whether nothing is put off."""
+        return not self._chores
 
     # Nodes and namespaces
 
@@ -112,16 +161,31 @@ class Counters:
         O(sets + classes of the namespace), and only O(sets) when the change means nothing to any.
         """
         moved = self._sets.moved_by(namespace, before, self.namespace_labels(namespace))
-        for placed in self._placed_in.get(namespace, ()) if moved else ():
-            was = [counted for counted in placed.counted if counted in moved]
-            now = moved.matching(placed.pod_class)
-            for counted in was:
-                if counted not in now:
-                    placed.leave(counted)
-            for counted in now:
-                if counted not in was:
-                    placed.join(counted)
+        if moved.sets and not self._moved(moved, namespace):
+            for counted in moved.sets:
+                self._sets.give_up(counted)
+                self._put_off(counted)
         self._rematches += 1
+
+    def _moved(self, moved: MovedSets, namespace: str) -> bool:
+        """Move the classes of a namespace in and out of sets; False if that costs too much."""
+        left = MOST_REMATCHED - 4 * moved.selectors
+        if left < 0:
+            return False
+        moved.file()
+        for placed in self._index.in_namespace(namespace):
+            amounts, cost = moved.weigh(placed.pod_class)
+            left -= cost + len(placed.counted) // 8
+            gone = [each for each in placed.counted if each in moved.sets and each not in amounts]
+            for counted in gone:
+                placed.belong(counted, 0)
+            changed = [each for each in amounts.items() if placed.counted.get(each[0]) != each[1]]
+            for counted, amount in changed:
+                placed.belong(counted, amount)
+            left -= (len(gone) + len(changed)) * len(placed.on_nodes)
+            if left < 0:
+                return False
+        return True
 
     # Terms
 
@@ -129,38 +193,85 @@ class Counters:
         """Return the carried terms that match pods of a class."""
         return self._carried.matching(pod_class, self.namespace_labels(pod_class.namespace))
 
-    def matching(self, selectors: PodSelectors, topology_key: str) -> DomainTable:
-        """Return the table of the placed pods that match, counted over the classes when new."""
-        counted = self._sets.find(selectors, topology_key)
-        if counted is None:
-            counted = self._sets.add(selectors, topology_key)
-            for placed in self._classes_of(counted.filed_under):
-                namespace = placed.pod_class.namespace
-                if counted.matches(placed.pod_class, self.namespace_labels(namespace)):
-                    placed.join(counted)
+    def matching(self, sought: Sought, topology_key: str) -> DomainTable:
+        """Return the table of the placed pods that are sought, counted at once when new."""
+        counted = self.started(sought, topology_key)
+        while counted.pending is not None:
+            self.advance(counted, len(self._placed) or 1)
         return counted.table
 
+    def started(self, sought: Sought, topology_key: str) -> CountedPods:
+        """Return the set of the placed pods that are sought, which may have classes pending."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is None:
+            counted = self._sets.add(sought, topology_key)
+            counted.pending = iter(self._candidates(sought))
+        return counted
+
+    def expense(self, sought: Sought, topology_key: str) -> int:
+        """Return how many comparisons, roughly, it still takes to complete a set."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is not None and counted.pending is None:
+            return 0
+        return self._estimate(sought)
+
+    def advance(self, counted: CountedPods, comparisons: int) -> int:
+        """Compare a set with more of its pending classes; return what that took.
+
+        A step may take one class more than it was allowed.
+        """
+        spent = 0
+        for placed in counted.pending or ():
+            spent += 1
+            # Some have gone since the set was started.
+            if self._placed.get(placed.pod_class) is placed:
+                labels = self.namespace_labels(placed.pod_class.namespace)
+                before = counted.compared
+                amount = counted.weigh(placed.pod_class, labels)
+                spent += counted.compared - before
+                if amount != placed.counted.get(counted, 0):
+                    spent += len(placed.on_nodes)
+                    placed.belong(counted, amount)
+            if spent >= comparisons:
+                return spent
+        counted.pending = None
+        return spent
+
     def give_up_excess(self) -> None:
-        """Stop keeping the sets beyond the bound; their tables stay as they are at this moment."""
-        while (excess := self._sets.pop_excess()) is not None:
-            for placed in self._classes_of(excess.filed_under):
-                if excess in placed.counted:
-                    placed.abandon(excess)
+        """Stop keeping the sets beyond the bound; their tables are right until the next event."""
+        for counted in self._sets.pop_excess():
+            self._put_off(counted)
             self._rematches += 1
+
+    def _put_off(self, counted: CountedPods) -> None:
+        counted.pending = None
+        self._chores.append(self._forgetting(counted))
+
+    def _forgetting(self, counted: CountedPods) -> Iterator[None]:
+        """Undo what keeps a set that was given up, a selector or a class at a step."""
+        yield from self._sets.unfile(counted)
+        while counted.members:
+            placed, _ = counted.members.popitem()
+            placed.abandon(counted)
+            yield
+        self._sets.drop(counted)
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, none for one that is unknown."""
         return self._namespaces.get(namespace, NO_LABELS)
 
-    def _sets_of(self, pod_class: PodClass) -> list[CountedPods]:
-        return self._sets.matching(pod_class, self.namespace_labels(pod_class.namespace))
+    def _candidates(self, sought: Sought) -> list[PlacedClass]:
+        """Return the placed classes that may be sought; more events may come before they are."""
+        found = [self._index.candidates(pods) for pods, _ in sought.weights]
+        if sought.how is How.ALL:
+            return list(min(found, key=lambda each: each[0])[1])
+        if sum(size for size, _ in found) >= len(self._placed):
+            return list(self._placed.values())
+        return list(dict.fromkeys(chain.from_iterable(classes for _, classes in found)))
 
-    def _classes_of(self, pods: PodSelector) -> Iterable[PlacedClass]:
-        """Return the placed classes that a selector can match, by namespace where it names them."""
-        if pods.namespace_selector is not None:
-            return self._placed.values()
-        return (
-            placed
-            for namespace in sorted(pods.namespaces)
-            for placed in self._placed_in.get(namespace, ())
-        )
+    def _estimate(self, sought: Sought) -> int:
+        """Return how many comparisons it takes, at most, to complete a new set."""
+        sizes = [self._index.candidates(pods)[0] for pods, _ in sought.weights]
+        if sought.how is How.ALL:
+            return min(sizes) * sought.conditions
+        return min(sum(sizes), len(self._placed)) * sought.conditions

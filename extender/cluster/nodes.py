@@ -172,6 +172,10 @@ class Nodes:
         """Tell whether some node has a label key; `located` grows when a used one appears."""
         return key in self._having
 
+    def nowhere(self, key: str) -> DomainTable:
+        """Make an empty table over a key that no node has; true until `located` grows."""
+        return DomainTable(Topology(key, self._nowhere))
+
     def _locate(self, topology: Topology) -> None:
         self._located[topology.key] = topology
         for number, labels in enumerate(self._labels):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from extender.cluster.counted import CountedPods
     from extender.cluster.topology import DomainTable
@@ -21,15 +21,15 @@ class PlacedClass:
 
     __slots__ = ("_tables", "counted", "on_nodes", "owned", "pod_class")
 
-    def __init__(self, pod_class: PodClass, owned: list[tuple[DomainTable, int]]) -> None:
+    def __init__(self, pod_class: PodClass, owned: dict[DomainTable, int]) -> None:
         self.pod_class = pod_class
         self.on_nodes: dict[int, int] = {}
         """Pods by node number; nodes without any are left out."""
         self.owned = owned
         """Tables of the terms that the class carries, each with what one pod adds."""
-        self.counted: list[CountedPods] = []
-        """The sets of counted pods that the class belongs to."""
-        self._tables = list(owned)
+        self.counted: dict[CountedPods, int] = {}
+        """The sets of counted pods that the class belongs to, with what one pod adds to each."""
+        self._tables = dict(owned)
 
     def place(self, node: int, pods: int) -> None:
         """Add pods, negative to take away, to a node and to every table of the class."""
@@ -42,27 +42,31 @@ class PlacedClass:
 
     def count(self, node: int, pods: int) -> None:
         """Move the tables only, for a node that is about to change or has changed its domains."""
-        for table, amount in self._tables:
+        for table, amount in self._tables.items():
             table.add(node, amount * pods)
 
-    def join(self, counted: CountedPods) -> None:
-        """Become part of a set of counted pods."""
-        self.counted.append(counted)
-        self._tables.append((counted.table, 1))
-        for node, pods in self.on_nodes.items():
-            counted.table.add(node, pods)
+    def belong(self, counted: CountedPods, amount: int) -> None:
+        """Add so much for each pod to a set of counted pods from now on, 0 to be no part of it.
 
-    def leave(self, counted: CountedPods) -> None:
-        """Stop being part of a set of counted pods."""
-        self.abandon(counted)
+        O(nodes) when that is a change, O(1) when it is not.
+        """
+        before = self.counted.get(counted, 0)
+        if amount == before:
+            return
+        table = counted.table
+        if amount:
+            self.counted[counted] = self._tables[table] = amount
+            counted.members[self] = None
+        else:
+            self.abandon(counted)
+            del counted.members[self]
         for node, pods in self.on_nodes.items():
-            counted.table.add(node, -pods)
+            table.add(node, pods * (amount - before))
 
     def abandon(self, counted: CountedPods) -> None:
         """Stop keeping a set that is given up; its table stays as it is at this moment."""
-        self.counted.remove(counted)
-        self._tables.remove((counted.table, 1))
+        del self.counted[counted], self._tables[counted.table]
 
-    def tables(self) -> Iterator[tuple[DomainTable, int]]:
-        """Yield the tables of the class with what one pod adds to each."""
-        return iter(self._tables)
+    def tables(self) -> Iterable[tuple[DomainTable, int]]:
+        """Return the tables of the class with what one pod adds to each."""
+        return self._tables.items()

@@ -40,7 +40,7 @@ class Question:
     """
 
     pod_class: PodClass
-    structure: tuple[int, int]
+    structure: tuple[int, int, int]
     """Counters.structure when the question was resolved."""
     affinity: tuple[DomainTable, ...]
     """Per required affinity term: the pods that match all of them, over the term's key."""

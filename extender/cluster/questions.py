@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from extender.cluster.carried import Role
 from extender.cluster.counters import Counters
+from extender.cluster.nodes import Nodes
 from extender.cluster.question import Question, unions
 from extender.cluster.topology import DomainTable
+from extender.cluster.wanted import wanted
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Term
 
 
 class Questions:
     """The questions that were asked lately, each resolved to the tables behind its answers."""
 
-    def __init__(self, counters: Counters, most: int) -> None:
+    def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
+        self._nodes = nodes
         self._most = most
         self._known: OrderedDict[PodClass, Question] = OrderedDict()
 
@@ -39,29 +42,57 @@ class Questions:
         self._counters.give_up_excess()
         return question
 
-    def _resolve(self, pod_class: PodClass) -> Question:
+    def expense(self, pod_class: PodClass) -> int:
+        """Return how many comparisons, roughly, a question costs before it can be resolved."""
+        known = self._known.get(pod_class)
+        if known is not None and known.structure == self._counters.structure:
+            return 0
+        sets = wanted(pod_class.affinity, self._nodes)
+        return sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
+
+    def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
+        """Count what a question needs, in steps of about so many comparisons; yield what each took.
+
+        The state may change between two steps. A set that was started is kept up to date from then
+        on, so what was done is of use to whoever asks again, even when this is not gone through.
+        """
         counters = self._counters
+        for named in dict.fromkeys(wanted(pod_class.affinity, self._nodes)):
+            counted = counters.started(*named)
+            yield counted.size
+            while counted.pending is not None:
+                yield counters.advance(counted, comparisons)
+        counters.give_up_excess()
+        while not counters.is_tidy:
+            yield counters.tidy(comparisons)
+
+    def _resolve(self, pod_class: PodClass) -> Question:
+        counters, nodes = self._counters, self._nodes
         structure = counters.structure
         rules = pod_class.affinity
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
-        group = frozenset(term.pods for term in rules.required)
         existing: dict[Role, list[DomainTable]] = {role: [] for role in Role}
         for carried in counters.carried_against(pod_class):
-            existing[carried.role].append(carried.owners)
+            # Over a key that no node has, nobody is near to anybody.
+            if carried.owners.topology.is_anywhere:
+                existing[carried.role].append(carried.owners)
+        sets = wanted(rules, nodes)
         return Question(
             pod_class=pod_class,
             structure=structure,
-            affinity=tuple(counters.matching(group, term.topology_key) for term in rules.required),
-            starts_group=all(pods.matches(namespace, namespace_labels, labels) for pods in group),
-            anti_affinity=unions(self._table_of(term) for term in rules.required_anti),
+            affinity=tuple(
+                nodes.nowhere(term.topology_key) if named is None else counters.matching(*named)
+                for term, named in zip(rules.required, sets.affinity, strict=True)
+            ),
+            starts_group=all(
+                term.pods.matches(namespace, namespace_labels, labels) for term in rules.required
+            ),
+            anti_affinity=unions(counters.matching(*named) for named in sets.anti_affinity),
             existing_anti_affinity=unions(existing[Role.REQUIRED_ANTI]),
             preferred=tuple(
-                (self._table_of(weighted.term), weighted.weight) for weighted in rules.preferred
+                (counters.matching(*named), factor) for named, factor in sets.preferred
             ),
             existing_preferred=tuple(existing[Role.PREFERRED]),
             existing_required=tuple(existing[Role.REQUIRED]),
         )
-
-    def _table_of(self, term: Term) -> DomainTable:
-        return self._counters.matching(frozenset((term.pods,)), term.topology_key)

@@ -8,8 +8,9 @@ from itertools import islice
 from typing import TypeAlias
 
 from extender.cluster.carried import CarriedTerm, Role
-from extender.cluster.counted import CountedPods, PodSelectors
+from extender.cluster.counted import CountedPods
 from extender.cluster.quota_recount import quota_mismatches
+from extender.cluster.sought import Sought
 from extender.cluster.state import ClusterState
 from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS
@@ -19,7 +20,7 @@ from extender.model.pod_affinity import Affinity, Term
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
 
-TableName: TypeAlias = tuple[Term, Role] | tuple[PodSelectors, str]
+TableName: TypeAlias = tuple[Term, Role] | tuple[Sought, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
 """Per table the non-zero counts by the domain's label value."""
 Placements: TypeAlias = dict[PodClass, dict[int, int]]
@@ -32,7 +33,8 @@ def live(state: ClusterState) -> Tables:
     for carried in state.carried:
         tables[carried.term, carried.role] = carried.owners.by_value()
     for counted in state.counted:
-        tables[_name(counted)] = counted.table.by_value()
+        if counted.pending is None:
+            tables[counted.name] = counted.table.by_value()
     return tables
 
 
@@ -48,7 +50,8 @@ def recount(state: ClusterState) -> Tables:
         (term, role): _owners(state, placements, term, role) for term, role in carried
     }
     for counted in state.counted:
-        tables[_name(counted)] = _matching(state, placements, counted)
+        if counted.pending is None:
+            tables[counted.name] = _matching(state, placements, counted)
     return tables
 
 
@@ -101,12 +104,10 @@ def _finding(
 ) -> str | None:
     if table.by_value() == truth:
         return None
-    subject = what.term.pods if isinstance(what, CarriedTerm) else sorted(map(str, what.selectors))
+    subject = (
+        what.term.pods if isinstance(what, CarriedTerm) else sorted(map(str, what.sought.weights))
+    )
     return f"{table.topology.key} of {subject}"
-
-
-def _name(counted: CountedPods) -> TableName:
-    return counted.selectors, counted.table.topology.key
 
 
 def _placements(state: ClusterState) -> Placements:
@@ -136,8 +137,8 @@ def _owners(state: ClusterState, placements: Placements, term: Term, role: Role)
 
 def _matching(state: ClusterState, placements: Placements, counted: CountedPods) -> dict[str, int]:
     weights = {
-        pod_class: int(
-            counted.matches(pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS))
+        pod_class: counted.sought.weigh(
+            pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
         )
         for pod_class in placements
     }

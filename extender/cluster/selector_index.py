@@ -27,6 +27,8 @@ class SelectorIndex(Generic[T]):
     """
 
     def __init__(self) -> None:
+        self.compared = 0
+        """Selectors that look-ups had to try so far."""
         self._buckets: dict[Bucket, dict[int, tuple[PodSelector, T]]] = {}
 
     def add(self, pods: PodSelector, item: T) -> None:
@@ -52,7 +54,11 @@ class SelectorIndex(Generic[T]):
     def _matching(
         self, bucket: Bucket, namespace: str, namespace_labels: Labels, labels: Labels
     ) -> Iterator[T]:
-        for pods, item in self._buckets.get(bucket, {}).values():
+        items = self._buckets.get(bucket)
+        if items is None:
+            return
+        self.compared += len(items)
+        for pods, item in items.values():
             if pods.matches(namespace, namespace_labels, labels):
                 yield item
 

@@ -20,6 +20,7 @@ from extender.cluster.quotas import Quotas
 from extender.cluster.reservations import Claim, Reservation, Reservations
 from extender.cluster.residents import Residents
 from extender.cluster.room import Room
+from extender.cluster.sought import Sought
 from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
@@ -73,7 +74,7 @@ class ClusterState:
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self.nodes, self._namespaces, most_counted_sets)
-        self._questions = Questions(self._counters, most_questions)
+        self._questions = Questions(self._counters, self.nodes, most_questions)
         self._reservations = Reservations()
 
     @property
@@ -145,15 +146,30 @@ class ClusterState:
             return self.question(pod.pod_class)
         return self.question(known.pod_class.relabelled(pod.pod_class))
 
+    def expense(self, pod_class: PodClass) -> int:
+        """Return how many comparisons, roughly, it takes before a question can be resolved."""
+        return self._questions.expense(pod_class)
+
+    def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
+        """Count what a question needs, in steps of about so many comparisons; yield what each took.
+
+        The state may change between two steps. Whatever was done stays of use.
+        """
+        return self._questions.preparing(pod_class, comparisons)
+
+    def tidy(self, steps: int | None = None) -> int:
+        """Do some, or all, of what events have put off; return how many steps that took."""
+        return self._counters.tidy(steps)
+
     def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.
 
         None when that would take room from the sets that callbacks ask for.
         """
-        group = frozenset(term.pods for term in terms)
+        group = Sought.all_of(term.pods for term in terms)
         keys = [term.topology_key for term in terms]
         new = sum(self.counted.find(group, key) is None for key in {*keys})
-        if new and len(self.counted) + new > self._most_counted_sets // 2:
+        if new and self.counted.size + new > self._most_counted_sets // 2:
             return None
         return [self._counters.matching(group, key) for key in keys]
 

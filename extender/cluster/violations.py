@@ -136,7 +136,7 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
 
 def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
     """Return what one pod of a class adds to the carriers of a term."""
-    return sum(amount for table, amount in placed.owned if table is carried.owners)
+    return placed.owned.get(carried.owners, 0)
 
 
 def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:

@@ -65,6 +65,11 @@ class Selector:
         """Tell whether some requirement has this key and operator, whatever its values."""
         return any(r.key == key and r.operator is operator for r in self.requirements)
 
+    @property
+    def pins_a_label(self) -> bool:
+        """Tell whether only pods with one of a few values under some key can match."""
+        return any(r.operator is Operator.IN for r in self.requirements)
+
     def also(self, extra: Iterable[Requirement]) -> Selector:
         """Return the selector narrowed by more requirements."""
         if self.matches_nothing:

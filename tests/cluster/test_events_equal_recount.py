@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -22,6 +23,8 @@ from tests.verbs.judging import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from extender.model.objects import Pod as ModelPod
 
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
@@ -47,6 +50,7 @@ class EventStream(RuleBasedStateMachine):
         self.pods: dict[str, Pod] = {}
         self.written: dict[str, Pod] = {}
         self.asked: list[Json] = []
+        self.steps: list[tuple[Json, Iterator[int]]] = []
         self.generation = 0
         self.turn = 0
 
@@ -61,6 +65,7 @@ class EventStream(RuleBasedStateMachine):
     def start(self, cluster: Cluster, room: int) -> None:
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
+        self.steps = []
         self.state = ClusterState(most_questions=room, most_counted_sets=room)
         for node in cluster.nodes:
             self.put_node(node)
@@ -195,6 +200,21 @@ class EventStream(RuleBasedStateMachine):
         self._ask(pod, data.draw(strategies.asked_names(self.cluster)), args)
         self.asked = [pod, *self.asked][:REMEMBERED]
 
+    @rule(data=st.data())
+    def begin_to_count(self, data: st.DataObject) -> None:
+        """Begin to count what a question needs; events come before that is finished."""
+        pod = data.draw(strategies.incoming_pods(self.cluster))
+        self.steps.append((pod, self.state.preparing(model_pod(pod).pod_class, 1)))
+
+    @precondition(lambda self: self.steps)
+    @rule(data=st.data(), steps=st.integers(1, 4))
+    def count_on(self, data: st.DataObject, steps: int) -> None:
+        """Go on with a count that was begun; once it is through, its answer costs nothing more."""
+        pod, rest = data.draw(st.sampled_from(self.steps))
+        if len(list(islice(rest, steps))) < steps:
+            self.steps.remove((pod, rest))
+            self._ask(pod, list(self.nodes), Args())
+
     def _ask(self, pod: Json, names: list[str], args: Args) -> None:
         state, cluster = self.state, self.cluster
         assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
@@ -224,7 +244,8 @@ class EventStream(RuleBasedStateMachine):
 
     @invariant()
     def sets_are_kept_or_forgotten(self) -> None:
-        """No more sets are kept than allowed, and no pod moves one that was given up."""
+        """No more sets are kept than allowed, and no pod moves one that was given up for long."""
+        self.state.tidy()
         kept = list(self.state.counted)
         assert len(kept) <= self.most_sets
         for placed in self.state.placed_classes:

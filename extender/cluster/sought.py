@@ -1,0 +1,69 @@
+"""Which pods a table is to count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.model.labels import Labels
+from extender.model.objects import PodClass
+from extender.model.pod_affinity import PodSelector
+
+
+class How(Enum):
+    """What a pod adds to a set of several selectors."""
+
+    ALL = "all"
+    """1 when every selector matches it: required affinity is met by pods that match all terms."""
+    SUM = "sum"
+    """The weights of the selectors that match it, added up: many terms of one kind as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which pods are to be counted, and how much each adds."""
+
+    how: How
+    weights: frozenset[tuple[PodSelector, int]]
+
+    @classmethod
+    def all_of(cls, selectors: Iterable[PodSelector]) -> Sought:
+        """Seek the pods that every selector matches."""
+        return cls(How.ALL, frozenset((pods, 1) for pods in selectors))
+
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons it takes, roughly, to weigh one pod."""
+        every = self.how is How.ALL
+        return 1 + sum(
+            pods.conditions for pods, _ in self.weights if every or not pods.selector.pins_a_label
+        )
+
+    @property
+    def most_conditions(self) -> int:
+        """Return how many comparisons the longest of the selectors takes."""
+        return max((pods.conditions for pods, _ in self.weights), default=1)
+
+    @property
+    def keys(self) -> set[str]:
+        """Return the label keys that it is about, those of namespaces not among them."""
+        selectors = [pods.selector for pods, _ in self.weights]
+        return {each.key for selector in selectors for each in selector.requirements}
+
+    def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
+        """Return what one pod of a class adds, the plain way: every selector is tried."""
+        namespace, labels = pod_class.namespace, pod_class.labels
+        matched = [
+            weight if pods.matches(namespace, namespace_labels, labels) else 0
+            for pods, weight in self.weights
+        ]
+        return int(all(matched)) if self.how is How.ALL else sum(matched)
+
+    def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
+        """Tell whether new labels of a namespace make a difference to what its pods add."""
+        return any(
+            pods.covers(namespace, before) is not pods.covers(namespace, now)
+            for pods, _ in self.weights
+            if pods.namespace_selector is not None
+        )
