@@ -52,7 +52,9 @@ from extender.web.hints import HintLimits, Hints
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
 from extender.web.preempting import Preemptions
+from extender.web.preparing import Preparer
 from extender.web.shadow import Disagreements
+from extender.wire.objects import MOST_ENTRIES
 
 _log = logging.getLogger(__name__)
 
@@ -123,12 +125,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
         drift = DriftWatch(state)
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
-        hints = _hints(config, source, state, metrics)
+        preparer = Preparer(state, metrics)
+        hints = _hints(config, source, state, metrics, preparer)
         if hints is not None:
             parts.push_async_callback(hints.close)
             _keep_running("hints", hints.run(), parts)
         callbacks_url = await listen_callbacks(
-            _callbacks(config, source, state, metrics, lifecycle, hints=hints),
+            _callbacks(config, source, state, metrics, lifecycle, preparer=preparer, hints=hints),
             config.serving,
             metrics,
             parts,
@@ -178,15 +181,24 @@ def _callbacks(
     metrics: Metrics,
     lifecycle: Lifecycle,
     *,
+    preparer: Preparer,
     hints: Hints | None,
 ) -> web.Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
-    rules, pods = _rules(config), pod_reader(config)
+    rules, pods = _rules(config), pod_reader(config, MOST_ENTRIES)
     if not rules.plugins:
         plugins = _plugins(config)
         shadow = Disagreements(state, metrics, plugins) if config.mode is Mode.SHADOW else None
-        answers = Answers(state, rules, metrics, lifecycle.unsynced, pods=pods, shadow=shadow)
+        answers = Answers(
+            state,
+            rules,
+            metrics,
+            lifecycle.unsynced,
+            pods=pods,
+            shadow=shadow,
+            preparer=preparer,
+        )
         return callbacks_app(answers, metrics, limit)
     # Whoever refuses nodes has to be asked before pods are evicted from them.
     preemptions = Preemptions(
@@ -198,6 +210,7 @@ def _callbacks(
         clock=monotonic,
         pods=pods,
         give_way=None if hints is None else hints.give_way,
+        preparer=preparer,
     )
     binding = config.mode is Mode.REPLACE
     flights = Flights(partial(interact, state))
@@ -210,6 +223,7 @@ def _callbacks(
         hints=hints,
         keep_waiting=preemptions.keep_waiting,
         pods=pods,
+        preparer=preparer,
     )
     if not binding:
         return callbacks_app(answers, metrics, limit, preemptions=preemptions)
@@ -221,11 +235,14 @@ def _callbacks(
         rules.plugins,
         unready=lifecycle.unsynced,
         clock=monotonic,
+        preparer=preparer,
     )
     return callbacks_app(answers, metrics, limit, binds, preemptions)
 
 
-def _hints(config: Config, source: Source, state: ClusterState, metrics: Metrics) -> Hints | None:
+def _hints(
+    config: Config, source: Source, state: ClusterState, metrics: Metrics, preparer: Preparer
+) -> Hints | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
     if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
         return None
@@ -234,7 +251,16 @@ def _hints(config: Config, source: Source, state: ClusterState, metrics: Metrics
     )
     nominator = source.nominator
     plugins = _plugins(config)
-    return Hints(state, nominator, metrics, limits, plugins, clock=monotonic, chance=random)
+    return Hints(
+        state,
+        nominator,
+        metrics,
+        limits,
+        plugins,
+        clock=monotonic,
+        chance=random,
+        preparer=preparer,
+    )
 
 
 def _plugins(config: Config) -> Plugins:

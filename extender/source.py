@@ -107,11 +107,11 @@ def resources(config: Config) -> tuple[str, ...]:
     return (*RESOURCES, *budgets, *quotas)
 
 
-def pod_reader(config: Config) -> PodReader:
+def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
     on = config.feature_gates
     gates = Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
-    return PodReader(gates=gates, charges=config.looks_at_quotas)
+    return PodReader(gates=gates, charges=config.looks_at_quotas, most_entries=most_entries)
 
 
 def object_counts(state: ClusterState) -> Mapping[str, int]:

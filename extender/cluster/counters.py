@@ -213,7 +213,15 @@ class Counters:
         counted = self._sets.find(sought, topology_key)
         if counted is not None and counted.pending is None:
             return 0
-        return self._estimate(sought)
+        if len(sought.weights) > MANY_TERMS:
+            # To find out how many exactly would take long itself.
+            return len(sought.weights) * (len(self._placed) or 1)
+        sizes = [self._index.candidates(pods)[0] for pods, _ in sought.weights]
+        if sought.how is How.ALL:
+            return min(sizes) * sought.conditions
+        return sum(
+            size * pods.conditions for size, (pods, _) in zip(sizes, sought.weights, strict=True)
+        )
 
     def advance(self, counted: CountedPods, comparisons: int) -> int:
         """Compare a set with more of its pending classes; return what that took.
@@ -268,10 +276,3 @@ class Counters:
         if sum(size for size, _ in found) >= len(self._placed):
             return list(self._placed.values())
         return list(dict.fromkeys(chain.from_iterable(classes for _, classes in found)))
-
-    def _estimate(self, sought: Sought) -> int:
-        """Return how many comparisons it takes, at most, to complete a new set."""
-        sizes = [self._index.candidates(pods)[0] for pods, _ in sought.weights]
-        if sought.how is How.ALL:
-            return min(sizes) * sought.conditions
-        return min(sum(sizes), len(self._placed)) * sought.conditions

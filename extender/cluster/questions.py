@@ -59,10 +59,10 @@ class Questions:
         counters = self._counters
         for named in dict.fromkeys(wanted(pod_class.affinity, self._nodes)):
             counted = counters.started(*named)
+            counters.give_up_excess()
             yield counted.size
             while counted.pending is not None:
                 yield counters.advance(counted, comparisons)
-        counters.give_up_excess()
         while not counters.is_tidy:
             yield counters.tidy(comparisons)
 

@@ -141,14 +141,16 @@ class ClusterState:
 
     def question_of(self, pod: Pod) -> Question:
         """Return what a pod has to be compared with, its rules as they were when it was created."""
-        known = self.pod(pod.key, pod.uid)
-        if known is None:
-            return self.question(pod.pod_class)
-        return self.question(known.pod_class.relabelled(pod.pod_class))
+        return self.question(self.class_of(pod))
 
-    def expense(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes before a question can be resolved."""
-        return self._questions.expense(pod_class)
+    def class_of(self, pod: Pod) -> PodClass:
+        """Return the class of a pod, its rules as they were when it was created."""
+        known = self.pod(pod.key, pod.uid)
+        return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
+
+    def expense_of(self, pod: Pod) -> int:
+        """Return how many comparisons, roughly, it takes until its question can be resolved."""
+        return self._questions.expense(self.class_of(pod))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what a question needs, in steps of about so many comparisons; yield what each took.

@@ -67,6 +67,13 @@ class CallbackMetrics:
             "How long a filter call waited for pods in flight that interact with its pod.",
             HOLD_BUCKETS,
         )
+        self._slices = make.counter(
+            "question_slices", "Slices in which costly affinity rules were compared with pods."
+        )
+        self._over_budget = make.counter(
+            "questions_over_budget",
+            "Calls that got an error because the pod's affinity rules take long to compare.",
+        )
         for counters, values in (
             (self._attempts, ATTEMPTS),
             (self._filtered, [reason.value for reason in Reason]),
@@ -120,6 +127,14 @@ class CallbackMetrics:
     def count_hint(self, result: str, number: int = 1) -> None:
         """Count what became of a hint; `result` is one of HINTS."""
         self._hints[result,].inc(number)
+
+    def count_slice(self) -> None:
+        """Count a slice of a costly question."""
+        self._slices.inc()
+
+    def count_over_budget(self) -> None:
+        """Count a call whose question took too long."""
+        self._over_budget.inc()
 
     def observe_hold(self, seconds: float) -> None:
         """Note how long a filter call was held; calls that did not have to wait are not noted."""

@@ -84,6 +84,11 @@ class NodeTerm:
     names: tuple[Requirement, ...] = ()
     """Conditions on metadata.name."""
 
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons it takes, at most."""
+        return 1 + len(self.selector.requirements) + len(self.comparisons) + len(self.names)
+
     def matches(self, name: str, labels: Labels) -> bool:
         """Tell whether a node meets all of them."""
         return (
@@ -102,6 +107,17 @@ class Wish:
     node_selector: Selector = EVERYTHING
     node_terms: tuple[NodeTerm, ...] | None = None
     """Required node affinity, one of which has to match; None for no such rule."""
+
+    @property
+    def conditions(self) -> int:
+        """Return how many conditions a node is compared with, at most."""
+        terms = self.node_terms or ()
+        return (
+            1
+            + len(self.node_selector.requirements)
+            + len(self.tolerations)
+            + sum(term.conditions for term in terms)
+        )
 
     def accepts(self, name: str, labels: Labels) -> bool:
         """Tell whether a node is one that the pod asks for."""

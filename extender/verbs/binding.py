@@ -10,6 +10,9 @@ from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.plugins import Plugins, judge, unclear
 
+MOST_COMPARED = 64
+"""Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
+
 
 class Decision(Enum):
     """What is to be done about a bind."""
@@ -52,10 +55,13 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     """Tell whether placing a pod of one class can take a node away from a pod of the other.
 
     That is so when either's required anti-affinity speaks of the other, or when one would be the
-    first pod of a group that the other may start as well: then only one of them may choose.
+    first pod of a group that the other may start as well: then only one of them may choose. Where
+    there are more than MOST_COMPARED terms, it is taken to be so: the other waits for nothing.
     """
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
+    if len(one.affinity) > MOST_COMPARED or len(other.affinity) > MOST_COMPARED:
+        return True
     return (
         _repels(state, one, other)
         or _repels(state, other, one)

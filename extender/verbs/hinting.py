@@ -13,6 +13,9 @@ from extender.model.room import Wish
 from extender.verbs.binding import interact
 from extender.verbs.plugins import Plugins, judge
 
+MOST_CONDITIONS = 250_000
+"""Comparisons of nodes with conditions in one search: dozens for each node of a large cluster."""
+
 
 @dataclass(frozen=True, slots=True)
 class Promise:
@@ -44,13 +47,14 @@ class Chooser:
         `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
         node. Nodes to avoid are left out, and those promised to pods that would get in this one's
         way. What we do not look at (ports, volumes, spreading) the scheduler does: a wrong choice
-        costs it one try. O(nodes).
+        costs it one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
         """
         state = self._state
         with state.without(pod.key, pod.uid):
             fits = judge(state, pod, self._all(), self._plugins).fits.names
         taken: set[str] | None = None
-        for name in _from_somewhere(fits, chance):
+        most = MOST_CONDITIONS // wish.conditions
+        for name in islice(_from_somewhere(fits, chance), most):
             if name in avoid or not self._suits(wish, name):
                 continue
             if taken is None:

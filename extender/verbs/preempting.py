@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
+from extender.verbs.binding import MOST_COMPARED
 from extender.verbs.plugins import InterPodAffinity, Plugins, judge
 
 
@@ -37,6 +38,7 @@ def choose_victims(
     is thus no order in which pods are to be reprieved. Pods of other nodes are never added, and no
     pod for the sake of a quota: where that has no room without the victims, no candidate is left.
 
+    For a pod with more than MOST_COMPARED terms nobody is added.
     With `may_be_empty` false, candidates without victims are left out.
     O(candidates x (victims x terms)), and O(pods of the node) where we refuse it.
     """
@@ -71,7 +73,9 @@ class _Call:
         self._state = state
         self._pod = pod
         self._plugins = plugins
-        self._repels = InterPodAffinity() in plugins
+        # A pod with hundreds of rules would have to be compared with every pod of every candidate.
+        short = len(pod.pod_class.affinity) <= MOST_COMPARED
+        self._repels = short and InterPodAffinity() in plugins
         self._repelling: dict[PodClass, frozenset[str]] = {}
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:

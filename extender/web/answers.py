@@ -19,6 +19,7 @@ from extender.verbs.prioritizing import Scoring, prioritize_nodes
 from extender.web.flights import Flights
 from extender.web.foresight import Defer, Foresight, soon
 from extender.web.hints import Hints
+from extender.web.preparing import OverBudgetError, Preparer
 from extender.web.shadow import Disagreements
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
@@ -77,6 +78,7 @@ class Answers:
         hints: Hints | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
+        preparer: Preparer | None = None,
         defer: Defer = soon,
     ) -> None:
         """With `shadow`, answers change nothing: where we would differ is noted there.
@@ -97,10 +99,12 @@ class Answers:
         self._priorities = PriorityWriter(state.nodes)
         self._foresight = Foresight(state, defer)
         self._defer = defer
+        self._preparer = preparer or Preparer(state, metrics)
         self._warned = False
         # The attempts of a scheduler that has its rules itself are seen where it asks for scores.
         self._filter_is_attempt = bool(rules.plugins) or shadow is not None
         judging = shadow.plugins if shadow is not None else rules.plugins
+        self._asks_to_filter = INTER_POD_AFFINITY in {plugin.name for plugin in judging}
         for name in {INTER_POD_AFFINITY, *(plugin.name for plugin in judging)}:
             metrics.begin_plugin(name, "Filter", FILTER_STATUSES)
         metrics.begin_plugin(INTER_POD_AFFINITY, "Score", ("Success", "Error"))
@@ -112,8 +116,10 @@ class Answers:
             args = self._read(body)
             if self._flights is not None and self._flights.interacting(args.pod):
                 self._metrics.observe_hold(await self._flights.clear(args.pod))
+            if self._asks_to_filter and self._preparer.takes_long(args.pod):
+                await self._prepare(args.pod)
             verdicts = self._judge(args)
-        except (ObjectError, NotReadyError, UnclearError) as error:
+        except (ObjectError, NotReadyError, UnclearError, OverBudgetError) as error:
             return self.filter_fault(error, perf_counter() - start)
         if verdicts.fits.names and self._flights is not None:
             self._flights.depart(args.pod)
@@ -140,8 +146,10 @@ class Answers:
                 answer, seconds = foreseen.answer, foreseen.seconds
             else:
                 args = self._read(body)
+                if self._preparer.takes_long(args.pod):
+                    await self._prepare(args.pod)
                 answer, seconds = self._scores(args.pod, lambda: self._asked(args, numbered=True))
-        except (ObjectError, NotReadyError) as error:
+        except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.prioritize_fault(error, perf_counter() - start)
         self._observe_run("Score", INTER_POD_AFFINITY, "Success", seconds)
         self._defer(lambda: self._count_attempt("feasible", of_filter=False))
@@ -165,6 +173,10 @@ class Answers:
         args = read_args(body, self._pods)
         self._check_ready()
         return args
+
+    async def _prepare(self, pod: Pod) -> None:
+        await self._preparer.prepare(pod)
+        self._check_ready()
 
     def _check_ready(self) -> None:
         reason = self._unready()
@@ -260,8 +272,13 @@ class Answers:
         # About a single node the scheduler does not ask.
         if args.node_names is not None and len(fits.names) > 1 and self._shadow is None:
             self._foresight.expect(
-                args.pod_json, names_json, lambda: self._scores(args.pod, lambda: fits)
+                args.pod_json, names_json, lambda: self._foreseen(args.pod, fits)
             )
+
+    def _foreseen(self, pod: Pod, fits: AskedNodes) -> tuple[bytes, float] | None:
+        if self._preparer.takes_long(pod):
+            return None
+        return self._scores(pod, lambda: fits)
 
     def _scores(self, pod: Pod, ask: Callable[[], AskedNodes]) -> tuple[bytes, float]:
         """Return the answer to prioritize, and the seconds that scoring took."""

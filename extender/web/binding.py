@@ -17,6 +17,7 @@ from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.binding import BindVerdict, Decision, may_bind
 from extender.verbs.plugins import Plugins
 from extender.web.flights import Flights
+from extender.web.preparing import Preparer
 from extender.wire.protocol import BindingArgs, read_binding_args, write_binding_result
 
 ANSWER_SECONDS = 4.0
@@ -80,7 +81,9 @@ class Binds:
         *,
         unready: Callable[[], str | None],
         clock: Callable[[], float],
+        preparer: Preparer | None = None,
     ) -> None:
+        self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._binder = binder
         self._flights = flights
@@ -124,6 +127,8 @@ class Binds:
         return await self._place(pod, args.node, deadline)
 
     async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:
+        if self._preparer.takes_long(pod):
+            await self._preparer.prepare(pod)
         decided = self._decide(pod, node)
         if isinstance(decided, BindVerdict):
             return ("bound", "") if decided.decision is Decision.DONE else ("refused", decided.why)

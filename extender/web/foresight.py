@@ -51,9 +51,12 @@ class Foresight:
         self._in_vain = 0
 
     def expect(
-        self, pod_json: Raw, names_json: bytes, make: Callable[[], tuple[bytes, float]]
+        self, pod_json: Raw, names_json: bytes, make: Callable[[], tuple[bytes, float] | None]
     ) -> None:
-        """Make the answer about a pod and some nodes soon; `make` tells what scoring took, too."""
+        """Make the answer about a pod and some nodes soon; `make` tells what scoring took, too.
+
+        It may return None: what takes long is made when it is asked for.
+        """
         if self._in_vain == PATIENCE:
             return
         self._in_vain += 1
@@ -62,7 +65,9 @@ class Foresight:
             parts = (b'{"Pod":', pod_json, b',"Nodes":null,"NodeNames":', names_json, b"}")
             call = b"".join(map(memoryview, parts))
             version = self._state.version
-            self._recent.appendleft(Foreseen(call, version, *make()))
+            made = make()
+            if made is not None:
+                self._recent.appendleft(Foreseen(call, version, *made))
 
         self._defer(prepare)
 

@@ -27,6 +27,7 @@ from extender.verbs.plugins import Plugins
 from extender.web.allowance import Allowance
 from extender.web.nominations import Nominations, Nominator
 from extender.web.outstanding import Outstanding
+from extender.web.preparing import OverBudgetError, Preparer
 from extender.web.refusals import Refusals, Refused
 from extender.web.search import Search
 
@@ -67,7 +68,9 @@ class Hints:
         *,
         clock: Callable[[], float],
         chance: Callable[[], float],
+        preparer: Preparer | None = None,
     ) -> None:
+        self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._metrics = metrics
         self._limits = limits
@@ -134,6 +137,8 @@ class Hints:
             self._woken.clear()
             try:
                 await self.step()
+            except OverBudgetError as error:
+                _log.debug("no hint: %s", error)
             except Exception:  # noqa: BLE001 - the next pod may fare better
                 _log.exception("hints failed unexpectedly")
                 await asyncio.sleep(TICK_SECONDS)
@@ -205,6 +210,8 @@ class Hints:
                 self._fail(refused, hint.promise.node)
                 await self._hints.end(hint, "refused")
         elif self._is_our_turn(refused, news=news):
+            if self._preparer.takes_long(pod):
+                await self._preparer.prepare(pod)
             node = self._choose(refused)
             if node is None or not self._allowance.take():
                 return

@@ -16,6 +16,7 @@ from extender.model.verdict import INTER_POD_AFFINITY
 from extender.verbs.plugins import Plugins, unclear
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.web.answers import NotReadyError
+from extender.web.preparing import OverBudgetError, Preparer
 from extender.wire.objects import PodReader
 from extender.wire.preemption import (
     PreemptionArgs,
@@ -55,9 +56,11 @@ class Preemptions:
         clock: Callable[[], float],
         pods: PodReader,
         give_way: GiveWay | None = None,
+        preparer: Preparer | None = None,
     ) -> None:
         """With `give_way`, whoever else nominates nodes hears of preemptions before they begin."""
         self._give_way = give_way
+        self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
@@ -76,11 +79,13 @@ class Preemptions:
         start = perf_counter()
         try:
             args = self._read(body)
+            if self._preparer.takes_long(args.pod):
+                await self._preparer.prepare(args.pod)
             chosen = await self._without_our_hints(args, self._choose(args))
             if chosen:
                 self._remember(args.pod.uid, chosen)
             return write_preemption_result(chosen)
-        except (ObjectError, NotReadyError) as error:
+        except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
 
     def fault(self, error: Exception, seconds: float) -> bytes:

@@ -73,6 +73,21 @@ class AffinityManifest(msgspec.Struct):
                 yield from side.required or ()
                 yield from (each.podAffinityTerm for each in side.preferred or ())
 
+    @property
+    def entries(self) -> int:
+        """Return how many terms, conditions, values and names there are: what reading costs."""
+        return sum(map(_entries, self.terms()))
+
+
+def _entries(term: PodAffinityTerm) -> int:
+    lists = (term.namespaces, term.matchLabelKeys, term.mismatchLabelKeys)
+    entries = 1 + sum(len(each) for each in lists if each)
+    for selector in (term.labelSelector, term.namespaceSelector):
+        if selector is not None:
+            entries += len(selector.matchLabels or ())
+            entries += sum(1 + len(each.values or ()) for each in selector.matchExpressions or ())
+    return entries
+
 
 class PodMetadata(msgspec.Struct):
     """Identity and labels of a pod."""

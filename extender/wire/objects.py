@@ -40,6 +40,10 @@ RAW_CLASSES = 16384
 """Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
 once when they are too many: the next pod of each class pays one full decode, about 20 us."""
 
+MOST_ENTRIES = 8_192
+"""Terms, conditions, values and names in the affinity of a pod in a request: 2,000 terms of the
+usual kind, some tens of milliseconds to read. A pod with more gets an error."""
+
 OFFERS = 1024
 """Distinct raw allocatable and taints of nodes remembered."""
 
@@ -68,8 +72,13 @@ class PodReader:
         gates: Gates = EVERY_GATE_ON,
         *,
         charges: bool = False,
+        most_entries: int | None = None,
     ) -> None:
-        """With `charges`, say of pods with cross-namespace affinity what quotas see of them."""
+        """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
+
+        With `most_entries`, longer affinity rules are an ObjectError.
+        """
+        self._most_entries = most_entries
         self._most = most_raw_classes
         self._gates = gates
         self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
@@ -143,10 +152,20 @@ class PodReader:
             manifest = decode(_AFFINITY, raw, "spec.affinity")
             known = NO_WRITTEN_AFFINITY
             if manifest is not None:
+                self._check_length(manifest)
                 self._gates.drop_disabled(manifest)
                 known = _written(manifest, namespace)
             self._affinities[key] = known
         return known
+
+    def _check_length(self, manifest: manifests.AffinityManifest) -> None:
+        most = self._most_entries
+        if most is not None and (entries := manifest.entries) > most:
+            raise ObjectError(
+                "spec.affinity",
+                f"{entries} terms, conditions, values and names are more than the {most} that are "
+                "answered within the time of a call",
+            )
 
 
 class NodeReader:

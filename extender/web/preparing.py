@@ -1,0 +1,118 @@
+"""Counting for questions that take long, in slices between which everybody else is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from heapq import heappop, heappush
+from time import monotonic
+
+from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+
+AT_ONCE = 5_000
+"""Comparisons of a pod class with a condition that a question may cost without leaving the event
+loop: some milliseconds. Rules of every day cost some dozens."""
+SLICE = 2_000
+"""Comparisons between two turns of the event loop: a few milliseconds."""
+BUDGET = 1_000_000
+"""Comparisons for one call, a second or so of processor time; then it gets an error. What was
+counted is kept, so the next attempt of the pod goes on where this one stopped."""
+PATIENCE_SECONDS = 3.0
+"""How long one call may take to prepare, its turns waited for; the scheduler gives up after 5 s."""
+MOST_WAITING = 32
+"""Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
+TRIES = 3
+"""Times that a question is prepared again because what it needs was given up meanwhile."""
+
+
+class OverBudgetError(ExtenderError):
+    """A pod whose rules take too long to compare with the cluster."""
+
+
+class Preparer:
+    """Prepares questions, one slice in each turn of the event loop, however many are waiting.
+
+    Who has had the least so far is next. So a question that takes a few slices is through soon
+    beside others that take thousands, and those share evenly.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        metrics: Metrics,
+        *,
+        budget: int = BUDGET,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._budget = budget
+        self._clock = clock
+        self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._number = 0
+        self._waiting = 0
+
+    def takes_long(self, pod: Pod) -> bool:
+        """Tell whether a pod's question has to be prepared before it is asked."""
+        return self._state.expense_of(pod) > AT_ONCE
+
+    async def prepare(self, pod: Pod) -> None:
+        """Return when the question can be asked at once, or raise OverBudgetError.
+
+        Nothing is awaited between the last look at the state and the return: the caller may ask,
+        and act on the answer, in one step.
+        """
+        if self._waiting >= MOST_WAITING:
+            self._refuse(pod, "too many pods with costly affinity rules at a time")
+        self._waiting += 1
+        try:
+            await self._prepare(pod)
+        finally:
+            self._waiting -= 1
+
+    async def _prepare(self, pod: Pod) -> None:
+        deadline = self._clock() + PATIENCE_SECONDS
+        spent = 0
+        for _ in range(TRIES):
+            steps = self._state.preparing(self._state.class_of(pod), SLICE)
+            while True:
+                await self._turn(spent)
+                step = next(steps, None)
+                if step is None:
+                    break
+                spent += step
+                self._metrics.count_slice()
+                if spent > self._budget or self._clock() > deadline:
+                    self._refuse(pod, f"{spent} comparisons were not enough")
+            if not self.takes_long(pod):
+                return
+        self._refuse(pod, "what they need was given up again and again")
+
+    def _refuse(self, pod: Pod, why: str) -> None:
+        self._metrics.count_over_budget()
+        raise OverBudgetError(
+            f"the affinity rules of {pod.key} take long to compare with the pods of this cluster: "
+            f"{why}; the next attempt goes on from here"
+        )
+
+    async def _turn(self, spent: int) -> None:
+        """Wait for the next turn of the event loop that nobody with less needs."""
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._number += 1
+        heappush(self._queue, (spent, self._number, turn))
+        if len(self._queue) == 1:
+            loop.call_soon(self._next)
+        await turn
+
+    def _next(self) -> None:
+        while self._queue:
+            _, _, turn = heappop(self._queue)
+            if not turn.done():
+                turn.set_result(None)
+                break
+        if self._queue:
+            asyncio.get_running_loop().call_soon(self._next)
