@@ -56,9 +56,13 @@ def recount(state: ClusterState) -> Tables:
 
 
 def mismatches(state: ClusterState) -> list[TableName]:
-    """Return the tables whose live counters differ from the recount; none in a sound state."""
+    """Return the tables whose live counters differ from the recount; none in a sound state.
+
+    A term that is about to be dropped, or taken up, has no owners, which is as good as none.
+    """
     counted, truth = live(state), recount(state)
-    return [name for name in {**counted, **truth} if counted.get(name) != truth.get(name)]
+    names = {**counted, **truth}
+    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
 
 
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:

@@ -1,0 +1,152 @@
+"""No single step does much, whatever one pod contains; and what was cut into steps is exact."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from extender.cluster.class_index import ClassIndex
+from extender.cluster.counters import CHORES
+from extender.cluster.placed import PlacedClass
+from extender.cluster.recount import mismatches
+from extender.cluster.state import ClusterState
+from extender.model.objects import PodClass
+from tests.builders import Pod, model_namespace, model_pod, namespace, pod
+from tests.hostile import HOST, NAMESPACES, ZONE, crowded, hostile, narrow, unlike_anything
+
+CLASSES = 60
+STEP = 100
+
+
+@pytest.fixture
+def state() -> ClusterState:
+    return crowded(classes=CLASSES, pods=240, nodes=20)
+
+
+def class_of(raw: Pod) -> PodClass:
+    return model_pod(raw).pod_class
+
+
+MANY = pod("x", "ns0")
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(MANY.anti_affinity(*unlike_anything(300)), id="its own anti-affinity"),
+        pytest.param(MANY.affinity(*unlike_anything(300)), id="affinity to all of them"),
+        pytest.param(MANY.prefers(3, *unlike_anything(150)).avoids(7, *narrow(150)), id="scores"),
+        pytest.param(
+            MANY.anti_affinity(*unlike_anything(50), *unlike_anything(50, key=ZONE), *narrow(200)),
+            id="over two keys",
+        ),
+    ],
+)
+def test_a_step_is_one_class_longer_than_allowed_at_most(state: ClusterState, asking: Pod) -> None:
+    steps = list(state.preparing(class_of(asking), STEP))
+    dearest = 3 * 300 + 20  # comparisons of one class with all conditions, and its nodes
+    assert max(steps) <= STEP + dearest
+    assert state.expense_of(model_pod(asking)) == 0, "all is prepared"
+    assert mismatches(state) == []
+
+
+def test_terms_cost_the_classes_that_they_can_match(state: ClusterState) -> None:
+    steps = state.preparing(class_of(MANY.anti_affinity(*narrow(300))), STEP)
+    assert sum(steps) <= 300 + 6 * CLASSES, "not terms times classes"
+
+
+def test_a_set_is_exact_though_everything_changed_while_it_was_counted(state: ClusterState) -> None:
+    asking = model_pod(MANY.anti_affinity(*unlike_anything(40)))
+    steps = state.preparing(asking.pod_class, 1)
+    for number in islice(range(CLASSES), CLASSES // 2):
+        next(steps)
+        state.remove_pod(f"ns{number % NAMESPACES}/p{number}", f"ns{number % NAMESPACES}-p{number}")
+        state.upsert_pod(model_pod(pod(f"new{number}", "ns1").labels(app=f"b{number}").on("n1")))
+        state.upsert_namespace(model_namespace(namespace("ns2", {"team": f"u{number}"})))
+    assert state.expense_of(asking) > 0
+    for _ in steps:
+        pass
+    (union,) = state.question(asking.pod_class).anti_affinity
+    assert union.tables[0].by_value().keys() == {f"n{number}" for number in range(20)}
+    assert mismatches(state) == []
+
+
+def test_what_was_counted_is_of_use_to_the_next_attempt(state: ClusterState) -> None:
+    pod_class = class_of(MANY.anti_affinity(*unlike_anything(200)))
+    whole = sum(1 for _ in crowded(CLASSES, 240, 20).preparing(pod_class, STEP))
+    first = sum(1 for _ in islice(state.preparing(pod_class, STEP), whole // 2))
+    second = sum(1 for _ in state.preparing(pod_class, STEP))
+    assert first + second <= whole + 2
+
+
+def test_large_sets_do_not_crowd_out_those_of_others(state: ClusterState) -> None:
+    usual = model_pod(pod("usual", "ns1").anti_affinity(*narrow(3)))
+    state.question(usual.pod_class)
+    before = {each.name for each in state.counted}
+    for number in range(60):
+        state.question(class_of(hostile(200, f"h{number}")))
+    assert before <= {each.name for each in state.counted}
+    assert sum(each.size for each in state.counted) <= 2 * 8192
+
+
+def test_giving_up_sets_costs_what_they_cost_to_count() -> None:
+    state = ClusterState(most_counted_sets=8)
+    for number in range(100):
+        state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on("n")))
+    for number in range(200):
+        state.question(class_of(pod("x").anti_affinity(*unlike_anything(1, key=f"{number}"))))
+    assert state.tidy() == 0, "over keys that no node has nothing is counted"
+
+
+@pytest.mark.parametrize("terms", [500, 2000])
+def test_a_pod_that_goes_leaves_its_terms_to_be_dropped_little_by_little(terms: int) -> None:
+    state = crowded(classes=3, pods=6, nodes=3)
+    state.upsert_pod(model_pod(hostile(terms).on("n1")))
+    kept = len(state.carried) - terms
+    state.remove_pod("ns0/hostile", "ns0-hostile")
+    assert terms - len(state.carried) + kept <= CHORES
+    assert mismatches(state) == []
+    state.tidy()
+    assert len(state.carried) == kept
+    assert mismatches(state) == []
+
+
+def test_new_labels_of_a_namespace_give_up_what_would_cost_too_much(state: ClusterState) -> None:
+    terms = [
+        {**each, "namespaceSelector": {"matchLabels": {"team": "t1"}}}
+        for each in unlike_anything(2000)
+    ]
+    asking = model_pod(MANY.anti_affinity(*terms))
+    before = state.question(asking.pod_class).anti_affinity[0].tables[0].by_value()
+    state.upsert_namespace(model_namespace(namespace("ns1", {"team": "other"})))
+    assert mismatches(state) == []
+    assert before
+    again = state.question(asking.pod_class).anti_affinity[0].tables[0].by_value()
+    assert again == {}
+
+
+def test_the_index_finds_a_superset_of_the_classes_that_match() -> None:
+    index = ClassIndex()
+    placed = [PlacedClass(PodClass(f"ns{n % 2}", {"app": f"a{n % 3}"}), {}) for n in range(12)]
+    for each in placed:
+        index.add(each)
+    (term,) = class_of(pod("x", "ns0").anti_affinity(*narrow(1))).affinity.required_anti
+    size, found = index.candidates(term.pods)
+    assert (size, {*found}) == (
+        4,
+        {each for each in placed if each.pod_class.labels["app"] == "a0"},
+    )
+    for each in placed:
+        index.remove(each)
+    assert (len(index), index.candidates(term.pods)[0]) == (0, 0)
+
+
+def test_keys_that_no_node_has_cost_no_topology(state: ClusterState) -> None:
+    terms = [each for number in range(500) for each in narrow(1, key=f"key-{number}")]
+    asking = model_pod(pod("x").anti_affinity(*terms))
+    state.upsert_pod(model_pod(pod("y").anti_affinity(*terms).on("n1")))
+    assert state.question(asking.pod_class).anti_affinity == ()
+    lists = {id(each.owners.topology.domain_of) for each in state.carried}
+    assert len(lists) == 2, "one for the hostname, and one for all keys that nobody has"
+    assert HOST in {each.term.topology_key for each in state.carried}
