@@ -34,9 +34,7 @@ def crowded(classes: int, pods: int, nodes: int) -> ClusterState:
 
 
 def unlike_anything(terms: int, *, key: str = HOST) -> list[Json]:
-    """Build terms of which each matches nearly every pod of every namespace, for a reason of its
-    own, so that no index helps.
-    """
+    """Build terms of which each matches nearly every pod everywhere, so that no index helps."""
     return [
         written(
             key,

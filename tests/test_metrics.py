@@ -88,6 +88,8 @@ CONTRACT = {
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},
     "affinity_extender_filter_hold_seconds": {"le"},
+    "affinity_extender_question_slices": set(),
+    "affinity_extender_questions_over_budget": set(),
     "affinity_extender_cache_objects": {"resource"},
     "affinity_extender_cache_synced": {"resource"},
     "affinity_extender_cache_last_event_timestamp_seconds": {"resource"},

@@ -42,12 +42,14 @@ class Desk:
         )
 
     async def filter(self, asking: Pod) -> dict[str, Any]:
+        """Ask about all nodes."""
         names = [f"n{number}" for number in range(20)]
         body = json.dumps({"Pod": asking, "NodeNames": names}).encode()
         answer: dict[str, Any] = json.loads(await self.answers.filter(body))
         return answer
 
     def counted(self, name: str) -> float | None:
+        """Return a counter."""
         return self.registry.get_sample_value(f"affinity_extender_{name}_total")
 
 
