@@ -45,6 +45,7 @@ from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.binding import Binds
 from extender.web.callbacks import callbacks_app
+from extender.web.calls import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
 from extender.web.flights import Flights
 from extender.web.health import Check
@@ -130,15 +131,16 @@ async def running(config: Config) -> AsyncIterator[Running]:
         if hints is not None:
             parts.push_async_callback(hints.close)
             _keep_running("hints", hints.run(), parts)
-        callbacks_url = await listen_callbacks(
-            _callbacks(config, source, state, metrics, lifecycle, preparer=preparer, hints=hints),
-            config.serving,
-            metrics,
-            parts,
+        callbacks = _callbacks(
+            config, source, state, metrics, lifecycle, preparer=preparer, hints=hints
         )
+        calls = callbacks[LAST_CALLS]
+        callbacks_url = await listen_callbacks(callbacks, config.serving, metrics, parts)
         started = time()
         ops = ops_app(
-            status=lambda: _status(config, source, state, callbacks_url, started),
+            status=lambda: _status(
+                config, source, state, calls, callbacks_url=callbacks_url, started=started
+            ),
             configuration=effective(config),
             readiness=lifecycle.checks(),
             metrics=metrics,
@@ -301,13 +303,20 @@ def _count(state: ClusterState, resource: str) -> int:
 
 
 def _status(
-    config: Config, source: Source, state: ClusterState, callbacks_url: str, started: float
+    config: Config,
+    source: Source,
+    state: ClusterState,
+    calls: LastCalls,
+    *,
+    callbacks_url: str,
+    started: float,
 ) -> Status:
     synced, heard, counts = source.synced, source.last_heard, object_counts(state)
     return Status(
         mode=config.mode.value,
         source=source.description,
         callbacks=callbacks_url,
+        calls=calls.at,
         started=started,
         resources=tuple(Resource(name, synced[name], counts[name], heard[name]) for name in synced),
     )

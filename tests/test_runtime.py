@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from argparse import Namespace
@@ -124,6 +125,21 @@ async def test_metrics_and_page_show_the_cluster() -> None:
         status, page = await get(f"{program.ops_url}/")
         assert status == 200
         assert "cluster.yaml" in page
+
+
+async def test_the_page_tells_whether_the_scheduler_calls() -> None:
+    async with (
+        running(configuration(MODE="replace")) as program,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.post(f"{program.callbacks_url}/filter", data=b"nonsense") as response:
+            assert response.status == 400
+        _, page = await get(f"{program.ops_url}/")
+        assert "No callback has come yet" in page, "nonsense is nobody's question"
+        question = (SAMPLES / "refused.json").read_bytes()
+        await post(f"{program.callbacks_url}/filter", question)
+        _, page = await get(f"{program.ops_url}/")
+        assert re.search(r"filter \d s ago, prioritize never, bind never, preempt never", page)
 
 
 async def test_an_occupied_port_is_said_in_one_line() -> None:

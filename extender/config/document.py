@@ -34,7 +34,7 @@ class _StrictConstructor(yaml.constructor.SafeConstructor):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} is not a text", problem_mark=key_node.start_mark
+                    problem=f"the key {key!r} is not a string", problem_mark=key_node.start_mark
                 )
             if key in seen:
                 raise yaml.MarkedYAMLError(

@@ -35,9 +35,9 @@ def explain(error: msgspec.ValidationError, document: object, root: type) -> Con
         name = missing["name"]
         inner = f"{path}.{name}" if path else name
         if missing["what"] == "missing required":
-            return ConfigError(inner, f"missing; expected {_describe(_member(expected, name))}")
+            return ConfigError(inner, f"missing; expected {describe(_member(expected, name))}")
         return ConfigError(inner, f"no such field{_suggest(name, field_names(expected))}")
-    return ConfigError(path, f"{show(value)} is not {_describe(expected, value)}")
+    return ConfigError(path, f"{show(value)} is not {describe(expected, value)}")
 
 
 def show(value: object) -> str:
@@ -98,7 +98,8 @@ def unwrap(kind: inspect.Type) -> inspect.Type:
     return kind
 
 
-def _describe(kind: inspect.Type, value: object = None) -> str:
+def describe(kind: inspect.Type, value: object = None) -> str:
+    """Say what a type takes; to somebody who gave `value`, no more than is needed."""
     match kind:
         case inspect.BoolType():
             expected = "true or false"
@@ -112,7 +113,7 @@ def _describe(kind: inspect.Type, value: object = None) -> str:
         case inspect.LiteralType():
             expected = " or ".join(map(str, kind.values))
         case inspect.StrType():
-            expected = "a text"
+            expected = "a string"
         case inspect.CustomType():
             expected = getattr(kind.cls, "EXPECTED", "the name of a file")
         case inspect.VarTupleType() | inspect.ListType():

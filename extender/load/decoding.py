@@ -79,5 +79,5 @@ def _spelled_out(value: Any) -> Any:
 def _custom(kind: type, value: object) -> Duration:
     del kind  # there is only one
     if not isinstance(value, str):
-        raise TypeError("not a text")
+        raise TypeError("not a string")
     return Duration(parse_duration(value))

@@ -25,7 +25,7 @@ class Parameters:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text; without a default it has to be there."""
-        return self._read(name, default, _text, "a text")
+        return self._read(name, default, _text, "a string")
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return a number."""
@@ -63,7 +63,7 @@ class Parameters:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("not a text")
+        raise TypeError("not a string")
     return value
 
 

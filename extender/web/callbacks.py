@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from time import perf_counter
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from extender.metrics import Metrics
 from extender.web.answers import Answers
 from extender.web.arrivals import ARRIVALS, Arrivals
 from extender.web.binding import Binds
+from extender.web.calls import LAST_CALLS, LastCalls
 from extender.web.foresight import soon
 from extender.web.preempting import Preemptions
 
@@ -46,14 +48,23 @@ def callbacks_app(
         verbs["bind"] = binds.answer, binds.fault
     if preemptions is not None:
         verbs["preempt"] = preemptions.answer, preemptions.fault
+    calls = app[LAST_CALLS] = LastCalls(verbs)
     for name, (answer, fault) in verbs.items():
         metrics.begin_verb(name)
-        app.router.add_post(f"/{name}", _handler(name, answer, fault, metrics, arrivals))
+        app.router.add_post(
+            f"/{name}", _handler(name, answer, fault, metrics, arrivals=arrivals, calls=calls)
+        )
     return app
 
 
 def _handler(
-    name: str, answer: Verb, fault: Fault, metrics: Metrics, arrivals: Arrivals
+    name: str,
+    answer: Verb,
+    fault: Fault,
+    metrics: Metrics,
+    *,
+    arrivals: Arrivals,
+    calls: LastCalls,
 ) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()
@@ -70,6 +81,8 @@ def _handler(
             _log.exception("%s failed unexpectedly", name)
             return _json(fault(error, perf_counter() - start))
         finally:
+            if code == HTTPStatus.OK:
+                calls.note(name)
             # The scheduler need not wait for it.
             soon(partial(metrics.observe_request, name, code, perf_counter() - start))
 

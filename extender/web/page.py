@@ -50,6 +50,9 @@ class Status:
 
     resources: tuple[Resource, ...]
 
+    calls: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
+    """When the scheduler last called each verb, in seconds since the epoch; None before it did."""
+
 
 MODES: Final = {
     "assist": "scores come from here, the scheduler keeps the hard rules",
@@ -144,7 +147,7 @@ def render(status: Status, failures: Mapping[str, str], now: float) -> str:
         ("Running for", f"{duration(now - status.started)}, since {_time(status.started)}"),
     )
     return _document(
-        _state(failures),
+        _state(failures, status, now),
         f"<dl class=card>{''.join(f'<dt>{name}</dt><dd>{fact}</dd>' for name, fact in facts)}</dl>",
         "<h2>What answers are based on</h2>",
         _resources(status.resources, now),
@@ -188,11 +191,11 @@ def _meaning(mode: str) -> str:
     return escape(MODES.get(mode, ""))
 
 
-def _state(failures: Mapping[str, str]) -> str:
+def _state(failures: Mapping[str, str], status: Status, now: float) -> str:
     if not failures:
         return (
             '<section class="state good" role=status><strong>Ready</strong>'
-            "<p>The scheduler gets its answers.</p></section>"
+            f"<p>{_calls(status, now)}</p></section>"
         )
     reasons = "".join(
         f"<li><code>{escape(name)}</code>: {escape(reason)}</li>"
@@ -201,6 +204,20 @@ def _state(failures: Mapping[str, str]) -> str:
     return (
         f"<section class=state role=status><strong>Not ready</strong><ul>{reasons}</ul></section>"
     )
+
+
+def _calls(status: Status, now: float) -> str:
+    """Say what the scheduler asked, and when; ready is not the same as used."""
+    if not any(status.calls.values()):
+        return (
+            "No callback has come yet. The scheduler calls when a pod waits for a node, if the "
+            f"urlPrefix in its configuration is <code>{escape(status.callbacks)}</code>."
+        )
+    told = (
+        f"{escape(verb)} {'never' if at is None else f'{duration(now - at)} ago'}"
+        for verb, at in status.calls.items()
+    )
+    return f"Last callbacks from the scheduler: {', '.join(told)}."
 
 
 def _resources(resources: Iterable[Resource], now: float) -> str:

@@ -61,7 +61,7 @@ def faults(text: str, **flags: Any) -> list[str]:
                     f"{TERMS}[0].preference.matchExpressions[0].operator: 'Like' is not one of In, "
                     "NotIn, Exists, DoesNotExist, Gt, Lt"
                 ),
-                f"{TERMS}[0].preference.matchExpressions[0].key: missing; expected a text",
+                f"{TERMS}[0].preference.matchExpressions[0].key: missing; expected a string",
                 f"{TERMS}[1].weight: missing; expected a whole number in 1..100",
                 f"{TERMS}[1].preference: missing; expected a mapping of fields",
             ],

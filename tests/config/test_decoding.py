@@ -212,7 +212,9 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         pytest.param("mode", "fast", "'fast' is not one of shadow, assist, replace", id="an enum"),
         pytest.param("mode", 3, "3 is not one of shadow, assist, replace", id="a number for one"),
         pytest.param("plugins", "InterPodAffinity", "'InterPodAffinity' is not a list", id="list"),
-        pytest.param("schedulerVersion", 1.38, "1.38 is not a text", id="a version without quotes"),
+        pytest.param(
+            "schedulerVersion", 1.38, "1.38 is not a string", id="a version without quotes"
+        ),
         pytest.param("schedulerVersion", "v1.36.3", "'v1.36.3' is not like '1.36'", id="a patch"),
         pytest.param(
             "schedulerVersion", "1.36\n", "'1.36\\n' is not like '1.36'", id="a line's end"
@@ -277,7 +279,7 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
             "serving.shutdownDelaySeconds", 301, "301 is not a number in 0..300", id="too long"
         ),
         pytest.param("serving.maxBodyBytes", 10, "10 is not in 1048576..1073741824", id="body"),
-        pytest.param("clientConnection.context", 5, "5 is not a text", id="a number for a text"),
+        pytest.param("clientConnection.context", 5, "5 is not a string", id="a number for a text"),
         pytest.param(
             "clientConnection.qps",
             float("nan"),
@@ -370,7 +372,7 @@ def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: st
         ),
         pytest.param(
             f"{HEADER}featureGates: {{1: true}}",
-            "/etc/extender.yaml, line 3: the key 1 is not a text",
+            "/etc/extender.yaml, line 3: the key 1 is not a string",
             id="a key that is a number",
         ),
         pytest.param(

@@ -390,7 +390,7 @@ def test_parameters(read: Any, value: Any, result: Any) -> None:
 @pytest.mark.parametrize(
     ("read", "value", "error"),
     [
-        (Parameters.text, 1.0, "params.p: 1.0 is not a text"),
+        (Parameters.text, 1.0, "params.p: 1.0 is not a string"),
         (Parameters.number, "x", "params.p: 'x' is not a number"),
         (Parameters.number, True, "params.p: true is not a number"),
         (Parameters.whole, [], "params.p: a list is not a number"),

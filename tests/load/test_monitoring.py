@@ -173,9 +173,9 @@ async def test_what_prometheus_says_is_passed_on(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"unit": None}, "unit: missing; expected a text"),
-        ({"queries": [{"name": "Max"}]}, r"queries\[0\].query: missing; expected a text"),
-        ({"metricName": 5.0}, "metricName: 5.0 is not a text"),
+        ({"unit": None}, "unit: missing; expected a string"),
+        ({"queries": [{"name": "Max"}]}, r"queries\[0\].query: missing; expected a string"),
+        ({"metricName": 5.0}, "metricName: 5.0 is not a string"),
     ],
 )
 async def test_a_start_that_lacks_something_names_it(

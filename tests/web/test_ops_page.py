@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import re
 from html.parser import HTMLParser
@@ -71,10 +72,31 @@ def test_ready() -> None:
         Resource("pods", synced=True, objects=148_213, last_event=NOW - 100),
     )
     text = read(shown).text
-    assert "Ready The scheduler gets its answers." in text
+    assert "Ready No callback has come yet." in text
     assert "nodes complete 5,000 2 s ago pods complete 148,213 1 min 40 s ago" in text
     assert "Running for 1 d 2 h, since 2023-11-13 20:10:16 UTC" in text
     assert "Callbacks http://127.0.0.1:10280" in text
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        pytest.param(
+            {"filter": None, "prioritize": None},
+            "Ready No callback has come yet. The scheduler calls when a pod waits for a node, if "
+            "the urlPrefix in its configuration is http://127.0.0.1:10280 .",
+            id="nobody has asked",
+        ),
+        pytest.param(
+            {"filter": NOW - 2, "prioritize": NOW - 100, "bind": None},
+            "Ready Last callbacks from the scheduler: filter 2 s ago, prioritize 1 min 40 s ago, "
+            "bind never.",
+            id="some have come",
+        ),
+    ],
+)
+def test_whether_anybody_asks_is_said(calls: dict[str, float | None], expected: str) -> None:
+    assert expected in read(dataclasses.replace(status(), calls=calls)).text
 
 
 def test_being_listed() -> None:
