@@ -74,6 +74,22 @@ def test_what_if(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "shop        0 of 5" in capsys.readouterr().out
 
 
+def test_what_if_there_were_a_limit_on_devices_and_huge_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = pod("train").anti_affinity(FAR).on("n")
+    asked = {"nvidia.com/gpu": "2", "hugepages-2Mi": "2Mi"}
+    hard = {"requests.nvidia.com/gpu": "4", "hugepages-2Mi": "8Mi"}
+    things = [train.requests(**asked), quota("devices", hard, crossing())]
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": things}))
+    command = ["quota", "--cluster", str(tmp_path / "dump.json"), "--what-if"]
+    assert cli.main([*command, "requests.nvidia.com/gpu=1"]) == 1
+    told = capsys.readouterr().out
+    assert "devices   hugepages-2Mi             2Mi    8Mi" in told
+    assert "devices   requests.nvidia.com/gpu   2      4" in told
+    assert cli.main([*command, "requests.nvidia.com/gpu=2"]) == 0
+
+
 def test_as_the_kubectl_plugin(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.kubectl(["quota", "-n", "office", "--cluster", dump]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["office", "1", "0", "0", "<none>"]
@@ -137,6 +153,12 @@ def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         pytest.param(["--what-if", "pods"], 2, "--what-if.pods: '' is no quantity", id="no limit"),
         pytest.param(
             ["--what-if", "gpus=1"], 2, "--what-if: 'gpus' is not one of pods, ", id="a resource"
+        ),
+        pytest.param(
+            ["--what-if", "nvidia.com/gpu=1"],
+            2,
+            "extended resources take requests. (requests.nvidia.com/gpu)",
+            id="an extended resource without its prefix",
         ),
         pytest.param(
             ["--kubeconfig", "/nowhere"], 3, "--kubeconfig: no such file: /nowhere", id="no file"

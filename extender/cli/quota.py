@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from extender.verbs.quota_survey import NamespaceSurvey
     from extender.wire.objects import PodReader
 
-RESOURCES = (
-    "pods",
-    "count/pods",
-    *(
-        f"{prefix}{name}"
-        for prefix in ("", "requests.", "limits.")
-        for name in ("cpu", "memory", "ephemeral-storage")
-    ),
-)
-
 DESCRIPTION = """\
 Show which pods use affinity across namespaces, which quotas they count against, how much of each
 quota is used, and which pods one more limit would refuse.
@@ -154,14 +144,19 @@ def _would_refuse(found: NamespaceSurvey) -> bool:
 
 def _limits(texts: list[str]) -> Amounts | None:
     """Read RESOURCE=LIMIT; None when nothing is supposed."""
+    from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted  # noqa: PLC0415
     from extender.wire.quantities import read_exact_amounts  # noqa: PLC0415
 
     limits = {}
     for text in texts:
         resource, _, limit = text.partition("=")
-        if resource not in RESOURCES:
-            known = ", ".join(RESOURCES)
-            raise ConfigError("--what-if", f"{resource!r} is not one of {known}")
+        if not is_counted(resource):
+            known = ", ".join((*OF_THE_POD, *COMPUTE))
+            raise ConfigError(
+                "--what-if",
+                f"{resource!r} is not one of {known}, nor one with requests. or limits. before it; "
+                "extended resources take requests. (requests.nvidia.com/gpu), huge pages may",
+            )
         limits[resource] = limit
     try:
         return read_exact_amounts(limits, "--what-if") if limits else None

@@ -12,6 +12,7 @@ from extender.cluster.quotas import QuotaInUse
 from extender.model.labels import Requirement, Selector
 from extender.verbs.quota import Cause
 from extender.verbs.quota_survey import NamespaceSurvey, Refusal
+from extender.wire.pod_resources import HUGE_PAGES
 from extender.wire.quantities import write_quantity
 
 MOST_NAMES = 3
@@ -150,7 +151,7 @@ def _columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
     """Yield each limited resource with what is used of it, and its limit."""
     for resource, hard in sorted(each.quota.hard.items()):
-        binary = resource.endswith(("memory", "storage"))
+        binary = resource.endswith(("memory", "storage")) or HUGE_PAGES in resource
         used = each.used.get(resource, 0)
         yield resource, write_quantity(used, binary=binary), write_quantity(hard, binary=binary)
 

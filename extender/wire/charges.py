@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from extender.model.quota import BILLIONTHS, Charge
 from extender.wire.manifests import PodSpec
 from extender.wire.pod_resources import (
+    HUGE_PAGES,
     PodResources,
     Resources,
     ResourcesKey,
@@ -21,8 +22,16 @@ from extender.wire.pod_resources import (
 CPU, MEMORY = "cpu", "memory"
 COMPUTE = (CPU, MEMORY, "ephemeral-storage")
 OF_THE_POD = ("pods", "count/pods")
+REQUESTS, LIMITS = "requests.", "limits."
 
-HUGE_PAGES = "hugepages-"
+DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
+"""Devices asked for by their class, as if that were an extended resource (1.34 and later)."""
+
+_NATIVE = "kubernetes.io/"
+
+_ALWAYS_COUNTED = frozenset(
+    (*OF_THE_POD, *(f"{prefix}{name}" for prefix in ("", REQUESTS, LIMITS) for name in COMPUTE))
+)
 
 
 class ChargeReader:
@@ -55,17 +64,34 @@ class ChargeReader:
         return known
 
 
+def is_counted(resource: str) -> bool:
+    """Tell whether a resource that a quota limits is one that pods are charged for."""
+    if resource in _ALWAYS_COUNTED or resource.startswith(HUGE_PAGES):
+        return True
+    name = resource.removeprefix(REQUESTS)
+    return name != resource and (name.startswith(HUGE_PAGES) or _is_extended(name))
+
+
+def _is_extended(name: str) -> bool:
+    """Tell whether a resource has a domain of somebody's own, such as nvidia.com/gpu."""
+    if name.startswith(DEVICE_CLASS):
+        return True
+    return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)
+
+
 def _usage(resources: PodResources) -> Iterator[tuple[str, int]]:
     for name in OF_THE_POD:
         yield name, BILLIONTHS
-    requests, limits = resources.requests(), resources.limits()
-    for name in COMPUTE:
-        if requests.get(name):
+    for name, amount in resources.requests().items():
+        short = name in COMPUTE or name.startswith(HUGE_PAGES)
+        if amount and short:
             # The short name means the request.
-            yield name, requests[name]
-            yield f"requests.{name}", requests[name]
-        if limits.get(name):
-            yield f"limits.{name}", limits[name]
+            yield name, amount
+        if amount and (short or _is_extended(name)):
+            yield f"{REQUESTS}{name}", amount
+    for name, amount in resources.limits().items():
+        if amount and name in COMPUTE:
+            yield f"{LIMITS}{name}", amount
 
 
 def _unset(resources: PodResources) -> Iterator[str]:
@@ -80,9 +106,9 @@ def _unset(resources: PodResources) -> Iterator[str]:
         for name in (CPU, MEMORY):
             if name not in container.requests:
                 yield name
-                yield f"requests.{name}"
+                yield f"{REQUESTS}{name}"
             if name not in container.limits:
-                yield f"limits.{name}"
+                yield f"{LIMITS}{name}"
 
 
 def _best_effort(resources: PodResources) -> bool:

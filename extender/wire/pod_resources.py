@@ -1,4 +1,8 @@
-"""What the containers of a pod request and are limited to, put together as Kubernetes does."""
+"""What the containers of a pod request and are limited to, put together as Kubernetes does.
+
+The API server fills in requests from limits when a pod is created; manifests and templates of
+workloads lack that, so it is done here as well. What is filled in already stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ Amounts: TypeAlias = dict[str, int]
 """Billionths of a unit by resource."""
 
 ResourcesKey: TypeAlias = tuple[bytes | bool, ...]
+
+HUGE_PAGES = "hugepages-"
 
 _ALWAYS = "Always"
 _NULL = bytes(NULL)
@@ -59,6 +65,7 @@ class PodResources:
             [(each.requests, each.sidecar) for each in self.init_containers],
         )
         if self.whole is not None:
+            sums.update(self._limits_for_requests(self.whole, sums))
             sums.update(self.whole.requests)
         _add(sums, self.overhead)
         return sums
@@ -73,6 +80,18 @@ class PodResources:
             sums.update(self.whole.limits)
         _add(sums, {name: more for name, more in self.overhead.items() if sums.get(name)})
         return sums
+
+    @staticmethod
+    def _limits_for_requests(whole: Resources, containers: Mapping[str, int]) -> Amounts:
+        """Return the limits that stand for requests: of what no container requests.
+
+        There is no overcommitting huge pages, so that for them the limit counts in any case.
+        """
+        return {
+            name: amount
+            for name, amount in whole.limits.items()
+            if name not in containers or name.startswith(HUGE_PAGES)
+        }
 
 
 def resources_key(spec: PodSpec) -> ResourcesKey:
@@ -90,24 +109,24 @@ def read_pod_resources(spec: PodSpec) -> PodResources:
     return PodResources(
         tuple(_containers(spec.containers, "spec.containers")),
         tuple(_containers(spec.initContainers, "spec.initContainers")),
-        None if bytes(spec.resources) == _NULL else _resources(spec.resources, "spec"),
+        None if bytes(spec.resources) == _NULL else _read(spec.resources, "spec.resources"),
         read_exact_amounts(_decode(_OVERHEAD, spec.overhead, "spec.overhead"), "spec.overhead"),
     )
 
 
 def _containers(found: Iterable[Container] | None, path: str) -> Iterator[Resources]:
     for index, container in enumerate(found or ()):
-        sidecar = container.restartPolicy == _ALWAYS
-        yield _resources(container.resources, f"{path}[{index}]", sidecar=sidecar)
+        said = _read(container.resources, f"{path}[{index}].resources")
+        # A container with a limit requests as much, unless it says otherwise.
+        requests = {**said.limits, **said.requests}
+        yield Resources(requests, said.limits, container.restartPolicy == _ALWAYS)
 
 
-def _resources(raw: msgspec.Raw, path: str, *, sidecar: bool = False) -> Resources:
-    path = f"{path}.resources"
+def _read(raw: msgspec.Raw, path: str) -> Resources:
     found = _decode(_RESOURCES, raw, path) or _Manifest()
     return Resources(
         read_exact_amounts(found.requests, f"{path}.requests"),
         read_exact_amounts(found.limits, f"{path}.limits"),
-        sidecar,
     )
 
 

@@ -50,6 +50,12 @@ def scope(name: str, operator: str = "Exists", *values: str) -> JSON:
     return built | ({"values": list(values)} if values else {})
 
 
+def gpus(number: str) -> JSON:
+    """Return a container that takes devices; to say the limit is the usual way."""
+    return asks(None, {GPU: number})
+
+
+GPU = "nvidia.com/gpu"
 HIGH = user(priorityClassName="high")
 LATE = user(activeDeadlineSeconds=60)
 SIDECAR = asks({"cpu": "200m"}, restartPolicy="Always")
@@ -196,6 +202,23 @@ CASES = {
             (user(asks({"cpu": "250m", "memory": "0"}, {"memory": "0"})), True),
         ],
     ),
+    "extended resources": Case(
+        [limit({"requests.nvidia.com/gpu": "3"})],
+        [
+            (user(), True),
+            (user(gpus("2")), True),
+            (user(gpus("1"), gpus("1")), False),
+            (user(gpus("0"), initContainers=before(gpus("2"))), False),
+            (user(asks({"example.com/other": "9"}, {"example.com/other": "9"})), True),
+            (user(gpus("0"), initContainers=before(gpus("1"))), True),
+            (user(gpus("1")), False),
+            (user(gpus("0")), True),
+        ],
+    ),
+    "extended resources by names that no quota honours": Case(
+        [limit({"limits.nvidia.com/gpu": "0", "nvidia.com/gpu": "0", "pods": "2"})],
+        [(user(gpus("2")), True), (user(gpus("2")), True), (user(), False)],
+    ),
     "all quotas have to allow it": Case(
         [
             quota("one", {"pods": "2"}, crossing()),
@@ -212,6 +235,9 @@ UNDER_LIMITS = {
     "a quota that names the scope, and is about others": Case(
         [limit({"pods": "0"}, scope("Terminating"))], [(user(), True), (LATE, False)]
     ),
+    "a quota of devices": Case([limit({"requests.nvidia.com/gpu": "1"})], [
+        (user(), True), (user(gpus("1")), True), (user(gpus("1")), False), (PLAIN, True),
+    ]),
     "a quota that limits something else": Case([limit({"requests.cpu": "1"})], [
         (user(), False), (user(cpu("1")), True), (user(cpu("1m")), False),
     ]),

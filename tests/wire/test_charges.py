@@ -9,6 +9,7 @@ import pytest
 
 from extender.errors import ObjectError
 from extender.model.quota import BILLIONTHS, Charge
+from extender.wire.charges import is_counted
 from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod, selector, term
 
@@ -89,12 +90,14 @@ def test_who_is_in_scope(raw: Pod, in_scope: bool) -> None:
             {
                 "containers": [
                     container(
-                        {"memory": "1Gi", "ephemeral-storage": "1G", "nvidia.com/gpu": "1"},
+                        {"memory": "1Gi", "ephemeral-storage": "1G"},
                         {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "2G"},
                     )
                 ]
             },
             {
+                "cpu": "2",
+                "requests.cpu": "2",
                 "memory": "1073741824",
                 "requests.memory": "1073741824",
                 "ephemeral-storage": "1000000000",
@@ -103,7 +106,54 @@ def test_who_is_in_scope(raw: Pod, in_scope: bool) -> None:
                 "limits.memory": "2147483648",
                 "limits.ephemeral-storage": "2000000000",
             },
-            id="requests and limits apart; other resources are not for this scope",
+            id="requests and limits apart, and a limit for a request where there is none",
+        ),
+        pytest.param(
+            {
+                "containers": [container({"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "2"})] * 2,
+                "initContainers": [container({"nvidia.com/gpu": "5"}, {"nvidia.com/gpu": "5"})],
+            },
+            {"requests.nvidia.com/gpu": "5"},
+            id="extended resources by their requests alone",
+        ),
+        pytest.param(
+            {"containers": [container(None, {"nvidia.com/gpu": "1"})]},
+            {"requests.nvidia.com/gpu": "1"},
+            id="extended resources as manifests have them, with limits alone",
+        ),
+        pytest.param(
+            {
+                "containers": [container({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"})],
+                "resources": {"limits": {"hugepages-2Mi": "4Mi"}},
+            },
+            {"hugepages-2Mi": "4194304", "requests.hugepages-2Mi": "4194304"},
+            id="huge pages of the whole pod by their limit",
+        ),
+        pytest.param(
+            {"containers": [container({"hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"})]},
+            {"hugepages-2Mi": "4194304", "requests.hugepages-2Mi": "4194304"},
+            id="huge pages under both names of a request",
+        ),
+        pytest.param(
+            {"containers": [container({"deviceclass.resource.kubernetes.io/gpu": "1"})]},
+            {"requests.deviceclass.resource.kubernetes.io/gpu": "1"},
+            id="devices that are asked for by their class",
+        ),
+        pytest.param(
+            {
+                "containers": [
+                    container(
+                        {
+                            "attachable-volumes-aws": "1",
+                            "batch.kubernetes.io/slots": "1",
+                            "requests.example.com/odd": "1",
+                            "example.com/none": "0",
+                        }
+                    )
+                ]
+            },
+            {},
+            id="resources of Kubernetes' own that no quota counts",
         ),
         pytest.param(
             {"containers": [cpu("1")], "initContainers": [cpu("3"), cpu("2")]},
@@ -126,8 +176,8 @@ def test_who_is_in_scope(raw: Pod, in_scope: bool) -> None:
             {
                 "cpu": "1.25",
                 "requests.cpu": "1.25",
-                "memory": "2",
-                "requests.memory": "2",
+                "memory": "3",
+                "requests.memory": "3",
                 "limits.memory": "3",
             },
             id="overhead is requested, and added to limits that there are",
@@ -162,6 +212,26 @@ def test_what_a_pod_is_charged_for(spec: dict[str, Any], amounts: dict[str, str]
 CPU_REQUEST = {"cpu", "requests.cpu"}
 MEMORY_REQUEST = {"memory", "requests.memory"}
 LIMITS = {"limits.cpu", "limits.memory"}
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [
+        pytest.param("pods", True, id="pods"),
+        pytest.param("limits.memory", True, id="a limit"),
+        pytest.param("requests.nvidia.com/gpu", True, id="an extended resource"),
+        pytest.param("nvidia.com/gpu", False, id="an extended resource without requests."),
+        pytest.param("limits.nvidia.com/gpu", False, id="limits of an extended resource"),
+        pytest.param("hugepages-1Gi", True, id="huge pages"),
+        pytest.param("requests.hugepages-1Gi", True, id="requests of huge pages"),
+        pytest.param("limits.hugepages-1Gi", False, id="limits of huge pages"),
+        pytest.param("requests.batch.kubernetes.io/slots", False, id="a name of Kubernetes' own"),
+        pytest.param("requests.storage", False, id="of volume claims"),
+        pytest.param("gpus", False, id="nothing"),
+    ],
+)
+def test_which_resources_of_a_quota_are_about_pods(name: str, counted: bool) -> None:
+    assert is_counted(name) is counted
 
 
 @pytest.mark.parametrize(

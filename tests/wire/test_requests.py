@@ -71,6 +71,26 @@ def read(**spec: Any) -> Pod:
             5000,
             id="requests of the whole pod instead of its containers'",
         ),
+        pytest.param(
+            {
+                "containers": [{"resources": {"limits": {"cpu": "2"}}}],
+                "initContainers": [
+                    {"resources": {"limits": {"cpu": "1"}}, "restartPolicy": "Always"}
+                ],
+            },
+            3000,
+            id="limits where a container says no request, as the API server fills it in",
+        ),
+        pytest.param(
+            {"containers": [{"name": "c"}], "resources": {"limits": {"cpu": "4"}}},
+            4000,
+            id="the limit of the whole pod, where nobody says a request",
+        ),
+        pytest.param(
+            {"containers": [container("1")], "resources": {"limits": {"cpu": "4"}}},
+            1000,
+            id="requests of containers rather than the limit of the whole pod",
+        ),
     ],
 )
 def test_what_a_pod_requests(spec: dict[str, Any], cpu: int | None) -> None:
