@@ -111,7 +111,11 @@ def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
     on = config.feature_gates
     gates = Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
-    return PodReader(gates=gates, charges=config.looks_at_quotas, most_entries=most_entries)
+    # What comes from files was never created, or says by its version that it was.
+    live = not config.cluster_files
+    return PodReader(
+        gates=gates, charges=config.looks_at_quotas, most_entries=most_entries, stored=live
+    )
 
 
 def object_counts(state: ClusterState) -> Mapping[str, int]:

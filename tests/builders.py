@@ -49,6 +49,12 @@ class Pod(dict[str, Any]):
             metadata["uid"] = uid
         return changed
 
+    def stored_at(self, version: str) -> Pod:
+        """Give it the version by which an API server knows it."""
+        changed, metadata = self._changed("metadata")
+        metadata["resourceVersion"] = version
+        return changed
+
     def labels(self, found: Mapping[str, str] | None = None, /, **more: str) -> Pod:
         """Add labels."""
         changed, there = self._changed("metadata", "labels")

@@ -144,8 +144,8 @@ class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     match_label_keys_in_pod_affinity: bool = True
-    """Merge matchLabelKeys and mismatchLabelKeys of a term where the API server has not done it.
-    False takes selectors as they are stored, which is how the scheduler itself reads them."""
+    """Merge matchLabelKeys and mismatchLabelKeys of a term in manifests, as the API server does
+    when it creates a pod. False ignores them; what an API server has merged stays in any case."""
 
     pod_affinity_namespace_selector: bool = True
     """Read namespaceSelector of a term. False is before 1.21, when there was no such field: a term

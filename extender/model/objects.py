@@ -68,7 +68,7 @@ class PodClass:
         merge them again.
         """
         # An equal hash stands for equal labels and rules, which are dear to compare.
-        if new._hash == self._hash or new.written != self.written:
+        if new._hash == self._hash or new.written != self.written or new.affinity == self.affinity:
             return new
         return PodClass(new.namespace, new.labels, self.affinity, self.written)
 

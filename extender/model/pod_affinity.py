@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from extender.model.labels import Labels, Operator, Requirement, Selector
+from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,14 @@ class WrittenAffinity:
                 WeightedTerm(term.merged(owner_labels), weight) for term, weight in self.preferred
             ),
         )
+
+    def as_stored(self) -> Affinity:
+        """Return the effective rules of a pod that an API server has stored.
+
+        Whatever label key is not in a selector by then was not among the owner's labels at its
+        creation. A server that does not merge, with the gate off, drops the keys.
+        """
+        return self.merged(NO_LABELS)
 
     def drift(self, effective: Affinity, owner_labels: Labels) -> Iterator[Drift]:
         """Yield where the owner's labels have left the effective rules behind; term by term."""

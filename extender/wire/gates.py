@@ -12,7 +12,7 @@ class Gates:
     """Kubernetes' gates for fields of a term."""
 
     match_label_keys: bool = True
-    """MatchLabelKeysInPodAffinity; off leaves keys alone that the API server has not merged."""
+    """MatchLabelKeysInPodAffinity; off forgets keys, so that only what is merged already counts."""
     namespace_selector: bool = True
     """PodAffinityNamespaceSelector; off is before 1.21, when there was no namespaceSelector: a term
     that has nothing else speaks of its owner's namespace."""

@@ -97,6 +97,7 @@ class PodMetadata(msgspec.Struct):
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL
+    resourceVersion: str | None = None  # noqa: N815 - the API's spelling
     deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 
 

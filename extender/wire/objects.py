@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from extender.errors import ObjectError
 from extender.model.disruption import PodDisruptionBudget
-from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.objects import Namespace, Node, Pod, PodClass
-from extender.model.pod_affinity import (
-    NO_WRITTEN_AFFINITY,
-    PodSelector,
-    Term,
-    WrittenAffinity,
-    WrittenTerm,
-)
+from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
 from extender.model.room import Offer, Taint
 from extender.wire import manifests
+from extender.wire.affinity import read_affinity, read_selector
 from extender.wire.charges import ChargeReader
 from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.quantities import read_amounts
@@ -73,15 +67,18 @@ class PodReader:
         *,
         charges: bool = False,
         most_entries: int | None = None,
+        stored: bool = False,
     ) -> None:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
-        With `most_entries`, longer affinity rules are an ObjectError.
+        With `most_entries`, longer affinity rules are an ObjectError. With `stored`, all pods come
+        from an API server, so that none has label keys that are still to be merged.
         """
         self._most_entries = most_entries
         self._most = most_raw_classes
         self._gates = gates
-        self._classes: dict[tuple[str, bytes, bytes], PodClass] = {}
+        self._stored = stored
+        self._classes: dict[tuple[str, bytes, bytes, bool], PodClass] = {}
         self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
         self._priorities: dict[int, int] = {}
         """One number object for each priority class, not one for each pod."""
@@ -109,7 +106,10 @@ class PodReader:
         status = pod.status or _NO_STATUS
         key = f"{namespace}/{name}"
         priority = spec.priority or 0
-        pod_class = self._class(namespace, bytes(metadata.labels), bytes(spec.affinity))
+        # An API server has given it a version, so it merged the label keys when it created the pod.
+        stored = self._stored or bool(metadata.resourceVersion)
+        labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
+        pod_class = self._class(namespace, labels, affinity, stored=stored)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -131,8 +131,8 @@ class PodReader:
             return None
         return self._charges.read(spec)
 
-    def _class(self, namespace: str, labels: bytes, affinity: bytes) -> PodClass:
-        key = (namespace, labels, affinity)
+    def _class(self, namespace: str, labels: bytes, affinity: bytes, *, stored: bool) -> PodClass:
+        key = (namespace, labels, affinity, stored)
         known = self._classes.get(key)
         if known is not None:
             return known
@@ -141,7 +141,8 @@ class PodReader:
             self._affinities.clear()
         found = decode(_LABELS, labels, "metadata.labels") or {}
         written = self._affinity(namespace, affinity)
-        pod_class = PodClass(namespace, found, written.merged(found), written)
+        rules = written.as_stored() if stored else written.merged(found)
+        pod_class = PodClass(namespace, found, rules, written)
         self._classes[key] = pod_class
         return pod_class
 
@@ -154,7 +155,7 @@ class PodReader:
             if manifest is not None:
                 self._check_length(manifest)
                 self._gates.drop_disabled(manifest)
-                known = _written(manifest, namespace)
+                known = read_affinity(manifest, namespace)
             self._affinities[key] = known
         return known
 
@@ -210,7 +211,7 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
     return PodDisruptionBudget(
         key=key,
         uid=metadata.uid or key,
-        selector=_selector(spec.selector, "spec.selector"),
+        selector=read_selector(spec.selector, "spec.selector"),
         # Without a status, as in a manifest, nobody has found out that any may go.
         allowed=status.disruptionsAllowed,
         disrupted=frozenset(status.disruptedPods or ()),
@@ -247,82 +248,3 @@ def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
     if spec.unschedulable:
         found.append(CORDONED)
     return tuple(dict.fromkeys(found))
-
-
-def _written(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
-    affinity = manifest.podAffinity or manifests.PodAffinity()
-    anti = manifest.podAntiAffinity or manifests.PodAffinity()
-    return WrittenAffinity(
-        required=tuple(_terms(affinity.required, namespace, "podAffinity")),
-        required_anti=tuple(_terms(anti.required, namespace, "podAntiAffinity")),
-        preferred=(
-            *_weighted(affinity.preferred, namespace, "podAffinity", 1),
-            *_weighted(anti.preferred, namespace, "podAntiAffinity", -1),
-        ),
-        crosses_namespaces=any(map(_crosses, manifest.terms())),
-    )
-
-
-def _crosses(term: manifests.PodAffinityTerm) -> bool:
-    return bool(term.namespaces) or term.namespaceSelector is not None
-
-
-def _terms(
-    terms: Iterable[manifests.PodAffinityTerm] | None, namespace: str, field: str
-) -> Iterator[WrittenTerm]:
-    path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
-    for index, term in enumerate(terms or ()):
-        yield _term(term, namespace, f"{path}[{index}]")
-
-
-def _weighted(
-    terms: Iterable[manifests.WeightedPodAffinityTerm] | None,
-    namespace: str,
-    field: str,
-    sign: int,
-) -> Iterator[tuple[WrittenTerm, int]]:
-    path = f"spec.affinity.{field}.preferredDuringSchedulingIgnoredDuringExecution"
-    for index, weighted in enumerate(terms or ()):
-        term = _term(weighted.podAffinityTerm, namespace, f"{path}[{index}].podAffinityTerm")
-        yield term, sign * weighted.weight
-
-
-def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> WrittenTerm:
-    if not term.topologyKey:
-        raise ObjectError(f"{path}.topologyKey", "a term needs a topology key")
-    chosen = term.namespaceSelector
-    named = term.namespaces or []
-    if not named and chosen is None:
-        named = [namespace]
-    pods = PodSelector(
-        _selector(term.labelSelector, f"{path}.labelSelector"),
-        frozenset(named),
-        None if chosen is None else _selector(chosen, f"{path}.namespaceSelector"),
-    )
-    return WrittenTerm(
-        Term(pods, term.topologyKey),
-        tuple(term.matchLabelKeys or ()),
-        tuple(term.mismatchLabelKeys or ()),
-    )
-
-
-def _selector(selector: manifests.LabelSelector | None, path: str) -> Selector:
-    if selector is None:
-        return NOTHING
-    requirements = [
-        Requirement(key, Operator.IN, frozenset((value,)))
-        for key, value in (selector.matchLabels or {}).items()
-    ]
-    for index, expression in enumerate(selector.matchExpressions or ()):
-        requirements.append(_requirement(expression, f"{path}.matchExpressions[{index}]"))
-    return Selector.of(requirements)
-
-
-def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> Requirement:
-    values = frozenset(expression.values or ())
-    operator = expression.operator
-    needs_values = operator in (Operator.IN, Operator.NOT_IN)
-    if needs_values != bool(values):
-        wanted = "at least one value" if needs_values else "no values"
-        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
-    return Requirement(expression.key, operator, values)

@@ -39,7 +39,7 @@ OFF, ON = f"{GATE}=false", f"{GATE}=true"
 WEB = {"app": "web"}
 V1, V2 = WEB | {"version": "1"}, WEB | {"version": "2"}
 MERGED = {"key": "version", "operator": "In", "values": ["1"]}
-NODES = [node("a", "a"), node("b", "b"), *(node(f"g{n}", "g") for n in range(1, 5))]
+NODES = [node("a", "a"), node("b", "b"), *(node(f"g{n}", "g") for n in range(1, 6))]
 
 _NOTICE_S = 30.0
 
@@ -148,15 +148,46 @@ class Steps:
 
     async def relabel(self, name: str) -> None:
         """Give a pod another version, and return once the extender says that its rules stay."""
+        await self._label(name, "2")
+        await self._until_drift({name: {"key": "version", "merged": ["1"], "label": "2"}})
+
+    async def label_late(self, name: str) -> None:
+        """Place a pod that lacks the label its keys ask for, and give it the label afterwards.
+
+        Its rules stay as they are, about every version, even if the extender is started again.
+        """
+        place = f"g{len(self._guarded) + 1}"
+        keys = {"matchLabelKeys": ["version"]}
+        apart = term(HOSTNAME, WEB, **keys)
+        await self._create(pod(name, "shop", labels=WEB, on=place, apart=[apart]))
+        self._guarded[place] = False
+        await self._label(name, "1")
+        for extender in self._extenders:
+            await extender.stop()
+            await extender.start_again()
+
+    async def assert_drift(self, **labels: tuple[list[str], str]) -> None:
+        """Assert whose labels have left their rules behind: what is merged, and the label now."""
+        await self._until_drift(
+            {
+                name.replace("_", "-"): {"key": "version", "merged": merged, "label": label}
+                for name, (merged, label) in labels.items()
+            }
+        )
+
+    async def _label(self, name: str, version: str) -> None:
         path = f"/api/v1/namespaces/shop/pods/{name}"
-        await self._api.patch(path, {"metadata": {"labels": {"version": "2"}}})
+        await self._api.patch(path, {"metadata": {"labels": {"version": version}}})
+
+    async def _until_drift(self, expected: dict[str, JSON]) -> None:
         merging, _ = self._extenders
         async with asyncio.timeout(_NOTICE_S):
-            while not (drift := (await merging.domains())["drift"])["pods"]:  # noqa: ASYNC110
+            while (  # noqa: ASYNC110
+                drift := (await merging.domains())["drift"]
+            )["pods"] < len(expected):
                 await asyncio.sleep(0.1)  # a process, which looks every few seconds
-        (found,) = drift["examples"]
-        assert found["pod"] == f"shop/{name}"
-        assert found["labelKeys"] == [{"key": "version", "merged": ["1"], "label": "2"}]
+        found = {each["pod"]: each["labelKeys"] for each in drift["examples"]}
+        assert found == {f"shop/{name}": [keys] for name, keys in expected.items()}
 
     async def _assert_guards(self, extender: Extender) -> None:
         """Assert whom the pods on nodes keep away, which the extender knows from its watch."""
@@ -211,3 +242,7 @@ async def test_upgrade_downgrade_upgrade(old_cluster: ControlPlane, tmp_path: Pa
 
         await steps.relabel("guard-14")
         await steps.assert_unchanged()
+
+        await steps.label_late("late")
+        await steps.assert_unchanged()
+        await steps.assert_drift(guard_14=(["1"], "2"), late=([], "1"))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender import config
 from extender.runtime import running
-from tests.kube.test_quota_command import pointing_to
+from tests.kube.program import live
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.kube.rig import Rig
 
 WAIT = 10.0
@@ -89,20 +86,10 @@ async def test_a_fresh_program_shows_what_it_will_count(
     plugins: dict[tuple[str, str], int],
     more: dict[str, int],
 ) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
-    document = {
-        "apiVersion": config.API_VERSION,
-        "kind": config.KIND,
-        "mode": mode,
-        "plugins": ["InterPodAffinity", "CrossNamespacePodAffinity"],
-        "clientConnection": {"kubeconfig": str(kubeconfig)},
-        "serving": {"port": 0, "opsPort": 0},
-    }
-    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    both = ["InterPodAffinity", "CrossNamespacePodAffinity"]
     async with (
         asyncio.timeout(WAIT),
-        running(loaded) as program,
+        running(live(rig, tmp_path, mode=mode, plugins=both)) as program,
         ClientSession() as session,
         session.get(f"{program.ops_url}/metrics") as response,
     ):

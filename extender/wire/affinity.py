@@ -1,0 +1,91 @@
+"""Affinity and selectors out of manifests, into what the rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from extender.errors import ObjectError
+from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
+from extender.wire import manifests
+
+
+def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
+    """Read the terms of a pod in a namespace; ObjectError names the field that is broken."""
+    affinity = manifest.podAffinity or manifests.PodAffinity()
+    anti = manifest.podAntiAffinity or manifests.PodAffinity()
+    return WrittenAffinity(
+        required=tuple(_terms(affinity.required, namespace, "podAffinity")),
+        required_anti=tuple(_terms(anti.required, namespace, "podAntiAffinity")),
+        preferred=(
+            *_weighted(affinity.preferred, namespace, "podAffinity", 1),
+            *_weighted(anti.preferred, namespace, "podAntiAffinity", -1),
+        ),
+        crosses_namespaces=any(map(_crosses, manifest.terms())),
+    )
+
+
+def read_selector(selector: manifests.LabelSelector | None, path: str) -> Selector:
+    """Read a label selector; None is one that matches nothing."""
+    if selector is None:
+        return NOTHING
+    requirements = [
+        Requirement(key, Operator.IN, frozenset((value,)))
+        for key, value in (selector.matchLabels or {}).items()
+    ]
+    for index, expression in enumerate(selector.matchExpressions or ()):
+        requirements.append(_requirement(expression, f"{path}.matchExpressions[{index}]"))
+    return Selector.of(requirements)
+
+
+def _crosses(term: manifests.PodAffinityTerm) -> bool:
+    return bool(term.namespaces) or term.namespaceSelector is not None
+
+
+def _terms(
+    terms: Iterable[manifests.PodAffinityTerm] | None, namespace: str, field: str
+) -> Iterator[WrittenTerm]:
+    path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(terms or ()):
+        yield _term(term, namespace, f"{path}[{index}]")
+
+
+def _weighted(
+    terms: Iterable[manifests.WeightedPodAffinityTerm] | None,
+    namespace: str,
+    field: str,
+    sign: int,
+) -> Iterator[tuple[WrittenTerm, int]]:
+    path = f"spec.affinity.{field}.preferredDuringSchedulingIgnoredDuringExecution"
+    for index, weighted in enumerate(terms or ()):
+        term = _term(weighted.podAffinityTerm, namespace, f"{path}[{index}].podAffinityTerm")
+        yield term, sign * weighted.weight
+
+
+def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> WrittenTerm:
+    if not term.topologyKey:
+        raise ObjectError(f"{path}.topologyKey", "a term needs a topology key")
+    chosen = term.namespaceSelector
+    named = term.namespaces or []
+    if not named and chosen is None:
+        named = [namespace]
+    pods = PodSelector(
+        read_selector(term.labelSelector, f"{path}.labelSelector"),
+        frozenset(named),
+        None if chosen is None else read_selector(chosen, f"{path}.namespaceSelector"),
+    )
+    return WrittenTerm(
+        Term(pods, term.topologyKey),
+        tuple(term.matchLabelKeys or ()),
+        tuple(term.mismatchLabelKeys or ()),
+    )
+
+
+def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> Requirement:
+    values = frozenset(expression.values or ())
+    operator = expression.operator
+    needs_values = operator in (Operator.IN, Operator.NOT_IN)
+    if needs_values != bool(values):
+        wanted = "at least one value" if needs_values else "no values"
+        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
+    return Requirement(expression.key, operator, values)

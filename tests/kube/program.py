@@ -1,0 +1,40 @@
+"""The whole program over the fake API server."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from extender import config
+from tests.kube.test_quota_command import pointing_to
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from extender.config import Config
+    from tests.kube.rig import Rig
+
+
+PATHS = (
+    *(f"/api/v1/{name}" for name in ("namespaces", "nodes", "pods", "resourcequotas")),
+    "/apis/policy/v1/poddisruptionbudgets",
+)
+
+
+def live(rig: Rig, folder: Path, **fields: Any) -> Config:
+    """Configure a program that watches the rig's server, on free ports."""
+    for path in PATHS:
+        rig.api.collection(path)
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "serving": {"port": 0, "opsPort": 0},
+        **fields,
+    }
+    return config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
