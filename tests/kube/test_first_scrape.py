@@ -9,6 +9,10 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
+from extender.kube.endings import Relist, Restart
+from extender.kube.frames import Kind, Skip
+from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS
+from extender.model.verdict import Reason
 from extender.runtime import running
 from tests.kube.program import live
 
@@ -20,10 +24,10 @@ if TYPE_CHECKING:
 WAIT = 10.0
 
 EVERYWHERE = {
-    "schedule_attempts_total": 3,
-    "nodes_filtered_total": 5,
-    "bind_total": 4,
-    "hints_total": 9,
+    "schedule_attempts_total": len(ATTEMPTS),
+    "nodes_filtered_total": len(Reason),
+    "bind_total": len(BINDS),
+    "hints_total": len(HINTS),
     "quota_refusals_total": 2,
     "filter_hold_seconds_count": 1,
     "reservations": 1,
@@ -40,10 +44,10 @@ PER_RESOURCE = {
     "cache_objects": 1,
     "cache_synced": 1,
     "cache_last_event_timestamp_seconds": 1,
-    "watch_events_total": 4,
-    "watch_events_skipped_total": 5,
-    "watch_restarts_total": 7,
-    "relists_total": 4,
+    "watch_events_total": len(Kind),
+    "watch_events_skipped_total": len(Skip),
+    "watch_restarts_total": len(Restart),
+    "relists_total": len(Relist),
 }
 PER_PLUGIN = {("InterPodAffinity", "Filter"): 4, ("CrossNamespacePodAffinity", "Filter"): 4}
 SCORES = {("InterPodAffinity", "Score"): 2}
@@ -71,7 +75,7 @@ QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
             4,
             {"filter", "prioritize"},
             PER_PLUGIN | SCORES,
-            {"shadow_disagreements_total": 10},
+            {"shadow_disagreements_total": 2 * len(Reason)},
             id="shadow",
         ),
     ],
