@@ -3,10 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+MESSAGE_BYTES: Final = 4096
+"""Bytes of a message, in UTF-8, whatever it quotes: a value of a request or a file may be as large
+as the request or the file, and messages go on to logs, events and the scheduler."""
+
+
+def one_line(text: str, most: int = MESSAGE_BYTES) -> str:
+    """Return a text as one printable line of at most so many bytes, blanks and line ends as one."""
+    # No more is looked at than can be shown: the rest may be megabytes.
+    head = " ".join(text[: most + 1].split())
+    return _cut(printable(head), most, len(text))
+
+
+def bounded(text: str, most: int = MESSAGE_BYTES) -> str:
+    """Return a text in printable characters, cut when it is longer than so many bytes."""
+    return _cut(printable(text[: most + 1]), most, len(text))
+
+
+def printable(text: str) -> str:
+    """Escape line ends, lone surrogates and what else could forge a line or drive a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+    )
+
+
+def _cut(line: str, most: int, whole: int) -> str:
+    encoded = line.encode()
+    if len(encoded) <= most and whole <= most:
+        return line
+    mark = f"... ({whole} characters in all)"
+    return encoded[: most - len(mark)].decode(errors="ignore") + mark
 
 
 class ExtenderError(Exception):
-    """Whatever this project raises on purpose."""
+    """Whatever this project raises on purpose; its text is one line of bounded length."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
 
 
 class UnreadableError(ExtenderError):
@@ -49,6 +86,9 @@ class ConfigFaultsError(ConfigError):
     def __init__(self, faults: Sequence[ConfigError]) -> None:
         super().__init__("", "\n".join(map(str, faults)))
         self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.faults))
 
     @staticmethod
     def of(faults: Sequence[ConfigError]) -> ConfigError:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import AsyncExitStack
+from functools import partial
+from http import HTTPStatus
 
 from aiohttp import web
 
 from extender.config import Serving
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.metrics.callbacks import MALFORMED
 from extender.web.arrivals import ARRIVALS
+from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
 
 KEEP_ALIVE_SECONDS = 3600.0
@@ -25,13 +29,15 @@ async def listen_callbacks(
     """Serve the scheduler's callbacks until the stack unwinds; return the URL."""
     context = _tls(serving, metrics, parts)
     where = serving.bind_address, serving.port
-    return await _listen(app, where, serving, parts, context)
+    metrics.begin_verb(MALFORMED, (HTTPStatus.BAD_REQUEST,))
+    log = ServerLog(partial(metrics.observe_request, MALFORMED, HTTPStatus.BAD_REQUEST, 0.0))
+    return await _listen(app, where, serving, parts, context, log=log)
 
 
 async def listen_ops(app: web.Application, serving: Serving, parts: AsyncExitStack) -> str:
     """Serve the operations port until the stack unwinds; return the URL."""
     where = serving.ops_bind_address or serving.bind_address, serving.ops_port
-    return await _listen(app, where, serving, parts, None)
+    return await _listen(app, where, serving, parts, None, log=ServerLog())
 
 
 def _tls(serving: Serving, metrics: Metrics, parts: AsyncExitStack) -> ssl.SSLContext | None:
@@ -54,11 +60,14 @@ async def _listen(
     serving: Serving,
     parts: AsyncExitStack,
     context: ssl.SSLContext | None,
+    *,
+    log: ServerLog,
 ) -> str:
     address, port = where
     runner = web.AppRunner(
         app,
         access_log=None,
+        logger=log,
         handle_signals=False,
         keepalive_timeout=KEEP_ALIVE_SECONDS,
         shutdown_timeout=serving.shutdown_timeout_seconds,

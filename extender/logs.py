@@ -24,11 +24,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from extender.errors import MESSAGE_BYTES, bounded
+
 PRODUCTION: Final = 16
 CHANGES: Final = 13
 TRACE: Final = 5
 
 _LEVELS: Final = (logging.INFO, 18, PRODUCTION, CHANGES, logging.DEBUG, TRACE, 4, 3, 2, 1)
+
+STACK_BYTES: Final = 4 * MESSAGE_BYTES
+"""Of a stack trace: its first third, where it began, and its last, where it broke."""
 
 # What every record has; the rest of its attributes came through `extra`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -65,7 +70,7 @@ class JsonFormatter(logging.Formatter):
         line: dict[str, Any] = {
             "ts": round(record.created * 1000, 3),
             "caller": _caller(record),
-            "msg": record.getMessage(),
+            "msg": _shortened(record.getMessage()),
             "level": record.levelname.lower() if record.levelno >= logging.INFO else "info",
             "logger": record.name,
         }
@@ -84,9 +89,12 @@ class TextFormatter(logging.Formatter):
         """Write one record as one line of printable characters."""
         time = dt.datetime.fromtimestamp(record.created, dt.UTC)
         clock = time.isoformat(timespec="milliseconds").removesuffix("+00:00")
-        head = f"{clock}Z {_severity(record)} {record.name}: {record.getMessage()}"
-        fields = {**_fields(record), **_faults(self, record)}
-        return " ".join(map(_printable, (head, *(f"{k}={_shown(v)}" for k, v in fields.items()))))
+        head = f"{clock}Z {_severity(record)} {record.name}: "
+        head += bounded(record.getMessage())
+        fields = {key: (value, MESSAGE_BYTES) for key, value in _fields(record).items()}
+        fields |= {key: (value, STACK_BYTES) for key, value in _faults(self, record).items()}
+        shown = (bounded(f"{key}={_shown(one)}", most) for key, (one, most) in fields.items())
+        return " ".join((head, *shown))
 
 
 def _severity(record: logging.LogRecord) -> str:
@@ -106,8 +114,8 @@ def _faults(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str
         return {}
     error = record.exc_info[1]
     return {
-        "err": _describe(error),
-        "stacktrace": formatter.formatException(record.exc_info),
+        "err": _shortened(_describe(error)),
+        "stacktrace": _shortened_stack(formatter.formatException(record.exc_info)),
     }
 
 
@@ -121,21 +129,23 @@ def _plain(value: object) -> Any:
     match value:
         case float():
             return value if math.isfinite(value) else str(value)
-        case None | bool() | int() | str():
+        case None | bool() | int():
             return value
+        case str():
+            return _shortened(value)
         case Mapping():
-            return {str(key): _plain(one) for key, one in value.items()}
+            return {_shortened(str(key)): _plain(one) for key, one in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_plain(one) for one in value]
         case _:
-            return _reference(value) or _describe(value)
+            return _reference(value) or _shortened(_describe(value))
 
 
 def _reference(value: object) -> dict[str, str] | None:
     """Name a Kubernetes object as Kubernetes' own logs do."""
     name, namespace = getattr(value, "name", None), getattr(value, "namespace", None)
     if isinstance(name, str) and isinstance(namespace, str):
-        return {"name": name, "namespace": namespace}
+        return {"name": _shortened(name), "namespace": _shortened(namespace)}
     return None
 
 
@@ -152,10 +162,17 @@ def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _printable(text: str) -> str:
-    """Escape line ends and whatever else could forge a line or drive a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
-    )
+def _shortened(text: str) -> str:
+    """Cut a text that quotes more than a line should hold, and keep it fit for UTF-8."""
+    encoded = text[: MESSAGE_BYTES + 1].encode(errors="backslashreplace")
+    if len(encoded) <= MESSAGE_BYTES:
+        return encoded.decode()
+    head = encoded[:MESSAGE_BYTES].decode(errors="ignore")
+    return f"{head}... ({len(text)} characters in all)"
+
+
+def _shortened_stack(text: str) -> str:
+    third = STACK_BYTES // 3  # the rest is for what escaping adds
+    if len(text) > 2 * third:
+        text = f"{text[:third]}\n...\n{text[-third:]}"
+    return text.encode(errors="backslashreplace").decode()

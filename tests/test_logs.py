@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender import logs
+from extender.errors import MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,3 +204,25 @@ def test_configuring_again_replaces(stream: io.StringIO) -> None:
     logs.configure(json_lines=False, verbosity=0, stream=stream)
     logging.getLogger("test").info("once")
     assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("letter", ["x", "\n", "é", "\x1b", "\ud800"])
+def test_a_line_is_bounded_whatever_it_quotes(letter: str) -> None:
+    huge = letter * 1_000_000
+    made = caught(ValueError(huge))
+    made.msg, made.args = "pod %s, 100%%", (huge,)
+    vars(made).update(pod=Pod(huge, huge), field=huge, mapping={huge: huge})
+    text = logs.TextFormatter().format(made)
+    assert len(text.encode()) <= 50_000
+    assert text.isprintable()
+    line = as_json(made)
+    assert len(line["msg"].encode()) <= 5 * MESSAGE_BYTES
+    assert len(json.dumps(line).encode()) <= 500_000
+    assert "characters in all" in line["msg"]
+    assert line["stacktrace"].startswith("Traceback (most recent call last):\n")
+
+
+def test_a_lone_surrogate_is_fit_for_utf_8() -> None:
+    line = logs.JsonFormatter().format(record("a\ud800b", field="\udfff"))
+    assert json.loads(line)["msg"] == "a\\ud800b"
+    assert json.loads(line)["field"] == "\\udfff"

@@ -22,8 +22,13 @@ HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),
     *("refused", "withdrawn", "preempted", "failed", "skipped"),
 )
-USUAL_CODES: Final = (200, 400, 413)
-"""Of answers to callbacks: fine, no such request, and a body that is too large."""
+HUNG_UP: Final = 499
+"""The code under which calls are counted whose client did not wait for the answer, as proxies do.
+It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
+USUAL_CODES: Final = (200, 400, 413, HUNG_UP)
+"""Of answers to callbacks: fine, no such request, a body that is too large, and none."""
+MALFORMED: Final = "malformed"
+"""The verb of requests that are no HTTP, which are answered 400."""
 
 
 class CallbackMetrics:
@@ -95,9 +100,9 @@ class CallbackMetrics:
         """Note one run of a plugin."""
         self._plugin[plugin, extension_point, status].observe(seconds)
 
-    def begin_verb(self, verb: str) -> None:
+    def begin_verb(self, verb: str, codes: Iterable[int] = USUAL_CODES) -> None:
         """Have the series of a callback that is served."""
-        for code in USUAL_CODES:
+        for code in codes:
             self._request.begin(verb, str(code))
 
     def observe_request(self, verb: str, code: int, seconds: float) -> None:

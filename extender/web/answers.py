@@ -13,6 +13,7 @@ from extender.errors import ExtenderError, ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.throttle import LogThrottle
 from extender.verbs.filtering import Verdicts
 from extender.verbs.plugins import FilterPlugin, Plugins, judge, unclear
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
@@ -35,6 +36,11 @@ from extender.wire.protocol import (
 FILTER_STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
 
 _log = logging.getLogger(__name__)
+
+
+LOG_SECONDS = 10.0
+LOG_BURST = 5
+"""Lines of a kind in so long: the scheduler tries a broken pod again and again."""
 
 
 class NotReadyError(ExtenderError):
@@ -100,6 +106,7 @@ class Answers:
         self._foresight = Foresight(state, defer)
         self._defer = defer
         self._preparer = preparer or Preparer(state, metrics)
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
         self._warned = False
         # The attempts of a scheduler that has its rules itself are seen where it asks for scores.
         self._filter_is_attempt = bool(rules.plugins) or shadow is not None
@@ -159,14 +166,19 @@ class Answers:
         """Answer /filter when there is no verdict."""
         self._count_attempt("error", of_filter=True)
         self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
-        _log.warning("filter failed: %s", error)
+        self._log.log(logging.WARNING, _kind("filter", error), "filter failed: %s", error)
         return write_filter_error(str(error) or type(error).__name__)
 
     def prioritize_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
         self._count_attempt("error", of_filter=False)
         self._metrics.observe_plugin(INTER_POD_AFFINITY, "Score", "Error", seconds)
-        _log.warning("prioritize failed, the pod is placed without scores of ours: %s", error)
+        self._log.log(
+            logging.WARNING,
+            _kind("prioritize", error),
+            "prioritize failed, the pod is placed without scores of ours: %s",
+            error,
+        )
         return EMPTY
 
     def _read(self, body: bytes) -> ExtenderArgs:
@@ -298,6 +310,10 @@ def status_of(verdicts: Verdicts) -> str:
     if any(reason.resolvable for reason, _ in verdicts.refused):
         return "Unschedulable"
     return "UnschedulableAndUnresolvable"
+
+
+def _kind(verb: str, error: Exception) -> str:
+    return f"{verb} {type(error).__name__}"
 
 
 def _summary(verdicts: Verdicts) -> str:

@@ -8,6 +8,12 @@ from typing import Final
 
 from aiohttp import web
 
+from extender.errors import ExtenderError, RequestError
+
+
+class HungUpError(ExtenderError):
+    """The client closed its connection before all of its request was here."""
+
 
 class Arrivals:
     """Reads bodies, and tells when none is left to arrive.
@@ -22,11 +28,18 @@ class Arrivals:
         self._none.set()
 
     async def read(self, request: web.Request) -> bytes:
-        """Return the body of a request."""
+        """Return the body of a request.
+
+        RequestError when it is not encoded as its headers say; HungUpError when it never comes.
+        """
         self._arriving += 1
         self._none.clear()
         try:
             return await request.read()
+        except ConnectionError as error:
+            raise HungUpError("the client hung up") from error
+        except web.RequestPayloadError as error:
+            raise RequestError(f"the body cannot be read: {error}") from error
         finally:
             self._arriving -= 1
             if not self._arriving:

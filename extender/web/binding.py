@@ -14,6 +14,7 @@ from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.throttle import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind
 from extender.verbs.plugins import Plugins
 from extender.web.flights import Flights
@@ -40,6 +41,10 @@ the pod is bound anywhere, or gone."""
 CONFIRMED_SECONDS = 600.0
 """How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
 broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
+
+LOG_SECONDS = 10.0
+LOG_BURST = 20
+"""Lines about pods that were not bound, for each result in so long."""
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +97,7 @@ class Binds:
         self._unready = unready
         self._clock = clock
         metrics.begin_plugin(INTER_POD_AFFINITY, "Bind", ("Success", "Unschedulable", "Error"))
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /bind; RequestError when no scheduler sends such a body."""
@@ -104,7 +110,8 @@ class Binds:
             self._flights.land(args.uid)
         self._metrics.count_bind(result)
         if error:
-            _log.warning("%s is not bound to %s: %s", args.key, args.node, error)
+            says = "%s is not bound to %s: %s"
+            self._log.log(logging.WARNING, result, says, args.key, args.node, error)
         return write_binding_result(error)
 
     def fault(self, error: Exception, seconds: float) -> bytes:

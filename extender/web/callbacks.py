@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
+from typing import Final
 
 from aiohttp import web
 
 from extender.errors import RequestError
 from extender.metrics import Metrics
+from extender.metrics.callbacks import HUNG_UP
+from extender.throttle import LogThrottle
 from extender.web.answers import Answers
-from extender.web.arrivals import ARRIVALS, Arrivals
+from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
 from extender.web.binding import Binds
 from extender.web.calls import LAST_CALLS, LastCalls
 from extender.web.foresight import soon
@@ -22,6 +25,9 @@ from extender.web.preempting import Preemptions
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 Verb = Callable[[bytes], Awaitable[bytes]]
 Fault = Callable[[Exception, float], bytes]
+
+LOG_SECONDS: Final = 10.0
+"""Between two lines of a kind: whoever sends broken requests sends many."""
 
 _log = logging.getLogger(__name__)
 
@@ -66,25 +72,38 @@ def _handler(
     arrivals: Arrivals,
     calls: LastCalls,
 ) -> Handler:
+    throttle = LogThrottle(_log, seconds=LOG_SECONDS)
+
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()
-        code = 200
+        code: int = HUNG_UP  # also for a call that is cancelled
         try:
-            return _json(await answer(await arrivals.read(request)))
+            response = _json(await answer(await arrivals.read(request)))
+            code = HTTPStatus.OK
+        except HungUpError:
+            response = web.Response(status=HUNG_UP)  # nobody is there to read it
         except web.HTTPException as error:
             code = error.status
+            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, error.text)
             raise
         except RequestError as error:
-            code = 400
-            return web.Response(status=code, text=f"{error}\n")
+            code = HTTPStatus.BAD_REQUEST
+            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, error)
+            response = web.Response(status=code, text=f"{error}\n")
         except Exception as error:  # noqa: BLE001 - an answer is owed whatever broke
-            _log.exception("%s failed unexpectedly", name)
-            return _json(fault(error, perf_counter() - start))
+            kind = type(error).__name__
+            throttle.log(logging.ERROR, kind, "%s failed unexpectedly", name, exc_info=error)
+            code = HTTPStatus.OK
+            response = _json(fault(error, perf_counter() - start))
         finally:
+            if request.transport is None:
+                code = HUNG_UP
+                throttle.log(logging.DEBUG, "hung up", "%s: the client hung up", name)
             if code == HTTPStatus.OK:
                 calls.note(name)
             # The scheduler need not wait for it.
             soon(partial(metrics.observe_request, name, code, perf_counter() - start))
+        return response
 
     return handle
 

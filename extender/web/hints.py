@@ -23,6 +23,7 @@ from extender.cluster.whereabouts import Whereabouts
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.throttle import LogThrottle
 from extender.verbs.plugins import Plugins
 from extender.web.allowance import Allowance
 from extender.web.nominations import Nominations, Nominator
@@ -41,6 +42,8 @@ PAUSE_FACTOR = 9.0
 UNKNOWN_SECONDS = 5.0
 """How long a refused pod that no watch has shown is taken to be there all the same."""
 CLOSING_SECONDS = 2.0
+LOG_SECONDS = 10.0
+"""Between two lines about the same kind of failure."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +98,7 @@ class Hints:
         self._sweep_at = math.inf
         """When a pod may be pointed somewhere again though nothing has changed."""
         self._looked = clock()
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
         self._woken = asyncio.Event()
 
     @property
@@ -138,9 +142,10 @@ class Hints:
             try:
                 await self.step()
             except OverBudgetError as error:
-                _log.debug("no hint: %s", error)
-            except Exception:  # noqa: BLE001 - the next pod may fare better
-                _log.exception("hints failed unexpectedly")
+                self._log.log(logging.DEBUG, "budget", "no hint: %s", error)
+            except Exception as error:  # noqa: BLE001 - the next pod may fare better
+                kind = type(error).__name__
+                self._log.log(logging.ERROR, kind, "hints failed unexpectedly", exc_info=error)
                 await asyncio.sleep(TICK_SECONDS)
 
     async def step(self) -> None:

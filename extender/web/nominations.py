@@ -8,6 +8,10 @@ from typing import Protocol
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.throttle import LogThrottle
+
+COMPLAINT_SECONDS = 60.0
+"""Between two lines about failures of the same kind."""
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +29,7 @@ class Nominations:
     def __init__(self, nominator: Nominator, metrics: Metrics) -> None:
         self._nominator = nominator
         self._metrics = metrics
-        self._last_failure = ""
+        self._log = LogThrottle(_log, seconds=COMPLAINT_SECONDS)
 
     async def change(
         self,
@@ -63,8 +67,6 @@ class Nominations:
         return True
 
     def _complain(self, pod: Pod, why: str) -> None:
-        """Warn once of what is likely to be the same for every pod."""
+        """Warn once a minute of what is likely to be the same for every pod."""
         kind = why.replace(pod.key.partition("/")[2], "")
-        level = logging.DEBUG if kind == self._last_failure else logging.WARNING
-        self._last_failure = kind
-        _log.log(level, "%s could not be pointed to a node: %s", pod.key, why)
+        self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from extender.throttle import LogThrottle
 from extender.web import page
 from extender.web.health import Check, LoopLag, ping, report, run
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from extender.web.domains import Domains
 
 _log = logging.getLogger(__name__)
+
+LOG_SECONDS = 10.0
+"""Between two lines about the same failure: a page may be asked for all the time."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -88,6 +92,7 @@ class _Handlers:
         self._alive = alive
         self._ready = ready
         self._metrics = metrics
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
     async def livez(self, request: web.Request) -> web.Response:
         return _health("livez", self._alive, request)
@@ -110,8 +115,9 @@ class _Handlers:
         failures = {name: why for name, check in self._ready.items() if (why := run(check))}
         try:
             text = page.render(self._status(), failures, time.time())
-        except Exception:  # noqa: BLE001 - a page that failed says so; the log has the rest
-            _log.exception("The page cannot be shown")
+        except Exception as error:  # noqa: BLE001 - a page that failed says so
+            kind = type(error).__name__
+            self._log.log(logging.ERROR, kind, "the page cannot be shown", exc_info=error)
             return _html(page.render_fault(), HTTPStatus.INTERNAL_SERVER_ERROR)
         return _html(text, HTTPStatus.OK)
 

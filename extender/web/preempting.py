@@ -13,9 +13,10 @@ from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.throttle import LogThrottle
 from extender.verbs.plugins import Plugins, unclear
 from extender.verbs.preempting import Victims, choose_victims, only_waits
-from extender.web.answers import NotReadyError
+from extender.web.answers import LOG_BURST, LOG_SECONDS, NotReadyError
 from extender.web.preparing import OverBudgetError, Preparer
 from extender.wire.objects import PodReader
 from extender.wire.preemption import (
@@ -72,6 +73,7 @@ class Preemptions:
         self._may_be_empty = may_be_empty
         self._clock = clock
         self._pods = pods
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
         self._told: OrderedDict[str, tuple[float, Mapping[str, Victims]]] = OrderedDict()
 
     async def answer(self, body: bytes) -> bytes:
@@ -91,7 +93,8 @@ class Preemptions:
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /preempt when there is no verdict; the answer has no field to say why."""
         self._metrics.observe_plugin(self._name, "Preempt", "Error", seconds)
-        _log.warning("preempt failed, no pod is evicted: %s", error)
+        kind = type(error).__name__
+        self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
 
     def keep_waiting(self, pod: Pod) -> bool:
@@ -122,10 +125,8 @@ class Preemptions:
         version = self._state.version
         unsure = await self._give_way(args.pod, nodes)
         if unsure in chosen:
-            _log.warning(
-                "nobody is evicted from %s for %s: the end of a hint there is unclear",
-                unsure, args.pod.key,
-            )  # fmt: skip
+            says = "nobody is evicted from %s for %s: the end of a hint there is unclear"
+            self._log.log(logging.WARNING, says, says, unsure, args.pod.key)
         elif version == self._state.version:
             return chosen
         left = {node: args.candidates[node] for node in chosen if node != unsure}
@@ -136,11 +137,13 @@ class Preemptions:
             # The scheduler does not even ask for such a pod.
             return {}
         if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
-            _log.info("%s waits for its victims on %s to go", args.pod.key, args.pod.nominated)
+            says = "%s waits for its victims on %s to go"
+            self._log.log(logging.INFO, says, says, args.pod.key, args.pod.nominated)
             return {}
         why_unclear = unclear(self._state, args.pod, self._plugins)
         if why_unclear is not None:
-            _log.warning("nobody is evicted for %s: %s", args.pod.key, why_unclear)
+            says = "nobody is evicted for %s: %s"
+            self._log.log(logging.WARNING, says, says, args.pod.key, why_unclear)
             return {}
         start = perf_counter()
         chosen = choose_victims(

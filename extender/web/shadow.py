@@ -12,6 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
+from extender.throttle import LogThrottle
 from extender.verbs.filtering import Verdicts
 from extender.verbs.plugins import Plugins, judge
 
@@ -57,10 +58,8 @@ class Disagreements:
         self._metrics = metrics
         self.plugins = plugins
         self._later = later
-        self._clock = clock
+        self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         self._open = 0
-        self._silent_until = float("-inf")
-        self._unsaid = 0
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
             for cause in (RULE, LAG):
@@ -102,18 +101,13 @@ class Disagreements:
             self._metrics.count_disagreements(reason.plugin, reason.value, cause, len(names))
 
     def _say(self, pod: Pod, refused: Refused) -> None:
-        now = self._clock()
-        if now < self._silent_until:
-            self._unsaid += 1
-            return
-        more = f" ({self._unsaid} more calls differed since the last such line)"
-        _log.warning(
-            "the scheduler would place %s where we would not: %s%s",
+        self._log.log(
+            logging.WARNING,
+            "a difference",
+            "the scheduler would place %s where we would not: %s",
             pod.key,
             "; ".join(f"{reason.value}: {_some(names)}" for reason, names in refused if names),
-            more if self._unsaid else "",
         )
-        self._silent_until, self._unsaid = now + LOG_PAUSE_SECONDS, 0
 
 
 def _some(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 import orjson
 
-from extender.errors import ObjectError, RequestError
+from extender.errors import ObjectError, RequestError, one_line
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts
 from extender.wire.objects import PodReader, decode
@@ -175,8 +175,8 @@ def write_filter_error(message: str) -> bytes:
 
 
 def error_text(message: str) -> str:
-    """Make a message fit for an `Error` field: one line, and no % (Go formats it)."""
-    return " ".join(message.split()).replace("%", " percent")
+    """Make a message fit for an `Error` field: one bounded line, and no % (Go formats it)."""
+    return one_line(one_line(message).replace("%", " percent"))
 
 
 def _read_envelope(body: bytes) -> _Args:

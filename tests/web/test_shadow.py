@@ -221,7 +221,7 @@ async def test_lines_come_no_faster_than_people_read(
     await shadow.filter(APART, ["a"])
     shadow.settle()
     assert len(caplog.messages) == 2
-    assert caplog.messages[1].endswith("(2 more calls differed since the last such line)")
+    assert caplog.messages[1].endswith("(and 2 times before, not logged)")
     assert shadow.counted() == {(OWN_RULE, "rule"): 4}, "counted all the same"
 
 
