@@ -203,7 +203,9 @@ async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monoto
     while True:
         for pod in state.expire(clock()):
             _log.warning(
-                "gave up the place of %s on %s: no watch showed it there", pod.key, pod.node
+                "reservation of %s on %s expired: the watch never showed the pod there",
+                pod.key,
+                pod.node,
             )
         await asyncio.sleep(EXPIRY_PAUSE_SECONDS)
 

@@ -30,7 +30,7 @@ operations (/livez, /readyz, /metrics, /configz, /domains and a status page at /
 EPILOG = f"""\
 modes:
   assist   the scheduler keeps the hard rules, scores come from here; while this program is down,
-           pods are still placed lawfully, only without preferences
+           pods are still placed by the hard rules, only without preferences
   replace  hard rules are checked here as well, and the scheduler's own plugin is switched off;
            while this program is down, pods wait
   shadow   the scheduler decides alone and answers from here change nothing; where they would have

@@ -51,14 +51,15 @@ class _Block(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
 
 
 class InterPodAffinity(_Block, frozen=True, kw_only=True):
-    """As in the scheduler's InterPodAffinityArgs; keep both the same."""
+    """As in the scheduler's InterPodAffinityArgs. Use the same values in both."""
 
     hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
-    """Score that a placed pod's *required* affinity gives to domains where it is; 0 turns that off.
-    1 is the scheduler's own default, so that replacing its scoring changes no ranking."""
+    """Score that a placed pod's *required* affinity adds to the domains it is in; 0 turns that off.
+    1 is the scheduler's own default, so replacing its scoring does not change the ranking."""
 
     ignore_preferred_terms_of_existing_pods: bool = False
-    """True scores by the incoming pod's terms only: cheaper, but placed pods lose their say."""
+    """True scores by the incoming pod's terms only: cheaper, but the preferred terms of placed pods
+    no longer count."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """Share of this plugin in the mean of all plugins; 2 is its weight in the scheduler's default
@@ -88,7 +89,7 @@ class CrossNamespacePodAffinity(_Block, frozen=True, kw_only=True):
 
 
 class Filter(_Block, frozen=True, kw_only=True):
-    """How refusals are told to the scheduler."""
+    """How refusals are reported to the scheduler."""
 
     resolvable: bool = False
     """True puts anti-affinity refusals where the scheduler may preempt for them. False calls every
@@ -102,14 +103,14 @@ class Prioritize(_Block, frozen=True, kw_only=True):
     max_score: Annotated[int, Meta(ge=1, le=100)] = 20
     """Score of the best node. The scheduler multiplies an extender's scores by ten and by its
     weight there, so with weight 1 this 20 spans the 0..200 that the plugin has in-tree; 10 is what
-    other extenders use, and halves the say of affinity."""
+    other extenders use, and halves the influence of affinity."""
 
 
 class Hints(_Block, frozen=True, kw_only=True):
     """Nominating nodes for pods that were refused everywhere the scheduler asked; mode replace."""
 
     enabled: bool = True
-    """False leaves it to the scheduler to come back with other nodes. Hints need the right to patch
+    """False leaves it to the scheduler to try other nodes. Hints need the right to patch
     pods/status."""
 
     per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
@@ -117,8 +118,8 @@ class Hints(_Block, frozen=True, kw_only=True):
     more scheduling attempt."""
 
     max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Hints at a time that are neither taken nor withdrawn. A nominated pod holds room on its node
-    against pods of lower priority."""
+    """Hints that may be open at a time, neither taken nor withdrawn. A nominated pod holds room on
+    its node against pods of lower priority."""
 
     patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
     """Seconds until a hint that the scheduler did not take is withdrawn."""
@@ -138,7 +139,7 @@ class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
 
 
 class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
-    """Behaviour that Kubernetes has, or had, behind a gate of the same name; keep both the same.
+    """Behaviour that Kubernetes has, or had, behind gates of these names. Set both alike.
 
     Current releases have both switched on for good.
     """
@@ -156,8 +157,9 @@ class Serving(_Block, frozen=True, kw_only=True):
     """The two listening sockets: callbacks for the scheduler, operations for people and probes."""
 
     bind_address: str = "127.0.0.1"
-    """IP address for callbacks. Whoever reaches it learns about the cluster's pods, so loopback is
-    the default (the extender runs beside the scheduler); elsewhere use TLS with a client CA."""
+    """IP address for callbacks. Any client that can reach it learns about the cluster's pods, so
+    loopback is the default (the extender runs beside the scheduler); elsewhere use TLS with a
+    client CA."""
 
     port: Annotated[int, PORT_RANGE] = 10280
     """TCP port for callbacks; 0 takes a free one, which is logged at the start."""
@@ -182,17 +184,18 @@ class Serving(_Block, frozen=True, kw_only=True):
     call carries no token, so across a network this is the only way to know the caller."""
 
     max_body_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = 64 << 20
-    """Largest request body in bytes; more is 413. With nodeCacheCapable a call has a pod and names:
-    5,000 nodes are some 170 KB. With full Node objects (5-10 KB each, more with many images) the
-    same cluster sends up to 50 MB, hence 64 MiB; lower it where nodeCacheCapable is certain."""
+    """Largest request body in bytes; more is answered with 413. With nodeCacheCapable a call holds
+    a pod and node names: about 170 KB for 5,000 nodes. With full Node objects (5-10 KB each, more
+    with many images) the same cluster sends up to 50 MB, hence 64 MiB; lower it where
+    nodeCacheCapable is certain."""
 
     shutdown_delay_seconds: Annotated[float, Meta(ge=0, le=300)] = 0
     """Seconds between failing readiness on SIGTERM and closing the sockets. Behind a Service give
-    endpoints time to follow (5); beside the scheduler nobody routes by readiness, so 0."""
+    endpoints time to follow (5); beside the scheduler nothing routes by readiness, so 0."""
 
     shutdown_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 5
     """Seconds that calls in flight may still take after that; the scheduler gives up on a call
-    after its httpTimeout, 5 s by default, so waiting longer serves nobody."""
+    after its httpTimeout, 5 s by default, so waiting longer has no use."""
 
     @property
     def effective_ops_bind_address(self) -> str:
@@ -222,14 +225,14 @@ class ClientConnection(_Block, frozen=True, kw_only=True):
 
 
 class Logging(_Block, frozen=True, kw_only=True):
-    """Lines on standard error."""
+    """Log lines, on standard error."""
 
     format: LogFormat = LogFormat.TEXT
     """text for people, json (keys as Kubernetes components write them) for collectors."""
 
     verbosity: Annotated[int, Meta(ge=0, le=10)] = 2
-    """0 faults and milestones, 2 what production wants to know, 3 changes, 4 debugging,
-    5 every decision for every node: slow, never in production."""
+    """0 faults and milestones, 2 what is worth knowing in production, 3 changes, 4 debugging,
+    5 every decision for every node, which is too slow for production."""
 
 
 class Config(_Block, frozen=True, kw_only=True):
@@ -242,16 +245,16 @@ class Config(_Block, frozen=True, kw_only=True):
     """Name of this format; required, so that a wrong file is noticed."""
 
     mode: Mode = Mode.ASSIST
-    """assist answers prioritize and leaves hard rules to the scheduler, so that placements stay
-    lawful when this program is down; replace answers filter as well, and pods wait when it is
+    """assist answers prioritize and leaves hard rules to the scheduler, so that placements keep
+    the rules while this program is down; replace answers filter as well, and pods wait when it is
     down; shadow only compares. The scheduler's file must be the one for the same mode."""
 
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
-    """Rules enforced here, in the order in which their refusals are reported."""
+    """Plugins that are enabled, in the order in which their refusals are reported."""
 
     scheduler_version: str = "1.36"
     """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 it fails a whole
-    preemption when one node is answered without victims; from 1.38 on such a node is welcome."""
+    preemption when one node is answered without victims; from 1.38 on it accepts such nodes."""
 
     inter_pod_affinity: InterPodAffinity = InterPodAffinity()
     node_affinity: NodeAffinity = NodeAffinity()

@@ -57,15 +57,15 @@ class Status:
 MODES: Final = {
     "assist": "scores come from here, the scheduler keeps the hard rules",
     "replace": "scores and hard rules come from here",
-    "shadow": "answers change nothing, differences are counted",
+    "shadow": "answers change nothing, differences are counted and logged",
 }
 
 LINKS: Final = (
-    ("/readyz?verbose", "Ready?", "every check, and why one fails"),
-    ("/livez?verbose", "Alive?", "what the kubelet restarts for"),
+    ("/readyz?verbose", "Readiness", "every check, and why one fails"),
+    ("/livez?verbose", "Liveness", "when it fails, the kubelet restarts"),
     ("/metrics", "Metrics", "for Prometheus"),
-    ("/configz", "Configuration", "what all settings came to"),
-    ("/domains", "Domains", "rules in force, and where they hold"),
+    ("/configz", "Configuration", "every setting in effect"),
+    ("/domains", "Domains", "rules in force, and where they apply"),
 )
 
 STYLE: Final = """
@@ -152,7 +152,7 @@ def render(status: Status, failures: Mapping[str, str], now: float) -> str:
         "<h2>What answers are based on</h2>",
         _resources(status.resources, now),
         _links(),
-        f"<footer>As of {_time(now)}. Reload for the present state.</footer>",
+        f"<footer>As of {_time(now)}. Reload to update.</footer>",
     )
 
 
@@ -160,7 +160,7 @@ def render_fault() -> str:
     """Write the page for when the state cannot be told."""
     return _document(
         "<section class=state role=status><strong>This page failed</strong>"
-        "<p>The log says why. What is linked below does not depend on it.</p></section>",
+        "<p>The log says why. The links below still work.</p></section>",
         _links(),
     )
 
