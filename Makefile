@@ -75,6 +75,7 @@ bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
 performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
 	@$(BIN)/python -m bench.churn $(call results,churn)
 	@$(BIN)/python -m bench.relabel $(call results,relabel)
+	@$(BIN)/python -m bench.overload $(call results,overload)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)
 	@$(BIN)/python -m bench.figures
