@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 
@@ -15,73 +16,92 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.metrics.callbacks import MALFORMED
 from extender.web.arrivals import ARRIVALS
+from extender.web.connections import ConnectionLimits, Connections, GuardedSite
+from extender.web.descriptors import OPS_CONNECTIONS, callback_connections, raise_file_limit
+from extender.web.handshakes import Handshakes
+from extender.web.health import Check
 from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
 
-KEEP_ALIVE_SECONDS = 3600.0
-"""Far longer than Go keeps an idle connection (90 s): whoever closes first, it must not be us, or
-a POST could meet the close, and Go does not send a POST twice."""
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """An open port."""
+
+    url: str
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    """What it has to say about readiness."""
 
 
 async def listen_callbacks(
     app: web.Application, serving: Serving, metrics: Metrics, parts: AsyncExitStack
-) -> str:
-    """Serve the scheduler's callbacks until the stack unwinds; return the URL."""
-    context = _tls(serving, metrics, parts)
+) -> Listening:
+    """Serve the scheduler's callbacks until the stack unwinds."""
     where = serving.bind_address, serving.port
+    number = callback_connections(raise_file_limit(), serving.max_connections)
+    connections = Connections("callbacks", _limits(serving, number), metrics)
     metrics.begin_verb(MALFORMED, (HTTPStatus.BAD_REQUEST,))
     log = ServerLog(partial(metrics.observe_request, MALFORMED, HTTPStatus.BAD_REQUEST, 0.0))
-    return await _listen(app, where, serving, parts, context, log=log)
-
-
-async def listen_ops(app: web.Application, serving: Serving, parts: AsyncExitStack) -> str:
-    """Serve the operations port until the stack unwinds; return the URL."""
-    where = serving.ops_bind_address or serving.bind_address, serving.ops_port
-    return await _listen(app, where, serving, parts, None, log=ServerLog())
-
-
-def _tls(serving: Serving, metrics: Metrics, parts: AsyncExitStack) -> ssl.SSLContext | None:
+    runner = await _runner(app, serving, parts)
     if serving.tls_cert_file is None or serving.tls_private_key_file is None:
-        return None
+        return Listening(await _start(GuardedSite(runner, where, connections, log), where, "http"))
     files = ServerTLS(
         serving.tls_cert_file,
         serving.tls_private_key_file,
         serving.client_ca_file,
         on_reload=metrics.tls_reloaded,
+        on_expiry=metrics.tls_expires,
     )
     following = asyncio.create_task(files.follow(), name="tls")
     parts.callback(following.cancel)
-    return files.context
+    handshakes = Handshakes(files.context, connections, metrics, serving.allowed_client_names)
+    parts.callback(handshakes.close)
+    site = GuardedSite(runner, where, connections, log, handshakes.wrap)
+    return Listening(await _start(site, where, "https"), {"tls-certificate": files.check})
 
 
-async def _listen(
-    app: web.Application,
-    where: tuple[str, int],
-    serving: Serving,
-    parts: AsyncExitStack,
-    context: ssl.SSLContext | None,
-    *,
-    log: ServerLog,
+async def listen_ops(
+    app: web.Application, serving: Serving, metrics: Metrics, parts: AsyncExitStack
 ) -> str:
-    address, port = where
+    """Serve the operations port until the stack unwinds; return the URL."""
+    where = serving.ops_bind_address, serving.ops_port
+    connections = Connections("operations", _limits(serving, OPS_CONNECTIONS), metrics)
+    runner = await _runner(app, serving, parts)
+    site = GuardedSite(runner, where, connections, ServerLog())
+    return await _start(site, where, "http")
+
+
+def _limits(serving: Serving, number: int) -> ConnectionLimits:
+    return ConnectionLimits(
+        number,
+        handshake=serving.handshake_timeout_seconds,
+        header=serving.header_timeout_seconds,
+        body=serving.body_timeout_seconds,
+        idle=serving.idle_timeout_seconds,
+    )
+
+
+async def _runner(app: web.Application, serving: Serving, parts: AsyncExitStack) -> web.AppRunner:
     runner = web.AppRunner(
         app,
         access_log=None,
-        logger=log,
         handle_signals=False,
-        keepalive_timeout=KEEP_ALIVE_SECONDS,
         shutdown_timeout=serving.shutdown_timeout_seconds,
     )
     await runner.setup()
     parts.push_async_callback(runner.cleanup)
     if ARRIVALS in app:
         parts.push_async_callback(app[ARRIVALS].over, serving.shutdown_timeout_seconds)
-    site = web.TCPSite(runner, address, port, ssl_context=context)
+    return runner
+
+
+async def _start(site: GuardedSite, where: tuple[str, int], scheme: str) -> str:
+    """Listen, and return the URL."""
+    address, port = where
     try:
         await site.start()
     except OSError as error:
         reason = error.strerror or error
         raise ExtenderError(f"cannot listen on {address}:{port}: {reason}") from error
     host = f"[{address}]" if ":" in address else address
-    actual = runner.addresses[0][1]  # with port 0 the system chose one
-    return f"{'http' if context is None else 'https'}://{host}:{actual}"
+    return f"{scheme}://{host}:{site.port}"  # with port 0 the system chose one

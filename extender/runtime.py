@@ -135,18 +135,19 @@ async def running(config: Config) -> AsyncIterator[Running]:
             config, source, state, metrics, lifecycle, preparer=preparer, hints=hints
         )
         calls = callbacks[LAST_CALLS]
-        callbacks_url = await listen_callbacks(callbacks, config.serving, metrics, parts)
+        listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         started = time()
         ops = ops_app(
             status=lambda: _status(
-                config, source, state, calls, callbacks_url=callbacks_url, started=started
+                config, source, state, calls, callbacks_url=listening.url, started=started
             ),
             configuration=effective(config),
-            readiness=lifecycle.checks(),
+            readiness={**lifecycle.checks(), **listening.checks},
             metrics=metrics,
             domains=Domains(state, drift, lifecycle.unsynced),
         )
-        yield Running(state, lifecycle, callbacks_url, await listen_ops(ops, config.serving, parts))
+        ops_url = await listen_ops(ops, config.serving, metrics, parts)
+        yield Running(state, lifecycle, listening.url, ops_url)
 
 
 def _keep_running(name: str, eternal: Coroutine[Any, Any, NoReturn], parts: AsyncExitStack) -> None:

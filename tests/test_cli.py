@@ -88,7 +88,8 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         "mode": "replace",
         "bind-address": "0.0.0.0",
         "port": "1",
-        "ops-bind-address": "127.0.0.1",
+        "ops-bind-address": "127.0.0.2",
+        "insecure-serving": "true",
         "ops-port": "2",
         "tls-cert-file": "crt",
         "tls-private-key-file": "key",
@@ -112,7 +113,8 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         >= {
             "bindAddress": "0.0.0.0",
             "port": 1,
-            "opsBindAddress": "127.0.0.1",
+            "opsBindAddress": "127.0.0.2",
+            "insecureServing": True,
             "opsPort": 2,
             "tlsCertFile": "crt",
             "tlsPrivateKeyFile": "key",
@@ -120,6 +122,12 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
         }.items()
     )
     assert (spelled["mode"], spelled["logging"]) == ("replace", {"format": "json", "verbosity": 4})
+
+
+@pytest.mark.parametrize("value", ["", "=true", "=True"])
+def test_a_switch_may_stand_alone(served: list[config.Config], value: str) -> None:
+    assert cli.main(["serve", "--bind-address=0.0.0.0", f"--insecure-serving{value}"]) == 0
+    assert served[0].serving.insecure_serving
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ def exercise(metrics: Metrics) -> None:
     metrics.count_mismatches(0)
     metrics.observe_lag(0.002)
     metrics.tls_reloaded(True)  # noqa: FBT003 - the metric's value
+    metrics.tls_expires(1_800_000_000)
+    metrics.handshake_failed("protocol")
+    metrics.connections("callbacks", 2)
+    metrics.connection_closed("callbacks", "evicted")
     mirror: ReflectorObserver = metrics
     mirror.synced("pods", True)  # noqa: FBT003 - the metric's value
     mirror.event("pods", "ADDED")
@@ -100,6 +104,10 @@ CONTRACT = {
     "affinity_extender_consistency_mismatches": set(),
     "affinity_extender_event_loop_lag_seconds": {"le"},
     "affinity_extender_tls_reloads": {"result"},
+    "affinity_extender_tls_certificate_expiration_timestamp_seconds": {"port"},
+    "affinity_extender_tls_handshake_failures": {"reason"},
+    "affinity_extender_connections": {"port"},
+    "affinity_extender_connections_closed": {"port", "reason"},
     "affinity_extender_build_info": {"version"},
     "rest_client_requests": {"code", "method", "host"},
     "rest_client_request_duration_seconds": {"verb", "host", "le"},

@@ -44,6 +44,11 @@ precedence: flags, then environment variables, then the file, then defaults.
   of them. --write-config-to - prints the configuration that they add up to, with every default;
   a running program shows it at /configz.
 
+security: callbacks listen on 127.0.0.1. Any other --bind-address needs --tls-cert-file,
+  --tls-private-key-file and --client-ca-file (serving.allowedClientNames narrows it to names), or
+  --insecure-serving. The operations port is plain HTTP; only --ops-bind-address moves it.
+  Timeouts and the number of connections are fields of `serving`; /configz shows them.
+
 examples:
   affinity-extender serve --cluster dump.json.gz --mode replace
   kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json   # what --cluster reads
@@ -79,6 +84,8 @@ def add_to(commands: Commands) -> None:
             help=f"{option.help} (default: {option.default})",
             action="append" if option.many else "store",
         )
+        if option.switch:  # which may stand alone
+            added.nargs, added.const = "?", "true"
         # For completion only: the schema checks values, wherever they come from.
         vars(added)["completed_with"] = option.choices
     # With the flags for the file; there is no setting in it that they would stand for.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import TYPE_CHECKING
 
 from extender.config.faults import show
-from extender.config.schema import Config, Plugin, Serving
+from extender.config.schema import Config, Plugin
+from extender.config.serving_checks import check_serving
 from extender.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def faults(config: Config) -> Iterator[ConfigError]:
         *_scheduler_version(config.scheduler_version),
         *_quota(config),
         *_not_available(config),
-        *_addresses(config.serving),
-        *_tls(config.serving),
+        *check_serving(config.serving),
     )
 
 
@@ -68,28 +67,3 @@ def _not_available(config: Config) -> Iterator[ConfigError]:
     for path, value, is_asked in asked:
         if is_asked:
             yield ConfigError(path, f"{value} is not available in this version")
-
-
-def _addresses(serving: Serving) -> Iterator[ConfigError]:
-    addresses = []
-    for path, text in (
-        ("serving.bindAddress", serving.bind_address),
-        ("serving.opsBindAddress", serving.effective_ops_bind_address),
-    ):
-        try:
-            addresses.append(ipaddress.ip_address(text))
-        except ValueError:
-            if path == "serving.bindAddress" or serving.ops_bind_address is not None:
-                yield ConfigError(path, f"{show(text)} is not an IP address, such as 127.0.0.1")
-    same_place = len(set(addresses)) == 1 or any(one.is_unspecified for one in addresses)
-    if serving.port and serving.port == serving.ops_port and same_place:
-        yield ConfigError("serving.opsPort", f"{serving.ops_port} is serving.port as well")
-
-
-def _tls(serving: Serving) -> Iterator[ConfigError]:
-    if serving.tls_cert_file and not serving.tls_private_key_file:
-        yield ConfigError("serving.tlsPrivateKeyFile", "missing; tlsCertFile needs it")
-    if serving.tls_private_key_file and not serving.tls_cert_file:
-        yield ConfigError("serving.tlsCertFile", "missing; tlsPrivateKeyFile needs it")
-    if serving.client_ca_file and not serving.tls_cert_file:
-        yield ConfigError("serving.clientCAFile", "needs tlsCertFile and tlsPrivateKeyFile as well")

@@ -119,8 +119,11 @@ def _overlay(document: Document, option: Option, texts: list[str], source: str) 
 
 
 def _typed(text: str, path: str) -> object:
-    """Read a number where the schema has one; a text that is none is left for its complaint."""
-    if isinstance(expected_at(path), inspect.IntType):
+    """Read a number, true or false where the schema has one; others are left for its complaint."""
+    expected = expected_at(path)
+    if isinstance(expected, inspect.BoolType):
+        return _BOOLS.get(text.lower(), text)
+    if isinstance(expected, inspect.IntType):
         try:
             return int(text)
         except ValueError:

@@ -53,6 +53,9 @@ class Option:
     unset: str = ""
     """What counts when the schema has no default value; one line for `--help`."""
 
+    switch: bool = False
+    """True or false; as a flag without a value, true."""
+
     @property
     def dest(self) -> str:
         """Attribute of the parsed flags."""
@@ -131,18 +134,26 @@ OPTIONS = (
     Option(
         "bind-address",
         "IP",
-        "address for the scheduler's callbacks",
+        "address for the scheduler's callbacks; off loopback it needs all three TLS files",
         "serving.bindAddress",
         group=SERVING,
+    ),
+    Option(
+        "insecure-serving",
+        "BOOL",
+        "let callbacks leave loopback without TLS and client certificates: anybody is believed",
+        "serving.insecureServing",
+        switch=True,
+        group=SERVING,
+        unset="false",
     ),
     Option("port", "N", "port for callbacks; 0 takes a free one", "serving.port", group=SERVING),
     Option(
         "ops-bind-address",
         "IP",
-        "address for the operations port",
+        "address for the operations port, which is plain HTTP; it does not follow --bind-address",
         "serving.opsBindAddress",
         group=SERVING,
-        unset="as --bind-address",
     ),
     Option(
         "ops-port",

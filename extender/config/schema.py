@@ -157,17 +157,21 @@ class Serving(_Block, frozen=True, kw_only=True):
     """The two listening sockets: callbacks for the scheduler, operations for people and probes."""
 
     bind_address: str = "127.0.0.1"
-    """IP address for callbacks. Any client that can reach it learns about the cluster's pods, so
-    loopback is the default (the extender runs beside the scheduler); elsewhere use TLS with a
-    client CA."""
+    """IP address for callbacks. Any client that can reach it learns about the cluster's pods, and
+    can bind them in mode replace, so loopback is the default (the extender runs beside the
+    scheduler); any other address needs TLS and clientCAFile, or insecureServing."""
+
+    insecure_serving: bool = False
+    """True lets callbacks leave loopback without client certificates: any client that reaches
+    bindAddress is believed. Only where something else, such as a service mesh, keeps others out."""
 
     port: Annotated[int, PORT_RANGE] = 10280
     """TCP port for callbacks; 0 takes a free one, which is logged at the start."""
 
-    ops_bind_address: str | None = None
-    """IP address for /livez, /readyz, /metrics, /configz and the page; unset means bindAddress.
-    A kubelet probes the pod's own address: in a pod without hostNetwork it can reach 0.0.0.0 or
-    `::`, not loopback. The operations port is plain HTTP and only reads."""
+    ops_bind_address: str = "127.0.0.1"
+    """IP address for /livez, /readyz, /metrics, /configz and the page. It does not follow
+    bindAddress: the operations port is plain HTTP, knows nobody and shows the cluster's topology.
+    A kubelet probes the pod's own address, so a pod without hostNetwork says 0.0.0.0 or `::`."""
 
     ops_port: Annotated[int, PORT_RANGE] = 10281
     """TCP port for operations; 0 takes a free one."""
@@ -183,6 +187,30 @@ class Serving(_Block, frozen=True, kw_only=True):
     """PEM bundle; with it only callers with a certificate of these CAs get through. An extender
     call carries no token, so across a network this is the only way to know the caller."""
 
+    allowed_client_names: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    """Common names or DNS names of which a client's certificate has to have one; empty takes every
+    certificate of clientCAFile. A cluster's CA vouches for each kubelet too: name the scheduler."""
+
+    handshake_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 10
+    """Seconds that a client may take for the TLS handshake."""
+
+    header_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 10
+    """Seconds from the first byte of a request to the end of its headers. The scheduler sends them
+    at once; a client that sends them byte by byte only wants to hold the connection."""
+
+    body_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 15
+    """Seconds that a request's body may take, and the client to read our answer, each. The
+    scheduler has given up long before, after its httpTimeout of 5 s."""
+
+    idle_timeout_seconds: Annotated[float, Meta(ge=100, le=86_400)] = 180
+    """Seconds without a request after which a connection is closed. More than the 90 s after which
+    Go closes it: were we the first, a POST could meet the close, and is not sent twice."""
+
+    max_connections: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    """Connections to the callbacks' port at a time; unset takes 1,000, or what the limit of open
+    files leaves after a reserve for the API server and the operations port. One more costs the
+    connection that has been idle for longest."""
+
     max_body_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = 64 << 20
     """Largest request body in bytes; more is answered with 413. With nodeCacheCapable a call holds
     a pod and node names: about 170 KB for 5,000 nodes. With full Node objects (5-10 KB each, more
@@ -196,11 +224,6 @@ class Serving(_Block, frozen=True, kw_only=True):
     shutdown_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 5
     """Seconds that calls in flight may still take after that; the scheduler gives up on a call
     after its httpTimeout, 5 s by default, so waiting longer has no use."""
-
-    @property
-    def effective_ops_bind_address(self) -> str:
-        """The address that the operations port listens on."""
-        return self.bind_address if self.ops_bind_address is None else self.ops_bind_address
 
 
 class ClientConnection(_Block, frozen=True, kw_only=True):

@@ -13,6 +13,18 @@ from extender.metrics.collectors import PREFIX, Collectors
 CLIENT_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """client-go's, so that dashboards of Kubernetes components show this program as well."""
 
+HANDSHAKE_FAILURES: Final = (
+    "timeout",
+    "client_certificate",
+    "client_name",
+    "connection_lost",
+    "protocol",
+)
+"""Why a TLS handshake came to nothing."""
+
+CLOSED: Final = ("too_many", "evicted", "header_timeout", "body_timeout", "write_timeout")
+"""Why a connection was closed for its client's fault."""
+
 CLIENT_PREFIX: Final = "rest_client"
 
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -26,6 +38,20 @@ class ProcessMetrics:
         self._registry = make.registry
         self._reloads = make.counters(
             "tls_reloads", "Changed TLS files, by whether they could be used.", "result"
+        )
+        self._certificate_ends = make.gauge(
+            "tls_certificate_expiration_timestamp_seconds",
+            "When the first certificate of the chain in use ends, in seconds since the epoch.",
+            "port",
+        )
+        self._handshakes = make.counters(
+            "tls_handshake_failures", "TLS handshakes that came to nothing, by cause.", "reason"
+        )
+        self._connections = make.gauge("connections", "Open connections.", "port")
+        self._closed = make.counters(
+            "connections_closed",
+            "Connections closed for what their client did, by cause.",
+            *("port", "reason"),
         )
         self._lag = make.histogram(
             "event_loop_lag_seconds", "How late a timer of the event loop fires.", LAG_BUCKETS
@@ -58,6 +84,12 @@ class ProcessMetrics:
             self._reloads.begin(result)
         for flow in ("binds", "reads", "patches"):
             self._throttled.begin(flow)
+        for reason in HANDSHAKE_FAILURES:
+            self._handshakes.begin(reason)
+        for port in ("callbacks", "operations"):
+            self._connections.labels(port).set(0)
+            for reason in CLOSED:
+                self._closed.begin(port, reason)
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Note one answer of the API server; `code` is "<error>" when none came."""
@@ -75,6 +107,22 @@ class ProcessMetrics:
     def tls_reloaded(self, ok: bool) -> None:  # noqa: FBT001 - a metric's value
         """Note that TLS files changed, and whether the new ones are in use."""
         self._reloads["success" if ok else "error",].inc()
+
+    def tls_expires(self, at: float) -> None:
+        """Note when the certificate for callbacks ends, in seconds since the epoch."""
+        self._certificate_ends.labels("callbacks").set(at)
+
+    def handshake_failed(self, reason: str) -> None:
+        """Count a TLS handshake that came to nothing."""
+        self._handshakes[reason,].inc()
+
+    def connections(self, port: str, number: int) -> None:
+        """Note how many connections a port has."""
+        self._connections.labels(port).set(number)
+
+    def connection_closed(self, port: str, reason: str) -> None:
+        """Count a connection that was closed for its client's fault."""
+        self._closed[port, reason].inc()
 
     def exposition(self, accept: str) -> tuple[str, bytes]:
         """Return content type and body in the format that an Accept header prefers.

@@ -8,7 +8,14 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 Check = Callable[[], str | None]
-"""Returns None when all is well, else the reason why not, for operators to read."""
+"""Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
+
+
+class Remark(str):
+    """What a check that passes has to say all the same; shown with ?verbose."""
+
+    __slots__ = ()
+
 
 LATE_SECONDS: Final = 5.0
 """A loop this late answers no call in time: the scheduler gives up after 5 s by default."""
@@ -34,6 +41,8 @@ def report(
             lines.append(f"[+]{check_name} excluded: ok")
         elif (reason := run(check)) is None:
             lines.append(f"[+]{check_name} ok")
+        elif isinstance(reason, Remark):
+            lines.append(f"[+]{check_name} ok: {reason}")
         else:
             passed = False
             lines.append(f"[-]{check_name} failed: {reason}")
@@ -51,7 +60,9 @@ def run(check: Check) -> str | None:
         reason = check()
     except Exception as error:  # noqa: BLE001 - whatever it was, the probe needs an answer
         reason = f"the check itself failed: {type(error).__name__}: {error}"
-    return None if reason is None else " ".join(reason.split())
+    if reason is None:
+        return None
+    return type(reason)(" ".join(reason.split()))
 
 
 class LoopLag:

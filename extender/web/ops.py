@@ -14,7 +14,7 @@ from aiohttp import web
 
 from extender.throttle import LogThrottle
 from extender.web import page
-from extender.web.health import Check, LoopLag, ping, report, run
+from extender.web.health import Check, LoopLag, Remark, ping, report, run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -112,7 +112,11 @@ class _Handlers:
         return response
 
     async def page(self, _: web.Request) -> web.Response:
-        failures = {name: why for name, check in self._ready.items() if (why := run(check))}
+        failures = {
+            name: why
+            for name, check in self._ready.items()
+            if (why := run(check)) and not isinstance(why, Remark)
+        }
         try:
             text = page.render(self._status(), failures, time.time())
         except Exception as error:  # noqa: BLE001 - a page that failed says so

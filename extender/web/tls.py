@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import hashlib
 import logging
 import ssl
+import time
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from extender.errors import ConfigError, UnreadableFileError
+from extender.web.certificates import not_after
+from extender.web.health import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +23,11 @@ _log = logging.getLogger(__name__)
 POLL_SECONDS: Final = 10.0
 """By content and not by notification: a mounted Secret changes by a symbolic link being swapped,
 which a watch on the file itself does not see. Ten seconds are nothing to a certificate's life."""
+
+WARN: Final = dt.timedelta(days=7)
+"""How long before the end of its certificate the log begins to speak of it."""
+
+WARN_AGAIN_SECONDS: Final = 3600.0
 
 _CERT, _KEY, _CLIENT_CA = (
     "serving.tlsCertFile",
@@ -32,7 +41,8 @@ class ServerTLS:
 
     `context` stays the same object, for the listening socket to keep; each handshake is handed on
     to a context made of the files as last read. Open connections keep what they began with.
-    `on_reload` hears of each change, and whether the new files are in use.
+    `on_reload` hears of each change, and whether the new files are in use; `on_expiry` of the end
+    of the certificate in use, in seconds since the epoch.
     """
 
     def __init__(
@@ -42,13 +52,20 @@ class ServerTLS:
         client_ca_file: Path | None = None,
         *,
         on_reload: Callable[[bool], None] = lambda _: None,
+        on_expiry: Callable[[float], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._files = {_CERT: cert_file, _KEY: key_file}
         if client_ca_file is not None:
             self._files[_CLIENT_CA] = client_ca_file
         self._on_reload = on_reload
+        self._on_expiry = on_expiry
+        self._clock = clock
+        self._unusable: str | None = None
+        self._ends = dt.datetime.max.replace(tzinfo=dt.UTC)
+        self._warned_at: float | None = None
         self._seen = self._fingerprint()
-        self._current = self._load()
+        self._current = self._take_over()
         self.context = self._load()
         # Python calls it for clients that send no server name as well. It replaces what is shown
         # and trusted; that a client certificate is needed at all comes from this first context.
@@ -61,9 +78,10 @@ class ServerTLS:
             return
         self._seen = fingerprint
         try:
-            self._current = self._load()
+            self._current = self._take_over()
         except ConfigError as error:
             # Perhaps only half of a pair is written so far; then the other half is a change, too.
+            self._unusable = str(error)
             _log.warning("Keeping the old TLS files: %s", error)
             self._on_reload(False)  # noqa: FBT003 - the outcome is all there is to tell
         else:
@@ -73,8 +91,57 @@ class ServerTLS:
     async def follow(self, interval: float = POLL_SECONDS) -> None:
         """Refresh every `interval` seconds until cancelled."""
         while True:
+            self.warn_of_expiry()
             await asyncio.sleep(interval)
             await asyncio.to_thread(self.refresh)
+
+    def check(self) -> str | None:
+        """Fail once the certificate in use has ended: no client takes it any more.
+
+        Files that changed and are of no use are told and do not fail it while the old ones hold.
+        """
+        left, until = self._left()
+        if left <= dt.timedelta():
+            return f"the certificate has ended on {until}{self._why_not_renewed()}"
+        if self._unusable is not None:
+            return Remark(f"in use until {until}{self._why_not_renewed()}")
+        return Remark(f"ends on {until}") if left < WARN else None
+
+    def warn_of_expiry(self) -> None:
+        """Log that the certificate has ended, or will soon; once an hour."""
+        left, until = self._left()
+        now = self._clock()
+        if left >= WARN:
+            self._warned_at = None
+        elif self._warned_at is None or now - self._warned_at >= WARN_AGAIN_SECONDS:
+            self._warned_at = now
+            verb = "has ended" if left <= dt.timedelta() else "ends"
+            _log.warning(
+                "The certificate %s %s on %s%s",
+                *(self._files[_CERT], verb, until, self._why_not_renewed()),
+            )
+
+    def _left(self) -> tuple[dt.timedelta, str]:
+        now = dt.datetime.fromtimestamp(self._clock(), dt.UTC)
+        return self._ends - now, self._ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _why_not_renewed(self) -> str:
+        return (
+            f"; the files have changed and are of no use: {self._unusable}"
+            if self._unusable
+            else ""
+        )
+
+    def _take_over(self) -> ssl.SSLContext:
+        """Load the files and note when their certificate ends."""
+        context = self._load()
+        try:
+            self._ends = not_after(self._files[_CERT].read_bytes())
+        except (OSError, ValueError, IndexError) as error:
+            raise ConfigError(_CERT, f"{self._files[_CERT]}: {_reason(error)}") from error
+        self._unusable = None
+        self._on_expiry(self._ends.timestamp())
+        return context
 
     def _hand_on(
         self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _: ssl.SSLContext

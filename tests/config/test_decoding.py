@@ -100,8 +100,15 @@ def test_defaults() -> None:
         },
         "serving": {
             "bindAddress": "127.0.0.1",
+            "insecureServing": False,
             "port": 10280,
+            "opsBindAddress": "127.0.0.1",
             "opsPort": 10281,
+            "allowedClientNames": [],
+            "handshakeTimeoutSeconds": 10,
+            "headerTimeoutSeconds": 10,
+            "bodyTimeoutSeconds": 15,
+            "idleTimeoutSeconds": 180,
             "maxBodyBytes": 67108864,
             "shutdownDelaySeconds": 0,
             "shutdownTimeoutSeconds": 5,
@@ -132,6 +139,13 @@ def test_every_field_reaches_its_attribute() -> None:
                 "tlsCertFile": "tls.crt",
                 "tlsPrivateKeyFile": "tls.key",
                 "clientCAFile": "ca.crt",
+                "allowedClientNames": ["system:kube-scheduler"],
+                "insecureServing": True,
+                "handshakeTimeoutSeconds": 1,
+                "headerTimeoutSeconds": 2,
+                "bodyTimeoutSeconds": 3,
+                "idleTimeoutSeconds": 100,
+                "maxConnections": 7,
                 "maxBodyBytes": 1 << 20,
                 "shutdownDelaySeconds": 5,
                 "shutdownTimeoutSeconds": 2.5,
@@ -156,6 +170,13 @@ def test_every_field_reaches_its_attribute() -> None:
         tls_cert_file=Path("tls.crt"),
         tls_private_key_file=Path("tls.key"),
         client_ca_file=Path("ca.crt"),
+        allowed_client_names=("system:kube-scheduler",),
+        insecure_serving=True,
+        handshake_timeout_seconds=1,
+        header_timeout_seconds=2,
+        body_timeout_seconds=3,
+        idle_timeout_seconds=100,
+        max_connections=7,
         max_body_bytes=1 << 20,
         shutdown_delay_seconds=5,
         shutdown_timeout_seconds=2.5,
@@ -176,13 +197,49 @@ def test_a_configuration_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("serving", "expected"),
     [
-        pytest.param({}, "127.0.0.1", id="unset is the callbacks' default"),
-        pytest.param({"bindAddress": "0.0.0.0"}, "0.0.0.0", id="unset follows bindAddress"),
+        pytest.param({}, "127.0.0.1", id="unset is loopback"),
+        pytest.param(
+            {"bindAddress": "0.0.0.0", "insecureServing": True},
+            "127.0.0.1",
+            id="unset does not follow bindAddress",
+        ),
         pytest.param({"opsBindAddress": "::"}, "::", id="set stands for itself"),
     ],
 )
-def test_address_of_the_operations_port(serving: dict[str, str], expected: str) -> None:
-    assert load_fields({"serving": serving}).serving.effective_ops_bind_address == expected
+def test_address_of_the_operations_port(serving: dict[str, Any], expected: str) -> None:
+    assert load_fields({"serving": serving}).serving.ops_bind_address == expected
+
+
+PAIR = {"tlsCertFile": "a", "tlsPrivateKeyFile": "b"}
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "fe80::1"])
+@pytest.mark.parametrize(
+    ("tls", "missing"),
+    [
+        pytest.param(
+            {}, "serving.tlsCertFile, serving.tlsPrivateKeyFile, serving.clientCAFile", id="no TLS"
+        ),
+        pytest.param(PAIR, "serving.clientCAFile", id="TLS without client certificates"),
+    ],
+)
+def test_off_loopback_callers_have_to_be_known(
+    address: str, tls: dict[str, Any], missing: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_fields({"serving": {"bindAddress": address, **tls}})
+    assert caught.value.path == "serving.bindAddress"
+    assert caught.value.message == (
+        f"{address} is not loopback, so callers have to show a certificate: set {missing}; or let "
+        "anybody in with --insecure-serving (serving.insecureServing: true)"
+    )
+    for settled in ({"clientCAFile": "c", **PAIR}, {"insecureServing": True, **tls}):
+        load_fields({"serving": {"bindAddress": address, **settled}})
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
+def test_on_loopback_nothing_is_asked_for(address: str) -> None:
+    load_fields({"serving": {"bindAddress": address}})
 
 
 @pytest.mark.parametrize(
@@ -509,6 +566,11 @@ def test_plugins_keep_their_order() -> None:
             {"serving": {"clientCAFile": "a"}},
             "serving.clientCAFile: needs tlsCertFile and tlsPrivateKeyFile as well",
             id="client certificates without TLS",
+        ),
+        pytest.param(
+            {"serving": {"allowedClientNames": ["a"]}},
+            "serving.allowedClientNames: has no effect without clientCAFile, which knows clients",
+            id="names of clients that show no certificate",
         ),
     ],
 )

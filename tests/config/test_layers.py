@@ -74,6 +74,7 @@ GOOD_VALUES: dict[str, tuple[str, object]] = {
     "port": ("81", 81),
     "ops-bind-address": ("127.0.0.9", "127.0.0.9"),
     "ops-port": ("82", 82),
+    "insecure-serving": ("true", True),
     "tls-cert-file": ("crt", Path("crt")),
     "tls-private-key-file": ("key", Path("key")),
     "client-ca-file": ("ca", Path("ca")),

@@ -31,6 +31,8 @@ def configurations(draw: st.DrawFn) -> config.Config:
             "tls_private_key_file": draw(_files),
             "client_ca_file": draw(st.none() | _files),
         }
+    if tls.get("client_ca_file"):
+        tls["allowed_client_names"] = tuple(draw(st.lists(st.text(min_size=1), max_size=2)))
     return config.Config(
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
@@ -51,7 +53,10 @@ def configurations(draw: st.DrawFn) -> config.Config:
         serving=config.Serving(
             bind_address=draw(st.ip_addresses().map(str)),
             port=port,
-            ops_bind_address=draw(st.none() | st.ip_addresses().map(str)),
+            insecure_serving=True,
+            ops_bind_address=draw(st.ip_addresses().map(str)),
+            handshake_timeout_seconds=draw(st.floats(0, 300, exclude_min=True)),
+            max_connections=draw(st.none() | st.integers(1, 100_000)),
             ops_port=port + 1,
             max_body_bytes=draw(st.integers(1 << 20, 1 << 30)),
             shutdown_delay_seconds=draw(st.floats(0, 300)),

@@ -59,7 +59,7 @@ def test_in_the_host_network_both_ports_stay_on_loopback() -> None:
     for name in ("livenessProbe", "readinessProbe"):
         assert container[name]["httpGet"]["host"] == "127.0.0.1"
     serving = shipped_config().serving
-    assert (serving.bind_address, serving.effective_ops_bind_address) == ("127.0.0.1",) * 2
+    assert (serving.bind_address, serving.ops_bind_address) == ("127.0.0.1",) * 2
 
 
 @in_every_pod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import datetime as dt
 import ssl
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_pem_x509_certificate
 
 from extender.errors import ConfigError
+from extender.web.certificates import not_after
+from extender.web.health import Remark
 from extender.web.tls import ServerTLS
 
 if TYPE_CHECKING:
@@ -310,3 +313,97 @@ def test_a_key_with_a_password_is_refused_instead_of_asked_for(files: Files) -> 
     )
     with pytest.raises(ConfigError, match="protected by a password"):
         ServerTLS(files.cert, files.key)
+
+
+# When it ends
+
+
+def ending(ca: trustme.CA, days: float) -> tuple[trustme.LeafCert, dt.datetime]:
+    """Issue a pair that ends so many days from now."""
+    ends = (dt.datetime.now(dt.UTC) + dt.timedelta(days=days)).replace(microsecond=0)
+    return ca.issue_cert(*NAMES, not_before=ends - dt.timedelta(days=30), not_after=ends), ends
+
+
+@pytest.mark.parametrize(
+    ("days", "said", "fails"),
+    [
+        pytest.param(30, None, False, id="it holds for long"),
+        pytest.param(6, "ends on {}", False, id="it will end soon"),
+        pytest.param(-1, "the certificate has ended on {}", True, id="it has ended"),
+    ],
+)
+def test_the_end_of_a_certificate_is_told(
+    files: Files,
+    ca: trustme.CA,
+    caplog: pytest.LogCaptureFixture,
+    days: float,
+    said: str | None,
+    *,
+    fails: bool,
+) -> None:
+    issued, ends = ending(ca, days)
+    files.write_pair(issued)
+    told: list[float] = []
+    tls = ServerTLS(files.cert, files.key, on_expiry=told.append)
+    assert told == [ends.timestamp()]
+    until = ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+    found = tls.check()
+    assert found == (said and said.format(until))
+    assert isinstance(found, Remark) == (said is not None and not fails)
+    tls.warn_of_expiry()
+    tls.warn_of_expiry()
+    assert [until in line for line in caplog.messages] == ([] if said is None else [True])
+
+
+def test_an_end_that_is_near_is_logged_once_an_hour(
+    files: Files, ca: trustme.CA, caplog: pytest.LogCaptureFixture
+) -> None:
+    issued, ends = ending(ca, 6)
+    files.write_pair(issued)
+    now = ends.timestamp() - 3 * 3600
+    tls = ServerTLS(files.cert, files.key, clock=lambda: now)
+    for minutes in (0, 59, 60, 119, 120):
+        now = ends.timestamp() - 3 * 3600 + minutes * 60
+        tls.warn_of_expiry()
+    assert len(caplog.messages) == 3
+
+
+def test_files_of_no_use_are_told_and_do_not_fail_while_the_old_ones_hold(
+    files: Files, ca: trustme.CA
+) -> None:
+    issued, ends = ending(ca, 30)
+    files.write_pair(issued)
+    now = ends.timestamp() - 86400 * 20
+    tls = ServerTLS(files.cert, files.key, clock=lambda: now)
+    files.cert.write_bytes(b"x")
+    tls.refresh()
+    found = tls.check()
+    assert isinstance(found, Remark)
+    assert "the files have changed and are of no use: serving.tlsCertFile: " in found
+    now = ends.timestamp()
+    found = tls.check()
+    assert found is not None
+    assert not isinstance(found, Remark)
+    assert found.startswith("the certificate has ended on ")
+    files.write_pair(ending(ca, 60)[0])
+    tls.refresh()
+    assert tls.check() is None
+
+
+def test_the_first_to_end_of_a_chain_counts(ca: trustme.CA) -> None:
+    late, ends = ending(ca, 20)
+    early, first = ending(ca, 10)
+    chain = b"".join(one.cert_chain_pems[0].bytes() for one in (late, early))
+    assert not_after(chain) == first < ends
+
+
+@pytest.mark.parametrize("year", [2049, 2050, 9999])
+def test_years_are_read_in_both_forms(ca: trustme.CA, year: int) -> None:
+    ends = dt.datetime(year, 12, 31, 23, 59, 59, tzinfo=dt.UTC)
+    issued = ca.issue_cert(*NAMES, not_after=ends)
+    assert not_after(issued.cert_chain_pems[0].bytes()) == ends
+
+
+def test_no_certificate_has_no_end() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        not_after(b"")

@@ -1,0 +1,264 @@
+"""The connections of one port: how many there may be, and how long each may take for what.
+
+aiohttp bounds how long a connection may idle, and nothing else. A client that sends a request byte
+by byte, or opens connections and says nothing, would hold descriptors that callbacks and watches
+need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from extender.web.server_log import ServerLog
+
+LOOKED_AT: Final = 16
+"""Connections looked at for an idle one when there are too many; each new one may cost no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What the clients of one port may take; times in seconds."""
+
+    number: int
+    handshake: float
+    header: float
+    """From a request's first byte to the end of its headers."""
+    body: float
+    """For a request's body, and for the client to read the answer, each."""
+    idle: float
+    """Without a request."""
+
+
+class ConnectionObserver(Protocol):
+    """Hears what becomes of connections; `port` is callbacks or operations."""
+
+    def connections(self, port: str, number: int) -> None:
+        """Note how many are open."""
+
+    def connection_closed(self, port: str, reason: str) -> None:
+        """Count one that was closed for its client's fault; `extender.metrics` has the reasons."""
+
+
+class Connections:
+    """All connections of a port, from the moment that each was accepted.
+
+    One too many costs the connection that has been silent for longest: first one that never said
+    anything, else one that is between two requests. When all are busy, the new one is closed.
+    """
+
+    def __init__(self, port: str, limits: ConnectionLimits, observer: ConnectionObserver) -> None:
+        self.limits: Final = limits
+        self._port = port
+        self._observer = observer
+        # In the order in which they came, and in which they were last heard of.
+        self._silent: dict[Connection, None] = {}
+        self._heard: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        """Return how many are open."""
+        return len(self._silent) + len(self._heard)
+
+    def admit(self, connection: Connection) -> bool:
+        """Take a new one in, at the cost of an idle one if need be; False when there is none."""
+        if len(self) >= self.limits.number and not self._evict():
+            self.closed("too_many")
+            return False
+        self._silent[connection] = None
+        self._observer.connections(self._port, len(self))
+        return True
+
+    def heard(self, connection: Connection) -> None:
+        """Note that a client has said something."""
+        where = self._silent if connection in self._silent else self._heard
+        if connection in where:
+            del where[connection]
+            self._heard[connection] = None
+
+    def gone(self, connection: Connection) -> None:
+        """Forget a connection; once more does no harm."""
+        self._silent.pop(connection, None)
+        self._heard.pop(connection, None)
+        self._observer.connections(self._port, len(self))
+
+    def closed(self, reason: str) -> None:
+        """Count a connection that was closed for its client's fault."""
+        self._observer.connection_closed(self._port, reason)
+
+    def _evict(self) -> bool:
+        for connection in self._silent:
+            self._close(connection)
+            return True
+        for connection, _ in zip(self._heard, range(LOOKED_AT), strict=False):
+            if connection.is_idle:
+                self._close(connection)
+                return True
+        return False
+
+    def _close(self, connection: Connection) -> None:
+        self.gone(connection)
+        self.closed("evicted")
+        connection.abort()
+
+
+class Connection(web.RequestHandler):
+    """One connection with its deadlines.
+
+    It hears of its socket as soon as that is accepted; with TLS `accepted` comes before the
+    handshake and `connection_made` after it, without TLS both are one.
+    """
+
+    __slots__ = ("_connections", "_raw", "_reading", "_writing")
+
+    def __init__(self, manager: web.Server, connections: Connections, log: ServerLog) -> None:
+        super().__init__(
+            manager,
+            loop=asyncio.get_running_loop(),
+            keepalive_timeout=connections.limits.idle,
+            logger=log,
+            access_log=None,  # type: ignore[arg-type]  # None is how aiohttp is told to keep none
+        )
+        self._connections = connections
+        self._raw: asyncio.Transport | None = None
+        self._reading: tuple[str, asyncio.TimerHandle] | None = None
+        self._writing: asyncio.TimerHandle | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a socket."""
+        return self._raw is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for a request of which nothing has come yet."""
+        return self._reading is None and self._waits
+
+    @property
+    def _waits(self) -> bool:
+        """Whether no request is whole, as far as its headers."""
+        return self._waiter is not None and not self._waiter.done()
+
+    @property
+    def _has_part_of_a_body(self) -> bool:
+        if self._messages:
+            return not self._messages[-1][1].is_eof()
+        return self._current_request is not None and not self._current_request.content.is_eof()
+
+    def accepted(self, transport: asyncio.Transport) -> bool:
+        """Take the socket; False when there are too many, and it was closed."""
+        if not self._connections.admit(self):
+            transport.abort()
+            return False
+        self._raw = transport
+        return True
+
+    def abort(self) -> None:
+        """Close at once, unsent answers included."""
+        if self._raw is not None:
+            self._raw.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to serve."""
+        # uvloop's transports have another base.
+        if self._raw is not None or self.accepted(cast("asyncio.Transport", transport)):
+            super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Give everything back."""
+        self._raw = None
+        self._connections.gone(self)
+        self._read_by(None, 0)
+        self._write_by(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; whoever begins a request has to finish it in time, however it is cut."""
+        self._connections.heard(self)
+        super().data_received(data)
+        limits = self._connections.limits
+        if self._raw is None:
+            return
+        if self._waits:
+            self._read_by("header_timeout", limits.header)
+        elif self._has_part_of_a_body:
+            self._read_by("body_timeout", limits.body)
+        else:
+            self._read_by(None, 0)
+
+    def pause_writing(self) -> None:
+        """Stop writing; a client that reads nothing of its answer has that long to go on."""
+        super().pause_writing()
+        self._write_by(self._connections.limits.body)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._write_by(None)
+        super().resume_writing()
+
+    def _read_by(self, reason: str | None, seconds: float) -> None:
+        """Close with this reason after so long; a deadline of the same reason stays as it is."""
+        if self._reading is not None:
+            if self._reading[0] == reason:
+                return
+            self._reading[1].cancel()
+        self._reading = None if reason is None else (reason, self._close_after(seconds, reason))
+
+    def _write_by(self, seconds: float | None) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+        self._writing = None if seconds is None else self._close_after(seconds, "write_timeout")
+
+    def _close_after(self, seconds: float, reason: str) -> asyncio.TimerHandle:
+        def expire() -> None:
+            self._connections.closed(reason)
+            self.abort()
+
+        return self._loop.call_later(seconds, expire)
+
+
+class GuardedSite(web.BaseSite):
+    """A listening socket whose connections are bounded; `wrap` puts TLS before them, or nothing."""
+
+    def __init__(
+        self,
+        runner: web.BaseRunner,
+        where: tuple[str, int],
+        connections: Connections,
+        log: ServerLog,
+        wrap: Callable[[Connection], asyncio.BaseProtocol] = lambda connection: connection,
+    ) -> None:
+        super().__init__(runner)
+        self._where = where
+        self._connections = connections
+        self._log = log
+        self._wrap = wrap
+
+    @property
+    def name(self) -> str:
+        """Where it listens."""
+        return f"{self._where[0]}:{self._where[1]}"
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once it does."""
+        server: Any = self._server
+        return int(server.sockets[0].getsockname()[1])
+
+    async def start(self) -> None:
+        """Listen; raise OSError where that is not possible."""
+        await super().start()
+        server = self._runner.server
+        assert server is not None  # noqa: S101 - the runner has been set up
+        host, port = self._where
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: self._wrap(Connection(server, self._connections, self._log)),
+            host,
+            port,
+            backlog=128,
+        )
