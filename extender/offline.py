@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import mmap
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import yaml
 
 from extender.cluster.state import ClusterState
+from extender.cluster_content import read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.wire.objects import (
     Json,
@@ -26,13 +23,6 @@ from extender.wire.objects import (
 )
 from extender.wire.quotas import read_quota
 from extender.wire.workloads import WORKLOADS, Workloads
-
-try:
-    from yaml import CSafeLoader as YamlLoader
-except ImportError:  # PyYAML without libyaml: slower, the same answers
-    from yaml import SafeLoader as YamlLoader  # type: ignore[assignment]
-
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 READS: Final[Mapping[str, frozenset[str]]] = {
@@ -49,8 +39,6 @@ MOST_KINDS_SAID = 10
 LONGEST_KIND_SAID = 80
 
 EXPECTED = "expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
-
-STANDARD_INPUT = Path("-")
 
 
 class ClusterFileError(InputError):
@@ -108,7 +96,7 @@ class ClusterFiles:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
         content = Content()
         try:
-            for index, (kind, raw) in enumerate(_objects(_content(path))):
+            for index, (kind, raw) in enumerate(_objects(read_content(path))):
                 try:
                     known = self._put(kind, raw)
                 except ObjectError as error:
@@ -116,7 +104,7 @@ class ClusterFiles:
                 (content.read if known else content.ignored)[kind] += 1
         except OSError as error:
             raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
-        except (EOFError, ObjectError, yaml.YAMLError) as error:
+        except ObjectError as error:
             raise ClusterFileError(f"{path}: {error}") from error
         if not content.read:
             raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
@@ -185,28 +173,10 @@ def _nothing(ignored: Counter[str]) -> str:
     return f"nothing in it can be used, only {_said(ignored)}{hint}"
 
 
-def _content(path: Path) -> Json:
-    """Return a file's content, without a copy where it is not compressed.
-
-    The mapping ends with its last reference: objects that were cut out of it may outlive a close.
-    """
-    if path == STANDARD_INPUT or not path.is_file():
-        # A pipe can be read once, and not be mapped.
-        piped = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-        return gzip.decompress(piped) if piped[: len(GZIP_MAGIC)] == GZIP_MAGIC else piped
-    with path.open("rb") as file:
-        magic = file.read(len(GZIP_MAGIC))
-        if magic == GZIP_MAGIC:
-            return gzip.decompress(path.read_bytes())
-        if not magic:
-            return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield each object with its kind, lists taken apart."""
     documents: Iterable[Json]
-    documents = (content,) if content[:64].lstrip()[:1] == b"{" else _yaml_documents(content)
+    documents = (content,) if content[:64].lstrip()[:1] == b"{" else yaml_documents(content)
     for document in documents:
         header = decode(_HEADER, document)
         if header.kind is None or not header.kind.endswith("List"):
@@ -231,9 +201,3 @@ def _kind(header: _Header) -> str:
     group, slash, _ = header.apiVersion.partition("/")
     known = (group if slash else "") in groups
     return header.kind if known else f"{header.kind} ({header.apiVersion})"
-
-
-def _yaml_documents(content: Json) -> Iterator[bytes]:
-    for document in yaml.load_all(bytes(content), Loader=YamlLoader):
-        if document is not None:
-            yield msgspec.json.encode(document)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from pathlib import Path
@@ -108,9 +107,9 @@ def _names(options: Iterable[Option]) -> Iterable[str]:
 
 
 def _serve(flags: argparse.Namespace) -> int:
-    from extender import config, logs  # noqa: PLC0415 - see the head of this package
+    from extender import config, files, logs  # noqa: PLC0415 - see the head of this package
 
-    loaded = config.load(flags, os.environ, functools.partial(Path.read_text, encoding="utf-8"))
+    loaded = config.load(flags, os.environ, files.read_text)
     for warning in config.strangers(os.environ):
         complain(f"warning: {warning}")
     if flags.validate_only:

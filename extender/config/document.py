@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
+from extender import plain_yaml
 from extender.config.mending import convert
 from extender.config.schema import Config
 from extender.errors import ConfigError, ConfigFaultsError
+from extender.plain_yaml import PlainConstructor
 
 try:
     from yaml import CSafeLoader as FastSafeLoader
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-class _StrictConstructor(yaml.constructor.SafeConstructor):
+class _StrictConstructor(PlainConstructor):
     """YAML as Kubernetes reads it strictly: keys are texts, and none comes twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - the base class's signature
@@ -62,7 +64,7 @@ def parse(text: str, source: str) -> Document:
 
 def parse_yaml(text: str, source: str) -> Any:
     """Read one YAML document of any shape; None when there is nothing in it."""
-    return _read(yaml.load, text, source)
+    return _read(_load_one, text, source)
 
 
 def parse_stream(text: str, source: str) -> list[Any]:
@@ -74,7 +76,14 @@ def parse_stream(text: str, source: str) -> list[Any]:
 
 
 def _load_all(text: str, Loader: Any) -> list[Any]:  # noqa: N803 - as in yaml
-    return list(yaml.load_all(text, Loader=Loader))
+    return list(plain_yaml.documents(text, Loader))
+
+
+def _load_one(text: str, Loader: Any) -> Any:  # noqa: N803 - as in yaml
+    found = _load_all(text, Loader)
+    if len(found) > 1:
+        raise yaml.YAMLError("expected a single document")
+    return found[0] if found else None
 
 
 def _read(load: Callable[..., Any], text: str, source: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from extender import files
 from extender.load.gotemplate.values import kind, to_text
 
 Function = Callable[..., Any]
@@ -27,7 +28,7 @@ def functions(folder: Path, chance: random.Random) -> Mapping[str, Function]:
     """
 
     def include(name: Any) -> str:
-        return (folder / os.path.expandvars(_text(name))).read_text(encoding="utf-8")
+        return files.read_text(folder / os.path.expandvars(_text(name)))
 
     def random_data(size: Any) -> str:
         return _random_text(chance, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from extender import files
 from extender.config import parse_yaml
 from extender.errors import ConfigError, UnreadableFileError
 from extender.load.gotemplate.values import as_json
@@ -58,7 +59,7 @@ def _override(path: Path) -> Values:
 def read(path: Path) -> str:
     """Return the text of a file; what is wrong with it is a ConfigError."""
     try:
-        return path.read_text(encoding="utf-8")
+        return files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableFileError(str(path), f"cannot read: {reason}") from error

@@ -1,0 +1,149 @@
+"""YAML from outside as plain values, as Kubernetes reads it: bounded, and without dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any, ClassVar, Final
+
+import yaml
+
+MOST_DEPTH: Final = 100
+"""Levels of nesting. What reads the values takes several frames for each of them."""
+SPARE: Final = 1 << 20
+"""Characters that aliases may add to any text, beside as many as ALIAS_FACTOR allows."""
+ALIAS_FACTOR: Final = 10
+"""How many times as long as it is written a text may become when its aliases are written out."""
+
+_OPENING: Final = frozenset(("[", "{", b"[", b"{"))
+_ROUGHLY: Final[dict[type, tuple[re.Pattern[Any], re.Pattern[Any]]]] = {
+    str: (re.compile(r"[][{}]"), re.compile(r"^[-?: \t]{100}", re.MULTILINE)),
+    bytes: (re.compile(rb"[][{}]"), re.compile(rb"^[-?: \t]{100}", re.MULTILINE)),
+}
+
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_INT_BITS: Final = 64
+_NOT_JSON: Final = tuple(f"tag:yaml.org,2002:{name}" for name in ("binary", "omap", "pairs", "set"))
+
+
+class PlainConstructor(yaml.constructor.SafeConstructor):
+    """Builds values that JSON knows; goes before a loader among the bases of a class.
+
+    Aliases are one object wherever they stand, until somebody writes the values out: nine lines of
+    ten aliases each become a billion. So what they come to is reckoned first.
+    """
+
+    # A date stays the text that it is in the file, as for kubectl.
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [(tag, regexp) for tag, regexp in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.resolver.Resolver.yaml_implicit_resolvers.items()
+    }
+
+    def __init__(self, stream: str | bytes) -> None:
+        self._most = SPARE + ALIAS_FACTOR * len(stream)
+        super().__init__(stream)  # type: ignore[call-arg] # a loader's
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        """Build one document; YAMLError whatever is wrong with it."""
+        _Reckoning(self._most).of(node, 0)
+        try:
+            return super().construct_document(node)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            # A tag that does not fit its text: !!int x, !!bool 5 and so on.
+            raise yaml.constructor.ConstructorError(
+                None, None, f"a value that does not fit its tag: {error}", node.start_mark
+            ) from error
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        """Build a whole number that fits 64 bits: others cannot even be shown."""
+        number: int = super().construct_yaml_int(node)
+        if number.bit_length() > _INT_BITS:
+            problem = f"a whole number of more than {_INT_BITS} bits"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        return number
+
+
+PlainConstructor.yaml_constructors = {
+    **yaml.constructor.SafeConstructor.yaml_constructors,
+    **dict.fromkeys(_NOT_JSON, PlainConstructor.construct_undefined),
+    "tag:yaml.org,2002:int": PlainConstructor.construct_yaml_int,
+    _TIMESTAMP: PlainConstructor.construct_yaml_str,
+}
+
+
+def documents(content: str | bytes, loader: Any) -> Iterator[Any]:
+    """Yield the documents of a stream; YAMLError whatever is wrong with it."""
+    _check_depth(content, loader)
+    try:
+        reader = loader(content)
+        try:
+            while reader.check_data():
+                yield reader.get_data()
+        finally:
+            reader.dispose()
+    except RecursionError as error:
+        raise yaml.YAMLError(f"nested deeper than {MOST_DEPTH} levels") from error
+
+
+def _check_depth(content: str | bytes, loader: Any) -> None:
+    """Refuse what is nested so deeply that libyaml would run out of stack, which nobody survives.
+
+    Each level of nesting takes a bracket, or a column at the beginning of a line. Only where there
+    are many of either the text is read twice.
+    """
+    brackets, indents = _ROUGHLY[type(content)]
+    if not indents.search(content):
+        steps = (1 if each in _OPENING else -1 for each in brackets.findall(content))
+        if max(accumulate(steps), default=0) <= MOST_DEPTH:
+            return
+    reader, depth = loader(content), 0
+    try:
+        while reader.check_event():
+            event = reader.get_event()
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_DEPTH:
+                raise yaml.MarkedYAMLError(
+                    problem=f"nested deeper than {MOST_DEPTH} levels", problem_mark=event.start_mark
+                )
+    finally:
+        reader.dispose()
+
+
+class _Reckoning:
+    """How long a document is with its aliases written out; each node is looked at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[int, int] = {}
+
+    def of(self, node: yaml.Node, depth: int) -> int:
+        known = self._known.get(id(node), 0)
+        if known < 0:
+            raise _fault("an alias stands for something that it is part of", node)
+        if known:
+            return known
+        if depth > MOST_DEPTH:
+            raise _fault(f"nested deeper than {MOST_DEPTH} levels", node)
+        self._known[id(node)] = -1
+        if isinstance(node, yaml.ScalarNode):
+            length = len(node.value) + 1
+        else:
+            length = 1 + sum(self.of(each, depth + 1) for each in _children(node))
+        if length > self._most:
+            raise _fault("far longer than it is written when its aliases are written out", node)
+        self._known[id(node)] = length
+        return length
+
+
+def _children(node: yaml.Node) -> Iterator[yaml.Node]:
+    for child in node.value:
+        if isinstance(child, tuple):
+            yield from child
+        else:
+            yield child
+
+
+def _fault(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
