@@ -24,7 +24,6 @@ from extender.wire.objects import (
 from extender.wire.quotas import read_quota
 from extender.wire.workloads import WORKLOADS, Workloads
 
-
 READS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("Pod", "Node", "Namespace", "ResourceQuota"), frozenset(("",))),
     "PodDisruptionBudget": frozenset(("policy",)),

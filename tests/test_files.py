@@ -56,7 +56,7 @@ BROKEN_YAML = [
     pytest.param("a: 1:" + "59:" * 3000 + "1", "more than 64 bits", id="endless hours"),
     pytest.param("a: \0", "not allowed", id="NUL"),
     pytest.param("a: *b", "undefined alias", id="an alias of nothing"),
-    pytest.param("? [a]\n: b", "unhashable key|is not a text", id="a list for a key"),
+    pytest.param("? [a]\n: b", "unhashable key|is not a (text|string)", id="a list for a key"),
 ]
 
 
@@ -118,7 +118,7 @@ def test_a_text_with_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) ->
         pytest.param(b"\xff\xfe\0\xd8", "not a text", id="broken UTF-16"),
         pytest.param(b"\x80\x81", "neither JSON nor YAML", id="no UTF-8"),
         pytest.param(b'{"kind": "Pod", "metadata": {"name": "\\ud800"}}', "JSON", id="surrogate"),
-        pytest.param(b'{"kind":' + b"[" * 1_000_000, "JSON", id="deep JSON"),
+        pytest.param(b'{"x":' + b"[" * 1_000_000, "JSON", id="deep JSON"),
         pytest.param(b'{"kind": "' + b"x" * 10_000_000, "JSON", id="endless"),
         pytest.param(b'{"kind": "Pod", "metadata": {"name": 5}}', "metadata.name", id="a type"),
     ],

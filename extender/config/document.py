@@ -13,12 +13,7 @@ from extender import plain_yaml
 from extender.config.mending import convert
 from extender.config.schema import Config
 from extender.errors import ConfigError, ConfigFaultsError
-from extender.plain_yaml import PlainConstructor
-
-try:
-    from yaml import CSafeLoader as FastSafeLoader
-except ImportError:  # PyYAML without libyaml: slower, otherwise the same
-    from yaml import SafeLoader as FastSafeLoader  # type: ignore[assignment]
+from extender.plain_yaml import FastLoader, PlainConstructor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -50,7 +45,7 @@ class _StrictLoader(_StrictConstructor, yaml.SafeLoader):
     """Says best what is wrong."""
 
 
-class _FastLoader(_StrictConstructor, FastSafeLoader):
+class _FastLoader(_StrictConstructor, FastLoader):
     """Reads five times as fast."""
 
 
@@ -80,10 +75,7 @@ def _load_all(text: str, Loader: Any) -> list[Any]:  # noqa: N803 - as in yaml
 
 
 def _load_one(text: str, Loader: Any) -> Any:  # noqa: N803 - as in yaml
-    found = _load_all(text, Loader)
-    if len(found) > 1:
-        raise yaml.YAMLError("expected a single document")
-    return found[0] if found else None
+    return plain_yaml.document(text, Loader)
 
 
 def _read(load: Callable[..., Any], text: str, source: str) -> Any:

@@ -24,6 +24,7 @@ from kubernetes_asyncio.config.incluster_config import (
     SERVICE_TOKEN_FILENAME,
 )
 
+from extender import files, plain_yaml
 from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig import Kubeconfig
 from extender.kube.repeats import RepeatingLog
@@ -52,6 +53,7 @@ _READ_FAILURES = (
     KeyError,
     AttributeError,
     AssertionError,
+    RecursionError,
     yaml.YAMLError,
 )
 
@@ -198,6 +200,7 @@ async def kubeconfig_credentials(
     """Use one context of a kubeconfig file, or of several joined by colons; none is written to."""
     if not _any_file(path):
         raise UnreadableFileError("clientConnection.kubeconfig", f"no such file: {path}")
+    _check_content(path)
     configuration, embedded = _blank_configuration(), Embedded()
     load = Kubeconfig(path, context, configuration, embedded).load
     return await _first_load(configuration, load, "clientConnection.kubeconfig", clock, embedded)
@@ -207,6 +210,25 @@ def _any_file(path: str) -> bool:
     with contextlib.suppress(RuntimeError):  # ~ of a user without a home
         return any(Path(name).expanduser().is_file() for name in path.split(os.pathsep) if name)
     return False
+
+
+def _check_content(path: str) -> None:
+    """Refuse files that the library would break over; ConfigError names file and line."""
+    field = "clientConnection.kubeconfig"
+    for name in filter(None, path.split(os.pathsep)):
+        file = Path(name).expanduser()
+        if not file.is_file():
+            continue
+        try:
+            found = list(plain_yaml.documents(files.read_text(file)))
+        except OSError as error:
+            raise UnreadableFileError(field, f"{name}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(field, f"{name}: not a text: {error.reason}") from error
+        except yaml.YAMLError as error:
+            raise ConfigError(field, f"{name}: not YAML: {error}") from error
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise ConfigError(field, f"{name}: not a mapping of fields, as a kubeconfig file is")
 
 
 async def _first_load(
