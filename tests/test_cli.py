@@ -297,3 +297,19 @@ def test_help_does_not_wait_for_the_server_to_be_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, check=True, text=True
     )
     assert done.stdout.splitlines()[1:] == ["set()"]
+
+
+def test_what_the_system_refuses_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    served: list[config.Config],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def serve(_: config.Config) -> int:
+        raise OSError(24, "Too many open files")
+
+    replace_runtime(monkeypatch, serve)
+    assert cli.main(["serve", "--cluster", "x"]) == 3
+    assert served == []
+    assert capsys.readouterr().err == (
+        "affinity-extender: the system refused: [Errno 24] Too many open files\n"
+    )

@@ -140,6 +140,12 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
     except ExtenderError as error:
         complain(str(error), program.prog)
         return _code(error)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What nobody foresaw to fail: no file descriptors, no memory, a full disk.
+        complain(f"the system refused: {error}", program.prog)
+        return UNREADABLE
     return code
 
 
