@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from extender.cluster.topology import DomainTable, Topology, versions
 from extender.model.objects import PodClass
 
+PER_TABLE = 256
+"""Bytes of what a question has for each table."""
+PER_DOMAIN = 64
+"""Bytes of a domain in a union."""
+
 
 @dataclass(slots=True, eq=False)
 class DomainUnion:
@@ -20,6 +25,13 @@ class DomainUnion:
     tables: tuple[DomainTable, ...]
     _versions: tuple[int, ...] | None = None
     _domains: Collection[int] = ()
+
+    @property
+    def most_domains(self) -> int:
+        """Return how many domains are remembered beside the tables, with these entries at most."""
+        if len(self.tables) == 1:
+            return 0
+        return min(self.topology.domains, sum(len(table.counts) for table in self.tables))
 
     def domains(self) -> Collection[int] | None:
         """Return the domain numbers, None when there are none; O(entries) after a change."""
@@ -58,6 +70,16 @@ class Question:
     """Placed pods' required affinity terms that match the class."""
     has_rules: bool = field(init=False)
     """Whether any rule, own or existing, can refuse a node."""
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes beside its tables, in bytes."""
+        unions = (*self.anti_affinity, *self.existing_anti_affinity)
+        tables = sum(len(union.tables) for union in unions)
+        tables += len(self.affinity) + len(self.preferred)
+        tables += len(self.existing_preferred) + len(self.existing_required)
+        domains = sum(union.most_domains for union in unions)
+        return self.pod_class.size + PER_TABLE * (1 + tables) + PER_DOMAIN * domains
 
     def __post_init__(self) -> None:
         self.has_rules = bool(self.affinity or self.anti_affinity or self.existing_anti_affinity)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 
 from extender.cluster.carried import Role
@@ -11,7 +10,14 @@ from extender.cluster.nodes import Nodes
 from extender.cluster.question import Question, unions
 from extender.cluster.topology import DomainTable
 from extender.cluster.wanted import wanted
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
+
+LARGE_SHARE = 2
+"""A question may take half of the budget: resolving a large one is dear."""
+OUTDATED_AT_ONCE = 8
+"""Questions from before the last change of structure that are given up with each new one."""
 
 
 class Questions:
@@ -20,8 +26,9 @@ class Questions:
     def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
         self._nodes = nodes
-        self._most = most
-        self._known: OrderedDict[PodClass, Question] = OrderedDict()
+        self._known: LruCache[PodClass, Question] = LruCache(
+            memory.QUESTIONS, most=most, share=LARGE_SHARE
+        )
 
     def about(self, pod_class: PodClass) -> Question:
         """Resolve what pods of a class have to be compared with.
@@ -31,16 +38,26 @@ class Questions:
         """
         known = self._known.get(pod_class)
         if known is not None and known.structure == self._counters.structure:
-            self._known.move_to_end(pod_class)
             return known
         question = self._resolve(pod_class)
-        self._known[pod_class] = question
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+        self._known.put(pod_class, question, question.size)
+        self._drop_outdated()
         # Only now: the question just resolved may itself have asked for too many sets. Its tables
         # are right at this moment, and the new structure makes it resolve them again next time.
         self._counters.give_up_excess()
         return question
+
+    def _drop_outdated(self) -> None:
+        """Give up some questions that have to be resolved again when they are asked.
+
+        They would keep tables alive that nobody counts in any more. Those asked longest ago are
+        the oldest, so an up-to-date one ends the search.
+        """
+        for _ in range(OUTDATED_AT_ONCE):
+            oldest = self._known.oldest()
+            if oldest is None or oldest.structure == self._counters.structure:
+                return
+            self._known.pop_oldest()
 
     def expense(self, pod_class: PodClass) -> int:
         """Return how many comparisons, roughly, a question costs before it can be resolved."""

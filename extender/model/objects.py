@@ -24,7 +24,7 @@ class PodClass:
     once. Treat instances as immutable.
     """
 
-    __slots__ = ("_hash", "affinity", "labels", "namespace", "written")
+    __slots__ = ("__weakref__", "_hash", "affinity", "labels", "namespace", "size", "written")
 
     def __init__(
         self,
@@ -32,11 +32,14 @@ class PodClass:
         labels: Labels,
         affinity: Affinity = NO_AFFINITY,
         written: WrittenAffinity = NO_WRITTEN_AFFINITY,
+        size: int = 0,
     ) -> None:
+        """`size` is about what the class takes in memory, in bytes; who reads it can tell."""
         self.namespace = namespace
         self.labels = labels
         self.affinity = affinity
         self.written = written
+        self.size = size
         self._hash = hash((namespace, frozenset(labels.items()), affinity))
 
     def __hash__(self) -> int:
@@ -70,7 +73,7 @@ class PodClass:
         # An equal hash stands for equal labels and rules, which are dear to compare.
         if new._hash == self._hash or new.written != self.written or new.affinity == self.affinity:
             return new
-        return PodClass(new.namespace, new.labels, self.affinity, self.written)
+        return PodClass(new.namespace, new.labels, self.affinity, self.written, new.size)
 
 
 @dataclass(frozen=True, slots=True)

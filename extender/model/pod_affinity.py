@@ -163,6 +163,12 @@ class WrittenAffinity:
     crosses_namespaces: bool = False
     """Some term names namespaces or has a namespaceSelector, even if it only means its own."""
 
+    @property
+    def label_keys(self) -> int:
+        """Return how many label keys the terms have, each of which may become a requirement."""
+        terms = (*self.required, *self.required_anti, *(term for term, _ in self.preferred))
+        return sum(len(term.match_label_keys) + len(term.mismatch_label_keys) for term in terms)
+
     def merged(self, owner_labels: Labels) -> Affinity:
         """Return the effective rules for an owner with these labels at its creation."""
         return Affinity(

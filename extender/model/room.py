@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from extender.model.labels import EVERYTHING, Labels, Requirement, Selector
@@ -107,6 +107,8 @@ class Wish:
     node_selector: Selector = EVERYTHING
     node_terms: tuple[NodeTerm, ...] | None = None
     """Required node affinity, one of which has to match; None for no such rule."""
+    size: int = field(default=0, compare=False)
+    """About what it takes, in bytes."""
 
     @property
     def conditions(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 
 from extender.model.objects import Pod, PodClass
@@ -57,8 +58,10 @@ class Flights:
                     flight.since = now
         self._flying.pop(pod.uid, None)
         self._flying[pod.uid] = Flight(pod, now)
-        if len(self._flying) > MOST_FLIGHTS:
-            del self._flying[next(iter(self._flying))]
+        # A pod may be large: what nobody waits for any more is not held until it is pushed out.
+        for uid, flight in list(islice(self._flying.items(), 2)):
+            if now - flight.since >= self._hold or len(self._flying) > MOST_FLIGHTS:
+                del self._flying[uid]
 
     def land(self, uid: str) -> None:
         """Note that a pod's bind has been decided, one way or the other."""

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from msgspec import Raw
 
 from extender.cluster.state import ClusterState
+from extender.model import memory
 
 Defer: TypeAlias = Callable[[Callable[[], None]], object]
 """Runs something soon, once the answer at hand is on its way: an event loop's call_soon."""
@@ -22,6 +23,8 @@ Defer: TypeAlias = Callable[[Callable[[], None]], object]
 REMEMBERED = 4
 """Answers that wait for their call; a few more than one serve a second scheduler."""
 
+LARGEST = memory.FORESEEN // REMEMBERED
+"""Bytes of a call and its answer together: larger ones are answered when they are asked for."""
 
 PATIENCE = 16
 """Answers made in a row that nobody asks for, until no more are made: the scheduler's file may have
@@ -66,7 +69,7 @@ class Foresight:
             call = b"".join(map(memoryview, parts))
             version = self._state.version
             made = make()
-            if made is not None:
+            if made is not None and len(call) + len(made[0]) <= LARGEST:
                 self._recent.appendleft(Foreseen(call, version, *made))
 
         self._defer(prepare)

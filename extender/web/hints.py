@@ -29,7 +29,7 @@ from extender.web.allowance import Allowance
 from extender.web.nominations import Nominations, Nominator
 from extender.web.outstanding import Outstanding
 from extender.web.preparing import OverBudgetError, Preparer
-from extender.web.refusals import Refusals, Refused
+from extender.web.refusals import MOST_REFUSED, Refusals, Refused
 from extender.web.search import Search
 
 TICK_SECONDS = 0.25
@@ -118,6 +118,10 @@ class Hints:
         if asked >= WHOLE_SEARCH or hint is not None:
             self._due.pop(pod.uid, None)
             self._due[pod.uid] = None
+            if len(self._due) > 2 * MOST_REFUSED:
+                # Most have been pushed out by others since; going over all is rare enough.
+                remembered = frozenset(self._refused)
+                self._due = {uid: None for uid in self._due if uid in remembered}
             self._woken.set()
 
     def admitted(self, pod: Pod) -> None:
@@ -229,7 +233,7 @@ class Hints:
         if self._whereabouts.is_known(pod):
             if self._whereabouts.place(pod) is None:
                 try:
-                    return refused.read()
+                    return self._refused.read(refused)
                 except ObjectError as error:
                     _log.debug("no hints for %s: %s", pod.key, error)
         elif self._clock() - refused.heard < UNKNOWN_SECONDS:

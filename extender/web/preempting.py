@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from time import perf_counter
@@ -11,6 +10,8 @@ from time import perf_counter
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.throttle import LogThrottle
@@ -29,6 +30,8 @@ LAG_SECONDS = 2.0
 """How long victims that we have just named count as on their way out before any watch tells; the
 scheduler's own watch may be ahead. Longer, and an eviction that failed would hold up the pod."""
 MOST_REMEMBERED = 64
+PER_NAME = 128
+"""Bytes of a node's name or a victim's uid, beside its text."""
 
 GiveWay = Callable[[Pod, Collection[str]], Awaitable[str | None]]
 """Leaves a pod's nomination to the scheduler; returns a node of these where it must not preempt."""
@@ -74,7 +77,9 @@ class Preemptions:
         self._clock = clock
         self._pods = pods
         self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
-        self._told: OrderedDict[str, tuple[float, Mapping[str, Victims]]] = OrderedDict()
+        self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
+            memory.VICTIMS, most=MOST_REMEMBERED
+        )
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
@@ -101,7 +106,7 @@ class Preemptions:
         """Tell whether a pod only waits for its victims to be gone from the node held for it."""
         if pod.nominated is None:
             return False
-        told, candidates = self._told.get(pod.uid, (-LAG_SECONDS, {}))
+        told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
         victims = candidates.get(pod.nominated)
         lagging = victims is not None and self._clock() - told < LAG_SECONDS
         going = victims.uids if victims and lagging else ()
@@ -165,10 +170,14 @@ class Preemptions:
 
     def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
         now = self._clock()
-        self._told.pop(uid, None)
-        self._told[uid] = (now, chosen)
-        while len(self._told) > MOST_REMEMBERED or now - self._oldest() >= LAG_SECONDS:
-            self._told.popitem(last=False)
+        self._told.put(uid, (now, chosen), _size(chosen))
+        while (oldest := self._told.oldest()) is not None and now - oldest[0] >= LAG_SECONDS:
+            self._told.pop_oldest()
 
-    def _oldest(self) -> float:
-        return next(iter(self._told.values()))[0]
+
+def _size(chosen: Mapping[str, Victims]) -> int:
+    """Estimate what it takes to remember some victims, in bytes."""
+    return sum(
+        PER_NAME * (2 + len(victims.uids)) + len(node) + sum(map(len, victims.uids))
+        for node, victims in chosen.items()
+    )

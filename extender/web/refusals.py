@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.model.room import Wish
 from extender.wire.placement import read_wish
 
 MOST_REFUSED = 512
-"""Pods remembered; with the last request of each, a few kilobytes, until it is looked at."""
+"""Pods remembered, within memory.REFUSALS; with the last request of each until it is looked at,
+a few kilobytes."""
+PER_POD = 1024
+"""Bytes of a refused pod beside its class and its wish."""
 SETTLING_SECONDS = 0.03
 """After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
 itself; and when it ends an attempt, it wipes out a nomination that came during it."""
@@ -55,6 +60,13 @@ class Refused:
         return True
 
     @property
+    def size(self) -> int:
+        """Return about what it takes, in bytes."""
+        # The JSON is there for a moment; what is read from it is measured when it was read.
+        unread = 0 if self._unread is None else len(self._unread)
+        return PER_POD + self.pod.pod_class.size + self.wish.size + unread
+
+    @property
     def wish(self) -> Wish:
         """Return what the pod asks of its node."""
         return self._wish or Wish(self.pod.requests)
@@ -66,11 +78,10 @@ class Refused:
 
 
 class Refusals:
-    """Refused pods by uid; the one that was refused longest ago goes when there are too many."""
+    """Refused pods by uid; those that nobody looked at for longest go when there are too many."""
 
     def __init__(self, most: int = MOST_REFUSED) -> None:
-        self._most = most
-        self._pods: dict[str, Refused] = {}
+        self._pods: LruCache[str, Refused] = LruCache(memory.REFUSALS, most=most)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -84,12 +95,17 @@ class Refusals:
 
     def note(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
         """Remember a refusal."""
-        refused = self._pods.pop(pod.uid, None) or Refused(pod, now)
+        refused = self._pods.get(pod.uid) or Refused(pod, now)
         refused.hear(pod, pod_json, now)
-        self._pods[pod.uid] = refused
-        if len(self._pods) > self._most:
-            del self._pods[next(iter(self._pods))]
+        self._pods.put(pod.uid, refused, refused.size)
+
+    def read(self, refused: Refused) -> bool:
+        """Read a pod's latest request, ObjectError when it is broken; tell whether it is news."""
+        news = refused.read()
+        if news and self._pods.get(refused.pod.uid) is refused:
+            self._pods.put(refused.pod.uid, refused, refused.size)
+        return news
 
     def drop(self, uid: str) -> None:
         """Forget a pod."""
-        self._pods.pop(uid, None)
+        self._pods.pop(uid)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from extender.cluster.state import ClusterState
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.verbs.hinting import Chooser, Promise
 from extender.verbs.plugins import Plugins
 from extender.web.refusals import Refused
@@ -18,7 +20,7 @@ class Search:
         self._state = state
         self._chance = chance
         self._chooser = Chooser(state, plugins)
-        self._fruitless: tuple[int, set[object]] = (-1, set())
+        self._fruitless: tuple[int, LruCache[object, bool]] = (-1, LruCache(memory.FRUITLESS))
         """Prospects without a node, and the version of the state that this is true of."""
         self._spent = 0.0
 
@@ -33,8 +35,8 @@ class Search:
         # Replicas of a workload have the same prospects.
         prospects = (pod.pod_class, pod.charge, wish)
         if self._fruitless[0] != self._state.version:
-            self._fruitless = self._state.version, set()
-        if prospects in self._fruitless[1]:
+            self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
+        if self._fruitless[1].get(prospects):
             return None
         start = perf_counter()
         node = self._chooser.choose(
@@ -42,5 +44,5 @@ class Search:
         )
         self._spent += perf_counter() - start
         if node is None and not refused.tried and not promises:
-            self._fruitless[1].add(prospects)
+            self._fruitless[1].put(prospects, value=True, size=pod.pod_class.size + wish.size)
         return node

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.model import memory
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.throttle import LogThrottle
@@ -23,6 +24,8 @@ MOST_OPEN = 256
 """Differences that wait for their second look; further ones are counted as they stand."""
 LOG_PAUSE_SECONDS = 1.0
 """Between two lines in the log: a rule that is read differently differs at every call."""
+PER_NAME = 128
+"""Bytes of a node's name that waits for it. Together they may take memory.DIFFERENCES."""
 MOST_NAMES = 5
 """Nodes that a line names for each reason."""
 
@@ -60,6 +63,7 @@ class Disagreements:
         self._later = later
         self._log = LogThrottle(_log, seconds=LOG_PAUSE_SECONDS, clock=clock)
         self._open = 0
+        self._open_bytes = 0
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
             for cause in (RULE, LAG):
@@ -70,16 +74,19 @@ class Disagreements:
         """Take up the nodes that we would have refused, and look at them again a little later."""
         if not verdicts.refused:
             return
-        if self._open >= MOST_OPEN:
-            self._count(RULE, verdicts.refused)
+        refused = verdicts.refused
+        size = pod.pod_class.size + PER_NAME * sum(len(names) for _, names in refused)
+        if self._open >= MOST_OPEN or self._open_bytes + size > memory.DIFFERENCES:
+            self._count(RULE, refused)
             return
         self._open += 1
+        self._open_bytes += size
         later = self._later or asyncio.get_running_loop().call_later
-        refused = verdicts.refused
-        later(SETTLE_SECONDS, lambda: self._look_again(pod, refused))
+        later(SETTLE_SECONDS, lambda: self._look_again(pod, refused, size))
 
-    def _look_again(self, pod: Pod, before: Refused) -> None:
+    def _look_again(self, pod: Pod, before: Refused, size: int) -> None:
         self._open -= 1
+        self._open_bytes -= size
         lasting, passed = [], []
         for reason, names in before:
             still = self._refused_now(pod, names)

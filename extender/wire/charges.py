@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from extender.model import memory
+from extender.model.lru_cache import LruCache, Pool
 from extender.model.quota import BILLIONTHS, Charge
 from extender.wire.manifests import PodSpec
 from extender.wire.pod_resources import (
@@ -15,6 +17,7 @@ from extender.wire.pod_resources import (
     PodResources,
     Resources,
     ResourcesKey,
+    key_size,
     read_pod_resources,
     resources_key,
 )
@@ -37,10 +40,9 @@ _ALWAYS_COUNTED = frozenset(
 class ChargeReader:
     """Reads charges; pods of one workload share theirs, recognised by their bytes."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: dict[tuple[ResourcesKey, str, bool], Charge] = {}
-        self._distinct: dict[Charge, Charge] = {}
+    def __init__(self) -> None:
+        self._known: LruCache[tuple[ResourcesKey, str, bool], Charge] = LruCache(memory.CHARGES)
+        self._distinct: Pool[Charge] = Pool(memory.NUMBERS)
 
     def read(self, spec: PodSpec) -> Charge:
         """Return what a pod with this spec is charged for."""
@@ -49,9 +51,6 @@ class ChargeReader:
         key = (resources_key(spec), spec.priorityClassName or "", terminating)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= self._most:
-                self._known.clear()
-                self._distinct.clear()
             resources = read_pod_resources(spec)
             charge = Charge(
                 tuple(sorted(_usage(resources))),
@@ -60,7 +59,9 @@ class ChargeReader:
                 _best_effort(resources),
                 spec.priorityClassName or None,
             )
-            known = self._known[key] = self._distinct.setdefault(charge, charge)
+            size = key_size(key[0]) + 2 * len(key[1])
+            known = self._distinct.shared(charge, size)
+            self._known.put(key, known, size)
         return known
 
 

@@ -7,12 +7,17 @@ from collections import deque
 import msgspec
 
 from extender.cluster.nodes import AskedNodes, Nodes
+from extender.model import memory
 from extender.wire.objects import decode
 
 REMEMBERED = 4
 """Answers whose names are remembered. The scheduler works on one pod at a time, so the list of a
 prioritize call is nearly always the one that filter answered last; a few more serve a second
 scheduler that shares the extender."""
+
+LARGEST = memory.NAME_LISTS // REMEMBERED
+PER_NAME = 128
+"""Bytes of a name that was decoded, and of its number."""
 
 _NAMES = msgspec.json.Decoder(list[str])
 
@@ -41,5 +46,9 @@ class NameLists:
         return self._nodes.asked(names, numbered=numbered)
 
     def remember(self, raw: bytes, asked: AskedNodes) -> None:
-        """Keep a list that is about to be answered, as the bytes of the answer have it."""
-        self._recent.appendleft((raw, asked))
+        """Keep a list that is about to be answered, as the bytes of the answer have it.
+
+        One that would take more than LARGEST is decoded again when it is asked about.
+        """
+        if len(raw) + PER_NAME * len(asked.names) <= LARGEST:
+            self._recent.appendleft((raw, asked))

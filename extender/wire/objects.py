@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import mmap
-import sys
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from extender.errors import ObjectError
+from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
+from extender.model.lru_cache import LruCache, Pool
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -18,9 +19,11 @@ from extender.model.room import Offer, Taint
 from extender.wire import manifests
 from extender.wire.affinity import read_affinity, read_selector
 from extender.wire.charges import ChargeReader
+from extender.wire.class_cache import ClassCache, class_size
 from extender.wire.gates import EVERY_GATE_ON, Gates
 from extender.wire.quantities import read_amounts
 from extender.wire.requests import RequestsReader
+from extender.wire.sizes import PER_STRING, decoded_size
 
 T = TypeVar("T")
 
@@ -30,21 +33,17 @@ Json: TypeAlias = bytes | mmap.mmap | msgspec.Raw
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
 
-RAW_CLASSES = 16384
-"""Distinct raw (namespace, labels, affinity) remembered; under 2 KB each. All are forgotten at
-once when they are too many: the next pod of each class pays one full decode, about 20 us."""
-
 MOST_ENTRIES = 8_192
 """Terms, conditions, values and names in the affinity of a pod in a request: 2,000 terms of the
 usual kind, some tens of milliseconds to read. A pod with more gets an error."""
-
-OFFERS = 1024
-"""Distinct raw allocatable and taints of nodes remembered."""
 
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
 KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+_INTEGER = 32
+"""Bytes of a number."""
 
 _NO_STATUS = manifests.PodStatus()
 
@@ -62,7 +61,6 @@ class PodReader:
 
     def __init__(
         self,
-        most_raw_classes: int = RAW_CLASSES,
         gates: Gates = EVERY_GATE_ON,
         *,
         charges: bool = False,
@@ -75,15 +73,15 @@ class PodReader:
         from an API server, so that none has label keys that are still to be merged.
         """
         self._most_entries = most_entries
-        self._most = most_raw_classes
         self._gates = gates
         self._stored = stored
-        self._classes: dict[tuple[str, bytes, bytes, bool], PodClass] = {}
-        self._affinities: dict[tuple[str, bytes], WrittenAffinity] = {}
-        self._priorities: dict[int, int] = {}
-        """One number object for each priority class, not one for each pod."""
-        self._requests = RequestsReader(most_raw_classes)
-        self._charges = ChargeReader(most_raw_classes) if charges else None
+        self._classes = ClassCache()
+        self._names: Pool[str] = Pool(memory.NAMES)
+        """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
+        every name there ever was: in Python 3.12 what it returns lives for ever.)"""
+        self._priorities: Pool[int] = Pool(memory.NUMBERS)
+        self._requests = RequestsReader()
+        self._charges = ChargeReader() if charges else None
 
     @property
     def tells_charges(self) -> bool:
@@ -97,7 +95,7 @@ class PodReader:
         """
         pod = decode(_POD, raw)
         metadata, spec = pod.metadata, pod.spec
-        namespace = sys.intern(metadata.namespace or "default")
+        namespace = metadata.namespace or "default"
         name = metadata.name
         if not name and metadata.generateName and generate is not None:
             name = generate(namespace, metadata.generateName)
@@ -114,16 +112,16 @@ class PodReader:
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
-            node=sys.intern(spec.nodeName) if spec.nodeName else None,
+            node=self._name(spec.nodeName) if spec.nodeName else None,
             terminal=status.phase in TERMINAL_PHASES,
             pod_class=pod_class,
-            priority=self._priorities.setdefault(priority, priority),
+            priority=self._priorities.shared(priority, _INTEGER) if priority else 0,
             deleting=metadata.deletionTimestamp is not None,
             # Of a pod that has its node the wish is history.
             nominated=None if spec.nodeName else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
-            group=_group(spec, namespace),
+            group=self._group(spec, namespace),
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
@@ -133,31 +131,36 @@ class PodReader:
 
     def _class(self, namespace: str, labels: bytes, affinity: bytes, *, stored: bool) -> PodClass:
         key = (namespace, labels, affinity, stored)
-        known = self._classes.get(key)
+        known = self._classes.find(key) or self._classes.find_large(key)
         if known is not None:
             return known
-        if len(self._classes) >= self._most:
-            self._classes.clear()
-            self._affinities.clear()
+        namespace = self._name(namespace)
         found = decode(_LABELS, labels, "metadata.labels") or {}
-        written = self._affinity(namespace, affinity)
+        written = self._classes.affinity(
+            namespace, affinity, lambda raw: self._affinity(namespace, raw)
+        )
+        size = class_size(labels, affinity, written)
         rules = written.as_stored() if stored else written.merged(found)
-        pod_class = PodClass(namespace, found, rules, written)
-        self._classes[key] = pod_class
-        return pod_class
+        pod_class = PodClass(namespace, found, rules, written, size)
+        return self._classes.keep(key, pod_class)
 
     def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:
-        key = (namespace, raw)
-        known = self._affinities.get(key)
-        if known is None:
-            manifest = decode(_AFFINITY, raw, "spec.affinity")
-            known = NO_WRITTEN_AFFINITY
-            if manifest is not None:
-                self._check_length(manifest)
-                self._gates.drop_disabled(manifest)
-                known = read_affinity(manifest, namespace)
-            self._affinities[key] = known
-        return known
+        manifest = decode(_AFFINITY, raw, "spec.affinity")
+        if manifest is None:
+            return NO_WRITTEN_AFFINITY
+        self._check_length(manifest)
+        self._gates.drop_disabled(manifest)
+        return read_affinity(manifest, namespace)
+
+    def _group(self, spec: manifests.PodSpec, namespace: str) -> str | None:
+        """Return the pod group of a pod; the field needs the gate GenericWorkload."""
+        group = spec.schedulingGroup
+        if group is None or not group.podGroupName:
+            return None
+        return self._name(f"{namespace}/{group.podGroupName}")
+
+    def _name(self, name: str) -> str:
+        return self._names.shared(name, PER_STRING + len(name))
 
     def _check_length(self, manifest: manifests.AffinityManifest) -> None:
         most = self._most_entries
@@ -173,7 +176,7 @@ class NodeReader:
     """Reads nodes; those of one kind come out sharing what they offer."""
 
     def __init__(self) -> None:
-        self._offers: dict[tuple[bytes, tuple[Taint, ...]], Offer] = {}
+        self._offers: LruCache[tuple[bytes, tuple[Taint, ...]], Offer] = LruCache(memory.OFFERS)
 
     def read(self, raw: Json) -> Node:
         """Read a v1.Node; ObjectError names the field that is broken."""
@@ -183,12 +186,11 @@ class NodeReader:
         taints = () if spec is None else _taints(spec)
         offer = self._offers.get((allocatable, taints))
         if offer is None:
-            if len(self._offers) >= OFFERS:
-                self._offers.clear()
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
             offer = Offer(read_amounts(quantities, "status.allocatable"), taints)
-            self._offers[allocatable, taints] = offer
-        return Node(sys.intern(metadata.name), metadata.labels or {}, offer)
+            size = decoded_size(allocatable) + sum(map(_taint_size, taints))
+            self._offers.put((allocatable, taints), offer, size)
+        return Node(metadata.name, metadata.labels or {}, offer)
 
 
 def read_node(raw: Json) -> Node:
@@ -199,7 +201,7 @@ def read_node(raw: Json) -> Node:
 def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
     metadata = decode(_LABELLED, raw).metadata
-    return Namespace(sys.intern(metadata.name), metadata.labels or {})
+    return Namespace(metadata.name, metadata.labels or {})
 
 
 def read_budget(raw: Json) -> PodDisruptionBudget:
@@ -230,14 +232,6 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         raise ObjectError(path, f"not valid JSON: {error}") from error
 
 
-def _group(spec: manifests.PodSpec, namespace: str) -> str | None:
-    """Return the pod group of a pod; the field needs the gate GenericWorkload."""
-    group = spec.schedulingGroup
-    if group is None or not group.podGroupName:
-        return None
-    return sys.intern(f"{namespace}/{group.podGroupName}")
-
-
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
     """Return the taints that keep pods away; cordoning puts one there, if late."""
     found = [
@@ -248,3 +242,7 @@ def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
     if spec.unschedulable:
         found.append(CORDONED)
     return tuple(dict.fromkeys(found))
+
+
+def _taint_size(taint: Taint) -> int:
+    return 4 * PER_STRING + len(taint.key) + len(taint.value)

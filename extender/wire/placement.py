@@ -10,6 +10,7 @@ from extender.errors import ObjectError
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.room import Comparison, NodeTerm, Requests, Toleration, Wish
 from extender.wire.objects import Json, decode
+from extender.wire.sizes import decoded_size
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
@@ -71,6 +72,8 @@ def read_wish(raw: Json, requests: Requests) -> Wish:
             for key, value in (spec.node_selector or {}).items()
         ),
         _terms(spec.affinity),
+        # The decoded part in JSON again: of the pod's, most is about other things.
+        decoded_size(msgspec.json.encode(spec)),
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from extender.errors import ObjectError
 from extender.wire.manifests import NULL, Container, PodSpec
 from extender.wire.quantities import read_exact_amounts
+from extender.wire.sizes import decoded_size
 
 T = TypeVar("T")
 
@@ -24,6 +25,8 @@ Amounts: TypeAlias = dict[str, int]
 ResourcesKey: TypeAlias = tuple[bytes | bool, ...]
 
 HUGE_PAGES = "hugepages-"
+PER_KEY_PART: Final = 64
+"""Bytes of one part of a key, beside its text."""
 
 _ALWAYS = "Always"
 _NULL = bytes(NULL)
@@ -102,6 +105,11 @@ def resources_key(spec: PodSpec) -> ResourcesKey:
         key += (each.restartPolicy == _ALWAYS, bytes(each.resources))
     key += (bytes(spec.overhead), bytes(spec.resources))
     return tuple(key)
+
+
+def key_size(key: ResourcesKey) -> int:
+    """Estimate what such a key and what is read from it take, in bytes."""
+    return sum(PER_KEY_PART + decoded_size(part) for part in key if isinstance(part, bytes))
 
 
 def read_pod_resources(spec: PodSpec) -> PodResources:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
+from extender.model import memory
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
 from extender.wire.objects import PodReader, read_namespace, read_node
@@ -111,8 +112,9 @@ def test_pods_of_a_workload_share_their_class() -> None:
     assert reader.read(raw[0]).pod_class is reader.read(raw[1]).pod_class
 
 
-def test_a_reader_that_forgets_still_reads_the_same() -> None:
-    reader = PodReader(most_raw_classes=1)
+def test_a_reader_that_forgets_still_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "CLASSES", 8 * 1024)
+    reader = PodReader()
     raw = [json.dumps(pod("x").labels(app=app)).encode() for app in ("a", "b", "a")]
     classes = [reader.read(each).pod_class for each in raw]
     assert classes[0] == classes[2]

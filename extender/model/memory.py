@@ -1,0 +1,44 @@
+"""How much memory caches may take: every budget, in one place.
+
+What has to be known of the cluster itself (pods, nodes, namespaces and the counters of the rules
+that placed pods carry) comes on top, for as long as it exists. docs/performance.md adds it all up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MIB: Final = 1 << 20
+
+# Read from JSON, known by its bytes
+
+CLASSES: Final = 32 * MIB
+"""Namespace, labels and affinity of pods: some 7,000 workloads with a rule each."""
+LARGE_CLASSES: Final = 32 * MIB
+"""Those that would take more than an eighth of that: they only drive out each other."""
+AFFINITIES: Final = 8 * MIB
+REQUESTS: Final = 4 * MIB
+CHARGES: Final = 4 * MIB
+OFFERS: Final = 4 * MIB
+"""Allocatable resources and taints of nodes."""
+NAMES: Final = 8 * MIB
+"""Names of nodes, namespaces and pod groups, one object each: some 23,000."""
+NUMBERS: Final = MIB // 4
+"""Of each: priorities, distinct requests, distinct charges."""
+
+# Answers and questions
+
+QUESTIONS: Final = 32 * MIB
+"""The counters that pods of a class are compared with: those of some 4,000 classes."""
+NAME_LISTS: Final = 32 * MIB
+"""Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
+FORESEEN: Final = 16 * MIB
+"""Answers to prioritize that are ready, each with the call that it answers."""
+DIFFERENCES: Final = 16 * MIB
+"""Mode `shadow`: verdicts that are looked at a second time."""
+VICTIMS: Final = 4 * MIB
+"""Whom preempt has just named."""
+REFUSALS: Final = 8 * MIB
+"""Refused pods, as hints need them."""
+FRUITLESS: Final = 4 * MIB
+"""Refused pods for which hints know no node."""
