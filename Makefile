@@ -7,7 +7,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test e2e conformance bench bench-intree performance reference lint format types lock clean
+.PHONY: help deps run test e2e conformance bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,9 @@ bench: $(STAMP) ## compare with a server that answers at once, as ratios
 
 bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
 	@$(BIN)/python -m bench.intree $(call results,plugin)
+
+bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
+	@$(BIN)/python -m bench.churned_memory $(call results,memory)
 
 performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
 	@$(BIN)/python -m bench.churn $(call results,churn)

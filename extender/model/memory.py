@@ -42,3 +42,22 @@ REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
 """Refused pods for which hints know no node."""
+
+TOTAL: Final = (
+    CLASSES
+    + LARGE_CLASSES
+    + AFFINITIES
+    + REQUESTS
+    + CHARGES
+    + OFFERS
+    + NAMES
+    + 3 * NUMBERS
+    + QUESTIONS
+    + NAME_LISTS
+    + FORESEEN
+    + DIFFERENCES
+    + VICTIMS
+    + REFUSALS
+    + FRUITLESS
+)
+"""What all caches may hold together. Sizes are estimated with a margin, so they take less."""

@@ -1,0 +1,101 @@
+"""The one kind of cache: what it keeps, and what it gives up first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.model.lru_cache import ENTRY_BYTES, LruCache, Pool
+
+ROOM = 100
+"""Bytes of an entry in these tests, beside what every entry takes."""
+
+
+def cache_of(entries: int, most: int | None = None) -> LruCache[str, int]:
+    """Build a cache with room for so many entries of ROOM bytes."""
+    return LruCache(entries * (ROOM + ENTRY_BYTES), most=most, share=1)
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    cache = cache_of(2)
+    for number, key in enumerate("ab"):
+        cache.put(key, number, ROOM)
+    assert cache.get("a") == 0
+    cache.put("c", 2, ROOM)
+    assert list(cache) == ["a", "c"]
+    assert cache.get("b") is None
+
+
+def test_a_large_entry_drives_out_as_many_as_it_needs_room() -> None:
+    cache = cache_of(4)
+    for number, key in enumerate("abcd"):
+        cache.put(key, number, ROOM)
+    cache.put("large", 9, 2 * ROOM + ENTRY_BYTES)
+    assert list(cache) == ["c", "d", "large"]
+
+
+@pytest.mark.parametrize(
+    ("size", "kept"),
+    [
+        pytest.param(1000 - ENTRY_BYTES, True, id="its share of the budget"),
+        pytest.param(1001 - ENTRY_BYTES, False, id="more than that"),
+    ],
+)
+def test_what_is_too_large_is_not_kept(size: int, kept: bool) -> None:
+    cache: LruCache[str, int] = LruCache(4000, share=4)
+    cache.put("small", 1, 0)
+    cache.put("key", 1, 0)
+    assert cache.put("key", 2, size) is kept
+    assert cache.get("key") == (2 if kept else None), "never the value that was replaced"
+    assert cache.get("small") == 1
+
+
+def test_the_number_of_entries_may_be_bounded_as_well() -> None:
+    cache = cache_of(9, most=2)
+    for number, key in enumerate("abc"):
+        cache.put(key, number, 0)
+    assert list(cache) == ["b", "c"]
+
+
+def test_an_empty_cache_has_no_oldest_entry() -> None:
+    cache = cache_of(2)
+    assert cache.oldest() is None
+    cache.put("a", 1, ROOM)
+    cache.put("b", 2, ROOM)
+    assert cache.oldest() == 1
+    assert cache.pop_oldest() == 1
+    assert cache.pop("b") == 2
+    assert cache.pop("b") is None
+    assert (len(cache), cache.size) == (0, 0)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abcdef"), st.sampled_from(["put", "pop", "get"]), st.integers(0, 900)
+        )
+    )
+)
+def test_the_budget_is_never_exceeded_and_what_goes_is_given_back(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    cache: LruCache[str, int] = LruCache(2000, share=2)
+    sizes: dict[str, int] = {}
+    for key, what, size in steps:
+        match what:
+            case "put":
+                sizes[key] = size + ENTRY_BYTES
+                assert cache.put(key, size, size) is (sizes[key] <= cache.largest)
+            case "pop":
+                cache.pop(key)
+            case _:
+                cache.get(key)
+        assert cache.size == sum(sizes[each] for each in cache) <= cache.budget
+
+
+def test_a_pool_gives_the_same_object_for_equal_ones() -> None:
+    pool: Pool[tuple[int, ...]] = Pool(1 << 20)
+    one = pool.shared(tuple(range(3)), 64)
+    assert pool.shared(tuple(range(3)), 64) is one
+    assert pool.shared((3,), 64) is not one

@@ -1,0 +1,163 @@
+"""Memory stays within what is stated, whatever comes and goes; counted by the allocator."""
+
+from __future__ import annotations
+
+import gc
+import re
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.model import memory
+from extender.wire.objects import NodeReader, PodReader
+from tests.builders import node, pod, selector, term
+from tests.churned_pods import Churn, Sizes
+
+MIB = memory.MIB
+Json: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
+"""Parts of metadata and spec."""
+WORDS = 8000
+"""Some 400 KiB of them in one object."""
+HUGE = 20
+"""Pods of that kind."""
+PAGE = Path(__file__).parents[1] / "docs/performance.md"
+
+
+@pytest.fixture(autouse=True)
+def traced() -> Iterator[None]:
+    """Count what Python allocates."""
+    gc.collect()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def held() -> float:
+    """Return the MiB that are allocated."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] / MIB
+
+
+def words(number: int) -> dict[str, str]:
+    """Return words that no other number has."""
+    return {f"{number}-{word:024}": f"{word}-{number}" for word in range(WORDS)}
+
+
+def labelled(number: int) -> Json:
+    """Return a pod with labels."""
+    return {"labels": words(number)}, {}
+
+
+def ruled(number: int) -> Json:
+    """Return a pod with a rule."""
+    among = {"key": "app", "operator": "NotIn", "values": [*words(number)]}
+    rule = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [among]}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    return {}, {"affinity": {"podAntiAffinity": required}}
+
+
+def demanding(number: int) -> Json:
+    """Return a pod with requests, some of which are no requests at all."""
+    return {}, {"containers": [{"resources": {"claims": [*words(number)]}}]}
+
+
+def manifest(parts: Json, uid: int) -> bytes:
+    """Write a pod."""
+    metadata, spec = parts
+    known = {"name": "x", "uid": str(uid)}
+    return msgspec.json.encode({"metadata": metadata | known, "spec": spec | {"nodeName": "n"}})
+
+
+@pytest.mark.parametrize("make", [labelled, ruled, demanding])
+def test_huge_pods_that_are_gone_leave_little_behind(
+    make: Callable[[int], Json], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "LARGE_CLASSES", 8 * MIB)
+    reader, state = PodReader(charges=True), ClusterState()
+    before = held()
+    for number in range(HUGE):
+        found = reader.read(manifest(make(number), number))
+        state.upsert_pod(found)
+        state.remove_pod(found.key, found.uid)
+        del found
+    assert held() - before < 16
+
+
+def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "CLASSES", MIB)
+    monkeypatch.setattr(memory, "LARGE_CLASSES", 0)
+    reader = PodReader()
+    raw = [manifest(labelled(1), uid) for uid in (1, 2)]
+    one, other = map(reader.read, raw)
+    assert one.pod_class is other.pod_class
+    live = reader._classes._live
+    assert len(live) == 1
+    del one, other
+    gc.collect()
+    assert len(live) == 0, "it goes with the last of its pods"
+
+
+def test_nodes_that_offer_something_else_each_time_leave_little_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "OFFERS", MIB // 4)
+    reader, state = NodeReader(), ClusterState()
+
+    def churn(numbers: range) -> float:
+        for number in numbers:
+            room = {"cpu": str(number), **dict.fromkeys(map(str, range(50)), "1")}
+            raw = node("n", {"zone": f"zone-{number}"}, room)
+            state.upsert_node(reader.read(msgspec.json.encode(raw)))
+        return held()
+
+    warm = churn(range(50))
+    assert churn(range(50, 300)) - warm < 0.2
+
+
+def test_domains_and_numbers_are_used_again() -> None:
+    state = ClusterState()
+    owner = pod("x").anti_affinity(term("zone", selector(app="web"))).on("n-0")
+    state.upsert_pod(PodReader().read(msgspec.json.encode(owner)))
+
+    def churn(numbers: range) -> float:
+        for number in numbers:
+            for each in range(20):
+                name = f"node-{each}-{number // 10}"
+                labelled_node = node(name, {"zone": f"zone-{each}-{number}"})
+                state.upsert_node(NodeReader().read(msgspec.json.encode(labelled_node)))
+                if number % 10 == 9:
+                    state.remove_node(name)
+        return held()
+
+    warm = churn(range(20))
+    assert churn(range(20, 200)) - warm < 0.1
+
+
+async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in vars(memory).items():
+        if name.isupper() and name not in {"MIB", "TOTAL"}:
+            monkeypatch.setattr(memory, name, value // 32)
+    churn = Churn(Sizes(large=20, huge=500), most_counted_sets=100)
+    await churn.run(900)
+    warm = held()
+    await churn.run(1000)
+    assert churn.outcomes == {"placed": 1710, "refused": 190}
+    assert held() - warm < 1
+
+
+def test_the_page_states_every_budget_and_their_sum() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"\| `([A-Z_]+)` \| .* \| ([0-9.]+) \|", page)
+    stated = {name: float(mib) for name, mib in rows}
+    budgets = {name: value / MIB for name, value in vars(memory).items() if name.isupper()}
+    del budgets["MIB"]
+    assert stated == budgets
