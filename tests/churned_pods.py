@@ -110,9 +110,9 @@ class Churn:
 
     # As the API server
 
-    async def bind(self, pod: Pod, node: str) -> Bound:
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind whatever is asked for."""
-        del pod, node
+        del pod, node, within
         return Bound(BindOutcome.BOUND)
 
     async def read(self, key: str) -> Pod | None:
