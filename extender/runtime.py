@@ -27,6 +27,7 @@ from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.patrol import keep_patrolling, keep_watching_drift
 from extender.source import (
+    RESOURCES,
     Source,
     keep_auditing,
     keep_expiring,
@@ -48,6 +49,7 @@ from extender.web.callbacks import callbacks_app
 from extender.web.calls import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
 from extender.web.flights import Flights
+from extender.web.freshness import Freshness
 from extender.web.health import Check
 from extender.web.hints import HintLimits, Hints
 from extender.web.ops import ops_app
@@ -69,8 +71,9 @@ def serve(config: Config) -> int:
 class Lifecycle:
     """What probes and callbacks ask about the process as a whole."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, freshness: Freshness) -> None:
         self._source = source
+        self._freshness = freshness
         self.stopping = False
 
     def unsynced(self) -> str | None:
@@ -87,6 +90,8 @@ class Lifecycle:
         checks = {
             f"informer-sync/{resource}": informer(resource) for resource in self._source.synced
         }
+        for resource in self._source.silent_for:
+            checks[f"watch-staleness/{resource}"] = self._freshness.check(resource)
         checks["shutdown"] = lambda: "the process is stopping" if self.stopping else None
         return checks
 
@@ -118,7 +123,14 @@ async def running(config: Config) -> AsyncIterator[Running]:
         if config.looks_at_quotas:
             quotas = state.quotas
             metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
-        lifecycle = Lifecycle(source)
+        freshness = Freshness(
+            lambda: source.silent_for,
+            config.client_connection.stale_after_seconds,
+            state,
+            RESOURCES,
+        )
+        _keep_running("freshness", freshness.run(), parts)
+        lifecycle = Lifecycle(source, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
         patrolling = keep_patrolling(state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced)

@@ -57,6 +57,10 @@ class Source(Protocol):
     def last_heard(self) -> Mapping[str, float | None]:
         """Return when the source last said something about each resource, in epoch seconds."""
 
+    @property
+    def silent_for(self) -> Mapping[str, float | None]:
+        """Return the seconds since then; nothing where silence means nothing."""
+
 
 class Files:
     """A cluster that was read from files, and never changes."""
@@ -67,6 +71,7 @@ class Files:
         self.nominator: Nominator | None = None
         self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
+        self.silent_for: Mapping[str, float | None] = {}
 
 
 class Live:
@@ -89,6 +94,11 @@ class Live:
     def last_heard(self) -> Mapping[str, float | None]:
         """Return when the API server last said something about each resource."""
         return self._watchers.last_heard
+
+    @property
+    def silent_for(self) -> Mapping[str, float | None]:
+        """Return for how many seconds the API server has said nothing about each resource."""
+        return self._watchers.silent_for
 
 
 async def open_source(

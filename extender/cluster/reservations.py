@@ -41,6 +41,19 @@ class Reservations:
 
     A pod has more than one only while the end of an earlier bind is unclear: it may turn up on
     either node, so both are held.
+
+    What ends one, besides a clear refusal and its time:
+
+    - the pod is shown bound, to whichever node: it will never be bound again;
+    - the pod is shown to be gone, replaced by another of its name, or ended. That is final too: no
+      bind that is still on its way can be carried out, or matters.
+
+    A watch event shows either. So does a list, but absence from it is proof only when the list is
+    not older than a moment at which the pod existed. For a pod that the watch had shown, that is
+    so, as lists never go back behind what was watched. For one that was only read when it was to be
+    bound, the list must be a consistent read (no resourceVersion) that was asked for after the
+    place was reserved. That the pod is listed *without* a node shows nothing: a bind whose answer
+    did not come may be carried out after the list.
     """
 
     def __init__(self) -> None:
@@ -57,6 +70,10 @@ class Reservations:
     def of(self, key: str, uid: str) -> list[Reservation]:
         """Return the reservations of a pod, no two on the same node."""
         return [each for each in self._by_key.get(key, ()) if each.pod.uid == uid]
+
+    def pods(self) -> set[tuple[str, str]]:
+        """Return key and uid of the pods that have any."""
+        return {(each.pod.key, each.pod.uid) for each in self}
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods that have places on a node."""

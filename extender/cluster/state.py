@@ -68,6 +68,8 @@ class ClusterState:
         self.quotas = Quotas()
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
+        self.doubt: str | None = None
+        """Why this picture is too old to judge hard rules by; None while it is not."""
         self._most_counted_sets = most_counted_sets
         self._pods: dict[str, Pod] = {}
         self._residents = Residents()

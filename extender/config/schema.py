@@ -246,6 +246,11 @@ class ClientConnection(_Block, frozen=True, kw_only=True):
     """Requests that may go out at once before qps applies, shared out as qps is; twice qps, as in
     kube-scheduler."""
 
+    stale_after_seconds: Annotated[float, Meta(ge=90, le=3600)] = 180
+    """Seconds without any event, bookmark or list of a resource after which it is stale: not ready,
+    and in mode replace pods with hard rules wait. Bookmarks come each minute, so 180 is two that
+    were missed and a watch that was opened again in vain; less than 90 would be noise."""
+
 
 class Logging(_Block, frozen=True, kw_only=True):
     """Log lines, on standard error."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.kube.paths import pod_path
 from extender.model.binding import BindOutcome, Bound
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Binder:
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""
-        path, body = f"{_path(pod.key)}/binding", _binding(pod, node)
+        path, body = f"{pod_path(pod.key)}/binding", _binding(pod, node)
         try:
             await self._client.post(path, body, within=max(within - LOOK_SECONDS, 0.0))
         except NotSentError as error:
@@ -55,7 +55,7 @@ class Binder:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         try:
             # No resourceVersion: what is in the storage now, not in some cache.
-            return self._pods.read(await self._client.get(_path(key), {}, within=within))
+            return self._pods.read(await self._client.get(pod_path(key), {}, within=within))
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return None
@@ -79,11 +79,6 @@ class Binder:
             why = f"the pod is bound to {found.node} already"
             return Bound(BindOutcome.ELSEWHERE, why, found.node)
         return Bound(BindOutcome.UNCLEAR, why)
-
-
-def _path(key: str) -> str:
-    namespace, _, name = key.partition("/")
-    return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
 
 
 def _binding(pod: Pod, node: str) -> bytes:

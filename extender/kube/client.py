@@ -17,15 +17,15 @@ from extender.kube.connecting import kept_alive_socket, proxy_for
 from extender.kube.failures import (
     UNAUTHORIZED,
     BrokenAnswerError,
-    EndlessLineError,
-    IdleStreamError,
     NoAnswerError,
     NotSentError,
     StatusError,
     ThrottledError,
     failure_from_body,
+    words,
 )
 from extender.kube.flowcontrol import Flow
+from extender.kube.lines import Lines
 from extender.kube.observers import Unobserved
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from extender.kube.observers import RequestObserver
 
 USER_AGENT: Final = f"affinity-extender/{__version__}"
-
-LINE_LIMIT: Final = 64 << 20
-"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
 
 ERROR_BODY_LIMIT: Final = 64 << 10
 """Bytes read of a failure's body; a Status is far smaller."""
@@ -60,8 +57,13 @@ class Timeouts:
     total: float = 300.0
     """For the whole of an ordinary answer."""
     idle: float = 75.0
-    """Between two pieces of a watch. Bookmarks come each minute, so more silence means that the
+    """Between two events of a watch. Bookmarks come each minute, so more silence means that the
     connection is dead: HTTP/1.1 has no pings to tell."""
+    progress: float = 30.0
+    """Between two objects of a streamed list that are new, and until the bookmark that ends it: an
+    API server sends them in one go, and waits a few seconds at most to be up to date."""
+    streamed: float = 300.0
+    """For the whole of a streamed list; 150,000 pods take some tens of seconds."""
 
 
 class ApiClient:
@@ -83,7 +85,7 @@ class ApiClient:
         self._clock = clock
         self._sleep = sleep
         self._base = URL(credentials.host)
-        timeouts = timeouts or Timeouts()
+        timeouts = self.timeouts = timeouts or Timeouts()
         self._whole = aiohttp.ClientTimeout(
             total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.read
         )
@@ -158,7 +160,7 @@ class ApiClient:
         try:
             return await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
-            raise BrokenAnswerError(f"{path}: {_words(failure)}") from failure
+            raise BrokenAnswerError(f"{path}: {words(failure)}") from failure
         finally:
             response.release()
 
@@ -200,7 +202,8 @@ class ApiClient:
         try:
             response = await self._session.request(
                 call.method,
-                self._base.joinpath(call.path.lstrip("/")),
+                # Paths come encoded, see `paths`.
+                self._base.joinpath(call.path.lstrip("/"), encoded=True),
                 params=call.params(start),
                 data=call.content and call.content.body,
                 headers=_headers(header, call.content),
@@ -213,9 +216,9 @@ class ApiClient:
             )
             code = str(response.status)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as failure:
-            raise NotSentError(f"{call.path}: {_words(failure)}") from failure
+            raise NotSentError(f"{call.path}: {words(failure)}") from failure
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
-            raise NoAnswerError(f"{call.path}: {_words(failure)}") from failure
+            raise NoAnswerError(f"{call.path}: {words(failure)}") from failure
         finally:
             self._observer.request(
                 method=call.method,
@@ -235,31 +238,6 @@ class ApiClient:
             raise
 
 
-class Lines:
-    """The lines of an answer, each with its newline; a last one without was cut off."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._content = response.content
-
-    def __aiter__(self) -> Self:
-        """Iterate over what is left."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Wait for the next line."""
-        try:
-            line = await self._content.readline(max_line_length=LINE_LIMIT)
-        except TimeoutError as failure:
-            raise IdleStreamError("nothing came, not even a bookmark") from failure
-        except aiohttp.http_exceptions.LineTooLong as failure:
-            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
-        except (aiohttp.ClientError, OSError) as failure:
-            raise BrokenAnswerError(_words(failure)) from failure
-        if not line:
-            raise StopAsyncIteration
-        return line
-
-
 async def _failure(response: aiohttp.ClientResponse) -> StatusError:
     body = b""
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
@@ -277,8 +255,3 @@ async def _failure(response: aiohttp.ClientResponse) -> StatusError:
 def _headers(authorization: str | None, content: Content | None) -> dict[str, str]:
     headers = {"Authorization": authorization} if authorization else {}
     return headers if content is None else {**headers, "Content-Type": content.kind}
-
-
-def _words(failure: BaseException) -> str:
-    # Some of these exceptions have no text of their own.
-    return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__

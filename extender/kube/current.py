@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import logging
+import time
+from typing import TYPE_CHECKING, TypeVar
 
 from extender.kube.feed import NOT_TERMINAL
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
+from extender.kube.repeats import SkipLog
 from extender.wire.quotas import read_quota
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
     from extender.wire.objects import PodReader
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -34,9 +39,6 @@ async def list_quotas_and_pods(client: ApiClient, state: ClusterState, pods: Pod
 
 
 async def _list(client: ApiClient, resource: Resource[T]) -> Iterable[T]:
-    snapshot = await Lister(client, resource, _ignore).latest()
+    log = SkipLog(logger, resource.name, time.monotonic)
+    snapshot = await Lister(client, resource, log.left_out).latest()
     return snapshot.objects.values()
-
-
-def _ignore(_: Any) -> None:
-    """Count nothing: what was left out is in the log."""

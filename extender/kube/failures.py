@@ -41,6 +41,10 @@ class IdleStreamError(BrokenAnswerError):
     """An open watch on which nothing came for longer than bookmarks are apart."""
 
 
+class StalledListError(BrokenAnswerError):
+    """A streamed list that did not end, or brought nothing new for too long."""
+
+
 class EndlessLineError(BrokenAnswerError):
     """A watch event longer than anything etcd takes; reading on would only meet it again."""
 
@@ -122,3 +126,9 @@ def _one_line(text: str) -> str:
 def _seconds(header: str | None) -> float | None:
     # The API server only sends whole seconds; the HTTP date form is left to the backoff.
     return float(header) if header is not None and header.strip().isdecimal() else None
+
+
+def words(failure: BaseException) -> str:
+    """Put an exception of a library into words."""
+    # Some of these exceptions have no text of their own.
+    return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__

@@ -40,6 +40,10 @@ class PodSink:
         pod = self._state.pods.get(key)
         return "" if pod is None else pod.uid
 
+    def promised(self) -> AbstractSet[tuple[str, str]]:
+        """Return key and uid of the pods that hold reservations and that no watch has shown."""
+        return {each for each in self._state.reservations.pods() if self.uid(each[0]) != each[1]}
+
     def upsert(self, obj: Pod) -> None:
         """Add or change a pod, or take its successor of the same name."""
         self._state.upsert_pod(obj)
@@ -159,10 +163,11 @@ def cluster_reflectors(
     namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
     nodes = Resource("nodes", "/api/v1/nodes", NodeReader().read, {})
     pods = Resource("pods", "/api/v1/pods", pod_reader.read, {"fieldSelector": NOT_TERMINAL})
+    sink = PodSink(state)
     return (
         Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),
         Reflector(client, nodes, NodeSink(state), observer=observer, timing=timing),
-        Reflector(client, pods, PodSink(state), observer=observer, timing=timing),
+        Reflector(client, pods, sink, observer=observer, timing=timing, promised=sink.promised),
     )
 
 

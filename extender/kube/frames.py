@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import traceback
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,8 +14,6 @@ from extender.kube.failures import BROKEN_JSON, BrokenAnswerError, failure_from_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -55,9 +53,19 @@ class Skip(StrEnum):
 class SkippedError(Exception):
     """Internal: a frame that is left out; never leaves this package."""
 
-    def __init__(self, reason: Skip) -> None:
+    def __init__(self, reason: Skip, detail: str) -> None:
         super().__init__(str(reason))
         self.reason: Final = reason
+        self.detail: Final = detail
+        """For the log: what it was, in few words."""
+
+
+Skipped: TypeAlias = "Callable[[Skip, str], None]"
+"""Hears of something that was left out, with what it was in few words."""
+
+EXCERPT_BYTES: Final = 80
+"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
+to carry what a pod has in its environment."""
 
 
 class Metadata(msgspec.Struct, rename="camel", frozen=True):
@@ -136,7 +144,12 @@ def read_metadata(raw: msgspec.Raw) -> Metadata:
     try:
         return _decode_headed(raw).metadata
     except BROKEN_JSON:
-        raise SkippedError(Skip.NO_METADATA) from None
+        raise SkippedError(Skip.NO_METADATA, excerpt(bytes(raw))) from None
+
+
+def excerpt(line: bytes) -> str:
+    """Show the beginning of something that makes no sense, on one line."""
+    return f"{len(line)} bytes, {line[:EXCERPT_BYTES]!a}"
 
 
 def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
@@ -146,8 +159,9 @@ def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
     except ObjectError:
         raise
     except Exception as defect:
-        logger.exception("%s: reading an object failed unexpectedly", resource.name)
-        raise ObjectError("", f"{type(defect).__name__}: {defect}") from defect
+        where = traceback.extract_tb(defect.__traceback__)[-1]
+        what = f"{type(defect).__name__} in {where.name}, line {where.lineno}: {defect}"
+        raise ObjectError("", f"unexpected {what}") from defect
 
 
 def read_event(line: bytes) -> Event:
@@ -160,16 +174,17 @@ def read_event(line: bytes) -> Event:
     except BROKEN_JSON:
         # Every line ends in a newline, except one that broke off.
         complete = line.endswith(b"\n")
-        raise SkippedError(Skip.NOT_JSON if complete else Skip.TRUNCATED) from None
+        reason = Skip.NOT_JSON if complete else Skip.TRUNCATED
+        raise SkippedError(reason, excerpt(line)) from None
     if frame.type == "ERROR":
         raise failure_from_body(frame.object, status=0)
     try:
         kind = Kind(frame.type)
     except ValueError:
-        raise SkippedError(Skip.UNKNOWN_TYPE) from None
+        raise SkippedError(Skip.UNKNOWN_TYPE, ascii(frame.type)) from None
     metadata = read_metadata(frame.object)
     if not metadata.resource_version or not (metadata.name or kind is Kind.BOOKMARK):
-        raise SkippedError(Skip.NO_METADATA)
+        raise SkippedError(Skip.NO_METADATA, excerpt(line))
     return Event(kind, metadata, frame.object)
 
 

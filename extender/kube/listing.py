@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from extender.kube.failures import BrokenAnswerError, StatusError
-from extender.kube.frames import Skip, SkippedError, read_metadata, read_page
+from extender.kube.frames import SkippedError, read_metadata, read_page
 from extender.kube.snapshot import SLICE, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import msgspec
 
     from extender.kube.client import ApiClient
-    from extender.kube.frames import Page, Resource
+    from extender.kube.frames import Page, Resource, Skipped
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,10 @@ T = TypeVar("T")
 PAGE_LIMIT: Final = 500
 """Objects in a page, as client-go asks for."""
 
+MOST_BARREN_PAGES: Final = 100
+"""Pages in a row without an object that is new. A server may leave out so much of a page, for the
+field selector, that nothing is left of it; but a list that never ends is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lister(Generic[T]):
@@ -33,7 +37,7 @@ class Lister(Generic[T]):
 
     client: ApiClient
     resource: Resource[T]
-    skipped: Callable[[Skip], None]
+    skipped: Skipped
 
     async def snapshot(self, version: str) -> Snapshot[T]:
         """List everything, not older than `version` unless the server cannot tell.
@@ -63,6 +67,7 @@ class Lister(Generic[T]):
         # All pages show the same version; should one not, the first is the safe one to watch from.
         snapshot.version = page.metadata.resource_version
         await self._take(page, snapshot)
+        barren = 0
         while token := page.metadata.continue_:
             try:
                 page = await self._page({**limit, "continue": token})
@@ -73,7 +78,11 @@ class Lister(Generic[T]):
                 return await self._whole()
             if page.metadata.continue_ == token:
                 raise BrokenAnswerError("the list goes round in a circle")
+            before = len(snapshot)
             await self._take(page, snapshot)
+            barren = barren + 1 if len(snapshot) == before else 0
+            if barren == MOST_BARREN_PAGES:
+                raise BrokenAnswerError(f"{barren} pages in a row brought nothing new")
         return snapshot
 
     async def _whole(self) -> Snapshot[T]:
@@ -97,7 +106,6 @@ class Lister(Generic[T]):
         try:
             metadata = read_metadata(raw)
         except SkippedError as skipped:
-            self.skipped(skipped.reason)
+            self.skipped(skipped.reason, skipped.detail)
             return
-        if not snapshot.take(self.resource, metadata, raw):
-            self.skipped(Skip.UNREADABLE)
+        snapshot.take(self.resource, metadata, raw, self.skipped)

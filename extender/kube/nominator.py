@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 import msgspec
 
 from extender.errors import ApiError
+from extender.kube.paths import pod_path
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient
@@ -35,8 +35,7 @@ class Nominator:
         `before` is what the field has to be at that moment. ApiError when the API server refuses,
         NoAnswerError and BrokenAnswerError leave open whether it was done.
         """
-        namespace, _, name = pod.key.partition("/")
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/status"
+        path = f"{pod_path(pod.key)}/status"
         patch = _patch(pod.uid, before, node)
         try:
             await self._client.patch(path, patch, JSON_PATCH, within=PATCH_SECONDS)

@@ -19,17 +19,21 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
 from extender.errors import ExtenderError, ObjectError
 from extender.kube.endings import End, Restart, end_of_watch, why_relist
-from extender.kube.failures import BrokenAnswerError, StatusError
+from extender.kube.failures import BrokenAnswerError, StalledListError, StatusError
 from extender.kube.frames import Event, Kind, Resource, Skip, read_object
 from extender.kube.listing import Lister
 from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.kube.repeats import RepeatingLog
+from extender.kube.pacing import Brought, Pace
+from extender.kube.repeats import RepeatingLog, SkipLog
 from extender.kube.snapshot import SLICE, Snapshot
 from extender.kube.streaming import is_not_understood, stream_snapshot
 from extender.kube.timing import Backoff, Timing
 from extender.kube.watching import events
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
     from extender.kube.client import ApiClient
     from extender.kube.sink import Sink
 
@@ -43,10 +47,6 @@ bound itself a moment before, which a server's cache may not show yet."""
 
 _CACHED_VERSION: Final = "0"
 """What a server may answer that has no version of its own to name: whatever it had at hand."""
-
-SHORTEST_WATCH_SECONDS: Final = 1.0
-"""A watch that ends sooner and brought nothing is a failure; without this rule a server that closes
-each watch at once would be asked thousands of times a second."""
 
 LEAST_WATCH_SECONDS: Final = 300
 """The server is asked to end a watch after this many seconds up to twice as many, at random, so
@@ -64,18 +64,28 @@ class Reflector(Generic[T]):
         *,
         observer: ReflectorObserver | None = None,
         timing: Timing | None = None,
+        promised: Callable[[], AbstractSet[tuple[str, str]]] = frozenset,
     ) -> None:
+        """`promised` gives key and uid of objects that are counted on and not in the sink.
+
+        Each has existed in the API server, though no watch has shown it.
+        """
         self.resource = resource
         self.synced = asyncio.Event()
         """Set when the first list has been taken over; a later break does not clear it."""
         self.last_heard: float | None = None
         """When the server last said something about the resource, in seconds since the epoch."""
+        self._heard_at: float | None = None
         self._client = client
         self._sink = sink
+        self._promised = promised
         self._observer = observer or Unobserved()
         self._timing = timing or Timing()
         self._backoff = Backoff(self._timing)
         self._log = RepeatingLog(logger, resource.name, self._timing.clock)
+        self._skips = SkipLog(logger, resource.name, self._timing.clock)
+        self._pace = Pace(self._backoff)
+        self._changes = 0
         self._lister = Lister(client, resource, self._skipped)
         self._streams = True
         self._version = LATEST_VERSION
@@ -86,11 +96,20 @@ class Reflector(Generic[T]):
         """The resource's name."""
         return self.resource.name
 
+    @property
+    def silent_for(self) -> float | None:
+        """Return the seconds since an event, a bookmark or a whole list came; None before any.
+
+        That a watch was opened does not count: a server that answers and then says nothing has
+        shown nothing of its state.
+        """
+        return None if self._heard_at is None else self._timing.clock() - self._heard_at
+
     async def run(self) -> NoReturn:
         """Mirror until cancelled; only defects, of the sink for example, end it otherwise."""
         while True:
             try:
-                await self._replace(await self._snapshot())
+                await self._list()
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = why_relist(failure)
@@ -98,13 +117,25 @@ class Reflector(Generic[T]):
                 await self._backoff.wait(retry_after)
                 self._observer.relisted(self.name, reason)
 
-    async def _snapshot(self) -> Snapshot[T]:
+    async def _list(self) -> None:
+        """Take over everything, and what it tells of objects that no watch has shown.
+
+        An object that was promised before the list was asked for, and is not in it, is gone: but
+        only if the list is a consistent read. One from a server's cache may be older than the
+        object. See `cluster.reservations`.
+        """
+        promised = self._promised()
+        snapshot = await self._snapshot(LATEST_VERSION if promised else self._version)
+        await self._replace(snapshot)
+        for key, uid in promised:
+            if self._sink.uid(key) != uid and not snapshot.has_unreadable(key, uid):
+                self._sink.delete(key, uid)
+
+    async def _snapshot(self, version: str) -> Snapshot[T]:
         """Take everything by stream, or page by page where that does not work."""
         if self._streams:
             try:
-                return await stream_snapshot(
-                    self._client, self.resource, self._version, self._skipped
-                )
+                return await stream_snapshot(self._client, self.resource, version, self._skipped)
             except StatusError as failure:
                 if failure.expired or failure.version_too_large:
                     logger.info("%s: listing the latest state: %s", self.name, failure)
@@ -113,26 +144,29 @@ class Reflector(Generic[T]):
                     raise
                 logger.info("%s: listing in pages from now on: %s", self.name, failure)
                 self._streams = False
+            except StalledListError as failure:
+                logger.warning("%s: listing in pages from now on: %s", self.name, failure)
+                self._streams = False
             except BrokenAnswerError as failure:
                 logger.info("%s: listing in pages: %s", self.name, failure)
-        return await self._lister.snapshot(self._version)
+        return await self._lister.snapshot(version)
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when the server refuses to go on from our version."""
         while True:
-            before, opened = self._version, self._timing.clock()
+            before, changes, opened = self._version, self._changes, self._timing.clock()
             try:
                 await self._watch()
                 end = End(Restart.ENDED, "ended")
             except ExtenderError as failure:
                 end = end_of_watch(failure)
-            moved = self._version != before
-            short = self._timing.clock() - opened < SHORTEST_WATCH_SECONDS and not moved
-            if short and end.reason is Restart.ENDED:
-                end = End(Restart.EMPTY, "ended at once and brought nothing")
-            if short or end.wait:
+            brought = Brought.NOTHING
+            if self._version != before:
+                brought = Brought.CHANGES if self._changes != changes else Brought.BOOKMARKS
+            end, seconds = self._pace.before_next(end, brought, self._timing.clock() - opened)
+            if seconds:
                 self._log.warning(f"watching again: {end.said}")
-                await self._backoff.wait(end.retry_after)
+                await self._timing.sleep(seconds)
             self._observer.restarted(self.name, end.reason)
 
     async def _watch(self) -> None:
@@ -158,13 +192,12 @@ class Reflector(Generic[T]):
                     self._sink.upsert(read_object(self.resource, event.raw))
                 except ObjectError as failure:
                     # What we know of it, if anything, is better than nothing.
-                    key = event.metadata.key
-                    logger.warning("%s %s: left as it was: %s", self.name, key, failure)
-                    self._skipped(Skip.UNREADABLE)
+                    self._skipped(Skip.UNREADABLE, f"{event.metadata.key}: {failure}")
             case Kind.DELETED:
                 self._sink.delete(event.metadata.key, event.metadata.uid)
             case Kind.BOOKMARK:
                 pass
+        self._changes += event.kind is not Kind.BOOKMARK
         self._advance(event)
         self._observer.event(self.name, event.kind)
         self._heard()
@@ -202,10 +235,12 @@ class Reflector(Generic[T]):
 
     def _heard(self) -> None:
         self.last_heard = self._timing.wall()
+        self._heard_at = self._timing.clock()
         self._observer.last_event(self.name, self.last_heard)
 
-    def _skipped(self, reason: Skip) -> None:
+    def _skipped(self, reason: Skip, detail: str) -> None:
         self._observer.skipped(self.name, reason)
+        self._skips.left_out(reason, detail)
 
 
 def _is_older(version: str, than: str) -> bool:

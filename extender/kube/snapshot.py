@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from extender.errors import ObjectError
-from extender.kube.frames import read_object
+from extender.kube.frames import Skip, read_object
 
 if TYPE_CHECKING:
     import msgspec
 
-    from extender.kube.frames import Metadata, Resource
-
-logger = logging.getLogger(__name__)
+    from extender.kube.frames import Metadata, Resource, Skipped
 
 T = TypeVar("T")
 
@@ -31,15 +28,18 @@ class Snapshot(Generic[T]):
     unreadable: dict[str, str] = field(default_factory=dict)
     """Key to uid of the objects that exist but make no sense to us."""
 
-    def take(self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw) -> bool:
-        """Read one object; False when it makes no sense, and what was known of it stays."""
+    def __len__(self) -> int:
+        return len(self.objects) + len(self.unreadable)
+
+    def take(
+        self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw, skipped: Skipped
+    ) -> None:
+        """Read one object; when it makes no sense, what was known of it stays."""
         try:
             self.objects[metadata.key] = read_object(resource, raw)
         except ObjectError as failure:
-            logger.warning("%s %s: left out: %s", resource.name, metadata.key, failure)
             self.unreadable[metadata.key] = metadata.uid
-            return False
-        return True
+            skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
 
     def drop(self, key: str) -> None:
         """Forget an object."""

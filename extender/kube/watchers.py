@@ -43,6 +43,11 @@ class Watchers:
         """Return when the server last said something about each resource."""
         return {each.name: each.last_heard for each in self._reflectors}
 
+    @property
+    def silent_for(self) -> Mapping[str, float | None]:
+        """Return for how many seconds nothing was heard about each resource."""
+        return {each.name: each.silent_for for each in self._reflectors}
+
     async def wait_synced(self) -> None:
         """Wait until every resource has been taken over once."""
         for reflector in self._reflectors:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from extender.kube.frames import Event, Resource, Skip, SkippedError, read_event
+from extender.kube.failures import IdleStreamError
+from extender.kube.frames import Event, Resource, Skipped, SkippedError, read_event
+from extender.kube.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
     from extender.kube.client import ApiClient
 
@@ -18,12 +20,13 @@ async def events(
     version: str,
     *,
     seconds: int,
-    skipped: Callable[[Skip], None],
-    initial: bool = False,
+    skipped: Skipped,
+    initial: Patience | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Yield what happened after `version`, until the server ends it after about `seconds`.
 
-    With `initial`, everything that exists comes first, then a bookmark that says so.
+    With `initial`, everything that exists comes first, then a bookmark that says so. What shows
+    that there is progress is then for the caller to tell; otherwise each event does.
 
     A line that makes no sense is reported as skipped and does not end the stream; an ERROR event
     and a failed connection do, as exceptions of `failures`.
@@ -35,13 +38,17 @@ async def events(
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(seconds),
     }
-    if initial:
+    if initial is not None:
         params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    patience = initial or Patience(client.timeouts.idle, IdleStreamError)
     async with client.stream(resource.path, params) as lines:
-        async for line in lines:
-            try:
-                event = read_event(line)
-            except SkippedError as skip:
-                skipped(skip.reason)
-            else:
-                yield event
+        with patience.with_stream(lines):
+            async for line in lines:
+                try:
+                    event = read_event(line)
+                except SkippedError as skip:
+                    skipped(skip.reason, skip.detail)
+                else:
+                    if initial is None:
+                        patience.renew()
+                    yield event

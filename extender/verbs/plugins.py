@@ -48,7 +48,12 @@ class InterPodAffinity:
         return True
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say why a pod cannot be judged: required rules within its pod group."""
+        """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
+
+        Pods that no required rule is about, their own or one of a placed pod, can be.
+        """
+        if state.doubt is not None and state.question_of(pod).has_rules:
+            return state.doubt
         return entangled(state, pod)
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:

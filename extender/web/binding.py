@@ -131,6 +131,9 @@ class Binds:
             pod = await self._binder.read(args.key)
             if pod is None or pod.uid != args.uid:
                 return "refused", "the pod is gone"
+            if pod.terminal:
+                # No watch would ever tell of it, and a place reserved for it would stay taken.
+                return "refused", "the pod has ended"
         return await self._place(pod, args.node, deadline)
 
     async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:

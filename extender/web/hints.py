@@ -243,6 +243,10 @@ class Hints:
         return None
 
     def _is_our_turn(self, refused: Refused, *, news: bool) -> bool:
+        if self._state.doubt is not None:
+            # Places that look free may be taken.
+            self._postpone(refused)
+            return False
         if self._clock() < refused.not_before:
             # This sweep came too early for it, and it may have been the last one in sight.
             self._sweep_after_pause(refused)

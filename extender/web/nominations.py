@@ -13,6 +13,8 @@ from extender.throttle import LogThrottle
 COMPLAINT_SECONDS = 60.0
 """Between two lines about failures of the same kind."""
 
+FIRST_UNCLEAR_STATUS = 500
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +51,9 @@ class Nominations:
         except ExtenderError as error:
             self._metrics.count_hint("failed")
             self._complain(pod, str(error))
-            return False if isinstance(error, ApiError) else None
+            # An API server that has trouble of its own may have done it, or do it yet.
+            clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
+            return False if clear else None
         self._metrics.count_hint(success if done else overtaken)
         return done
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-REMEMBERED_SECONDS = 90.0
-"""How long a withdrawal is remembered. One whose end is unclear may still be carried out for as
-long as an API server works on a request, 60 s unless told otherwise, and a little in its queue."""
+REMEMBERED_SECONDS = 180.0
+"""How long a withdrawal is remembered: as long as one whose end is unclear may still be carried
+out, which is as for binds (`binding.RESERVATION_SECONDS`)."""
 MOST_REMEMBERED = 4096
-"""More than are withdrawn in that time at 40 hints a second; the oldest is forgotten first."""
+"""More than are withdrawn in that time at 20 hints a second; the oldest is forgotten first."""
 
 
 class Fate(Enum):

@@ -113,7 +113,7 @@ def test_defaults() -> None:
             "shutdownDelaySeconds": 0,
             "shutdownTimeoutSeconds": 5,
         },
-        "clientConnection": {"qps": 200, "burst": 400},
+        "clientConnection": {"qps": 200, "burst": 400, "staleAfterSeconds": 180},
         "logging": {"format": "text", "verbosity": 2},
         "clusterFiles": [],
     }

@@ -8,11 +8,13 @@ for a version that does not exist yet, with the answers of Kubernetes 1.36. `Col
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from aiohttp import web
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+DRIP_SECONDS: Final = 0.005
 
 CLOSE: Final = b""
 """Ends a watch as the server's timeout does."""
@@ -360,6 +364,22 @@ def hanging(*pieces: bytes, headers: bool = True) -> Answer:
                 await response.write(piece)
         await asyncio.Event().wait()
         raise AssertionError
+
+    return answer
+
+
+def dripping(*first: bytes, piece: Callable[[int], bytes]) -> Answer:
+    """Say some bytes, and then small pieces, for ever: never silent, and of no use."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = await _start(request)
+        for each in first:
+            await response.write(each)
+        with contextlib.suppress(ConnectionError):
+            for number in count():
+                await response.write(piece(number))
+                await asyncio.sleep(DRIP_SECONDS)
+        return response
 
     return answer
 

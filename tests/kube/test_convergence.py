@@ -1,14 +1,30 @@
-"""Whatever goes wrong on the way, the mirror ends up equal to the server."""
+"""Whatever goes wrong on the way, the mirror ends up equal to the server, and asks in moderation.
+
+`MIRROR_SEEDS=1000 pytest tests/kube/test_convergence.py` takes a longer walk.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import CLOSE, CUT, answering, dropping, failure, line, saying, too_large
+from extender.kube.client import Timeouts
+from tests.kube.fake_api import (
+    CLOSE,
+    CUT,
+    answering,
+    dripping,
+    dropping,
+    failure,
+    hanging,
+    line,
+    saying,
+    too_large,
+)
 from tests.kube.rig import thing
 
 if TYPE_CHECKING:
@@ -18,7 +34,12 @@ if TYPE_CHECKING:
     from tests.kube.rig import Rig
 
 STEPS = 150
+SEEDS = int(os.environ.get("MIRROR_SEEDS", "12"))
+MOST_REQUESTS_A_SECOND = 3.0
+"""Of virtual time, on average: a stream, a list in its place and a watch, after the shortest wait.
+What a step of the course breaks off may be asked for again at once besides."""
 
+OLD = {"metadata": {"name": "t1", "namespace": "ns", "uid": "old", "resourceVersion": "1"}}
 TROUBLES: list[Answer] = [
     dropping,
     saying(),
@@ -27,6 +48,11 @@ TROUBLES: list[Answer] = [
     saying(line("ERROR", {"code": 410, "reason": "Expired"})),
     saying(line("ERROR", {})),
     saying(line("BOOKMARK", {"metadata": {"resourceVersion": "1"}})),
+    saying(line("DELETED", OLD), line("DELETED", OLD), line("RENAMED", OLD)),
+    saying(b"\n\n \n", line("ADDED", {"metadata": {}}), line("BOOKMARK", {"metadata": {}})),
+    dripping(piece=lambda _: b"\n"),
+    dripping(piece=lambda _: b"x"),
+    hanging(),
     answering(too_large),
     answering(lambda: failure(410, "Expired", "too old")),
     answering(lambda: failure(429, "TooManyRequests", "slow")),
@@ -42,9 +68,11 @@ class Course:
     def __init__(self, rig: Rig, chance: random.Random) -> None:
         self.rig = rig
         self.chance = chance
+        self.steps = 0
 
     def step(self) -> None:
         """Let one thing happen."""
+        self.steps += 1
         steps: list[tuple[int, Callable[[], object]]] = [
             (10, self.put),
             (5, self.delete),
@@ -56,6 +84,8 @@ class Course:
             (1, lambda: self.rig.things.send(b"\x00garbage\n")),
             (1, self.blink),
             (2, self.trouble),
+            (2, self.repeat),
+            (1, self.bookmark_and_close),
         ]
         weights = [weight for weight, _ in steps]
         self.chance.choices([step for _, step in steps], weights)[0]()
@@ -85,6 +115,17 @@ class Course:
         self.rig.things.muted = False
         self.rig.things.send(CUT)
 
+    def repeat(self) -> None:
+        """Send the latest event of everything once more, in any order."""
+        latest = list(self.rig.things.objects.values())
+        self.chance.shuffle(latest)
+        self.rig.things.send(*(line("MODIFIED", obj) for obj in latest))
+
+    def bookmark_and_close(self) -> None:
+        """Say how far the watch is, and end it."""
+        self.rig.things.bookmark()
+        self.rig.things.send(CLOSE)
+
     def trouble(self) -> None:
         """Answer the next requests badly."""
         for answers in (
@@ -103,11 +144,13 @@ class Course:
         pytest.param(False, id="from a server that lists in pages"),
     ],
 )
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_mirror_converges(rig: Rig, seed: int, streams: bool) -> None:
     rig.things.streams_lists = streams
     rig.things.paginates_cached = True
+    rig.timeouts = Timeouts(read=0.1, total=0.2, idle=0.2, progress=0.1, streamed=0.3)
     course = Course(rig, random.Random(seed))
+    began = rig.time.now
     async with rig.running():
         for _ in range(STEPS):
             course.step()
@@ -125,3 +168,5 @@ async def test_mirror_converges(rig: Rig, seed: int, streams: bool) -> None:
             )
         )
     assert rig.observer.restarts.total() + rig.observer.relists.total() > 10
+    seconds = rig.time.now - began
+    assert len(rig.api.seen) <= course.steps + MOST_REQUESTS_A_SECOND * seconds

@@ -45,7 +45,7 @@ async def test_one_that_cannot_be_read_is_left_out(
     rig.api.collection("/api/v1/resourcequotas").put(quota("q", {"pods": "many"}, crossing()))
     rig.api.collection("/api/v1/pods")
     assert list((await listed(rig)).quotas) == []
-    assert "resourcequotas default/q: left out: spec.hard.pods" in caplog.text
+    assert "resourcequotas: left out, unreadable: default/q: spec.hard.pods" in caplog.text
 
 
 async def test_a_refusal_is_said(rig: Rig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -346,6 +347,16 @@ async def test_a_pod_that_is_not_to_be_bound(
     bench = Bench(*known)
     assert await bind(await aiohttp_client(bench.app), ONE, "a") == error
     assert bench.api.bound == []
+
+
+async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench()
+    bench.api.pods["default/one"] = replace(model_pod(ONE), terminal=True)
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "the pod has ended"
+    assert bench.api.bound == []
+    assert len(bench.state.reservations) == 0
 
 
 async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:

@@ -1,0 +1,270 @@
+"""Servers that keep a mirror busy, or believing, without telling it anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from extender.errors import ObjectError
+from extender.kube import listing
+from extender.kube.client import Timeouts
+from extender.kube.paths import pod_path
+from extender.kube.repeats import INTERVAL_SECONDS, LONGEST_DETAIL
+from tests.kube.fake_api import (
+    CLOSE,
+    Answer,
+    answering,
+    dripping,
+    failure,
+    hanging,
+    initial_events_end,
+    line,
+    saying,
+)
+from tests.kube.rig import PATH, at, thing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from tests.kube.rig import Rig
+
+SHORT = Timeouts(idle=0.3, progress=0.1, streamed=0.4)
+
+
+def bookmark(version: int) -> bytes:
+    """Encode a bookmark."""
+    return line("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
+
+
+def change(version: int) -> bytes:
+    """Encode a change of the one thing."""
+    return line("MODIFIED", at(version, thing("a", version)))
+
+
+@pytest.mark.parametrize(
+    ("event", "slept"),
+    [
+        pytest.param(bookmark, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0], id="a bookmark"),
+        pytest.param(change, [1.0] * 7, id="a change, which must not be late for long"),
+    ],
+)
+async def test_server_that_closes_after_each_event_is_not_asked_in_a_hot_loop(
+    rig: Rig, event: Callable[[int], bytes], slept: list[float]
+) -> None:
+    rig.things.watches.extend(saying(event(101 + number)) for number in range(8))
+    async with rig.running():
+        await rig.until_watching(9)
+    assert rig.time.slept == slept, "only the first is opened again at once"
+    assert rig.things.watched[-1].params["resourceVersion"] == "108"
+    assert len(rig.things.listed) == 1
+
+
+async def test_a_watch_that_lasts_makes_the_next_short_one_the_first_again(rig: Rig) -> None:
+    async def lasting(request: web.Request) -> web.StreamResponse:
+        rig.time.now += 300
+        return await saying(bookmark(103))(request)
+
+    rig.things.watches.extend([saying(bookmark(101)), saying(bookmark(102)), lasting])
+    rig.things.watches.append(saying(bookmark(104)))
+    async with rig.running():
+        await rig.until_watching(5)
+    assert rig.time.slept == [0.8]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        pytest.param(lambda _: b"\n", id="newlines"),
+        pytest.param(lambda _: b" ", id="blanks that never become a line"),
+        pytest.param(lambda _: b'{"type":"PING","object":{}}\n', id="events of no known type"),
+        pytest.param(lambda _: b"<p>please wait</p>\n", id="a page that never ends"),
+    ],
+)
+async def test_a_watch_on_which_only_noise_comes_is_given_up(
+    rig: Rig, piece: Callable[[int], bytes]
+) -> None:
+    rig.timeouts = SHORT
+    rig.things.watches.append(dripping(change(101), piece=piece))
+    async with rig.running():
+        await rig.until_watching(2)
+    assert rig.observer.restarts["idle"] >= 1
+    assert rig.things.watched[1].params["resourceVersion"] == "101"
+
+
+async def test_bookmarks_keep_a_watch_alive(rig: Rig) -> None:
+    rig.timeouts = SHORT
+    done = asyncio.Event()
+
+    def piece(number: int) -> bytes:
+        if number == 60:
+            done.set()
+        return bookmark(200 + number)
+
+    rig.things.watches.append(dripping(piece=piece))
+    async with rig.running():
+        await done.wait()
+        assert len(rig.things.watched) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(
+            dripping(piece=lambda number: line("ADDED", at(900 + number, thing("x", number)))),
+            id="the same object again and again",
+        ),
+        pytest.param(
+            dripping(line("ADDED", at(900, thing("x"))), piece=bookmark),
+            id="bookmarks, but never the last one",
+        ),
+        pytest.param(
+            dripping(line("ADDED", at(900, thing("x"))), piece=lambda _: b"\n"), id="newlines"
+        ),
+        pytest.param(hanging(line("ADDED", at(900, thing("x")))), id="nothing"),
+        pytest.param(
+            dripping(piece=lambda number: line("ADDED", at(900 + number, thing(f"x{number}")))),
+            id="new objects without end",
+        ),
+    ],
+)
+async def test_initial_events_that_never_end_are_listed_in_pages_from_then_on(
+    rig: Rig, answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.timeouts = SHORT
+    rig.things.streams_lists = True
+    rig.things.put(thing("a", 1))
+    rig.things.streams.append(answer)
+    async with rig.running() as reflector:
+        await reflector.synced.wait()
+        assert rig.sink.values == {"a": 1}
+        await rig.until_watching()
+        rig.things.watches.append(answering(lambda: failure(410, "Expired", "too old")))
+        rig.things.send(CLOSE)
+        await rig.pulse.until(lambda: len(rig.things.listed) == 2)
+    assert len(rig.things.streamed) == 1
+    assert caplog.text.count("listing in pages from now on") == 1
+
+
+async def test_a_long_stream_that_makes_progress_is_taken(rig: Rig) -> None:
+    rig.timeouts = Timeouts(progress=0.1, streamed=10.0)
+    rig.things.streams_lists = True
+
+    async def slowly(request: web.Request) -> web.StreamResponse:
+        def piece(number: int) -> bytes:
+            if number == 60:
+                return initial_events_end(960)
+            return line("ADDED", at(900 + number, thing(f"t{number}", number)))
+
+        return await dripping(piece=piece)(request)
+
+    rig.things.streams.append(slowly)
+    async with rig.running() as reflector:
+        await reflector.synced.wait()
+    assert len(rig.sink.things) == 60
+    assert rig.things.listed == []
+
+
+async def test_pages_without_end_and_without_anything_new_are_no_list(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MOST_BARREN_PAGES", 5)
+    rig.things.put(thing("a", 1))
+
+    def page(number: int) -> Answer:
+        metadata = {"resourceVersion": "100", "continue": f"more-{number}"}
+        return answering(lambda: _json({"kind": "List", "metadata": metadata, "items": []}))
+
+    rig.things.lists.extend(page(number) for number in range(6))
+    async with rig.running():
+        await rig.until_values(a=1)
+    assert rig.observer.relists == {"broken": 1}
+    assert len(rig.things.listed) == 7
+
+
+def _json(body: Any) -> web.Response:
+    from aiohttp import web  # noqa: PLC0415 - only for types elsewhere
+
+    return web.json_response(body)
+
+
+async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "extender.kube")
+    broken = {**thing("secretive"), "value": "x" * 10_000}
+    async with rig.running():
+        await rig.until_watching()
+        for version in range(101, 151):
+            rig.things.send(b"\x00 no JSON" * 200 + b"\n", line("ADDED", at(version, broken)))
+        rig.things.send(line("RENAMED\n", at(160, thing("b"))))
+        await rig.pulse.until(lambda: rig.observer.skips.total() == 101)
+        rig.time.now += INTERVAL_SECONDS
+        rig.things.send(b"?\n")
+        await rig.pulse.until(lambda: rig.observer.skips.total() == 102)
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[1:] == [
+        "things: left out, unreadable: ns/secretive: value: expected a number",
+        "things: left out, unknown_type: 'RENAMED\\n'",
+        "things: left out, not_json: 2 bytes, b'?\\n' (and 49 times before, not logged)",
+    ]
+    assert messages[0].startswith("things: left out, not_json: 1801 bytes, b'\\x00 no JSON")
+    assert max(map(len, messages)) < LONGEST_DETAIL + 80
+
+
+async def test_an_open_watch_on_which_nothing_comes_tells_no_news(rig: Rig) -> None:
+    async with rig.running() as reflector:
+        silences = [reflector.silent_for]
+        await rig.until_watching()
+        silences.append(reflector.silent_for)
+        rig.time.now += 100
+        rig.things.send(CLOSE)
+        await rig.until_watching(2)
+        silences.append(reflector.silent_for)
+        rig.things.bookmark()
+        await rig.pulse.until(lambda: rig.observer.events["BOOKMARK"] == 1)
+        silences.append(reflector.silent_for)
+    assert silences == [None, 0.0, 100.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        pytest.param("shop/web-0.x", "/api/v1/namespaces/shop/pods/web-0.x", id="a usual name"),
+        pytest.param("shop/a b+c", "/api/v1/namespaces/shop/pods/a%20b%2Bc", id="a strange one"),
+    ],
+)
+async def test_names_are_encoded_once(rig: Rig, key: str, path: str) -> None:
+    seen: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append(request.raw_path)
+        return _json({})
+
+    rig.api.collection(f"/api/v1/namespaces/{key.replace('/', '/pods/')}").lists.append(answer)
+    async with rig.client() as client:
+        await client.get(pod_path(key), {})
+    assert seen == [path]
+
+
+@pytest.mark.parametrize("key", ["../web", "shop/..", "shop/.", "shop/", "shop/a/b", "shop/a%2fb"])
+def test_what_is_no_name_leads_nowhere(key: str) -> None:
+    with pytest.raises(ObjectError, match="no name of an object"):
+        pod_path(key)
+
+
+async def test_a_continue_token_goes_back_as_it_came(rig: Rig) -> None:
+    token = "a+b/c==%41&limit=1 é"  # noqa: S105 - a place in a list, no secret
+    metadata = {"resourceVersion": "100", "continue": token}
+    rig.things.lists.append(
+        answering(lambda: _json({"metadata": metadata, "items": [at(9, thing("a", 1))]}))
+    )
+    rig.things.continues[token] = 100, [at(10, thing("b", 2))]
+    async with rig.running():
+        await rig.until_values(a=1, b=2)
+    assert rig.things.listed[1].params["continue"] == token
+    assert rig.things.listed[1].path == PATH

@@ -1,0 +1,120 @@
+"""Places of pods that no watch has shown, and what a list says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from extender.kube.feed import cluster_reflectors
+from extender.wire.objects import PodReader
+from tests.builders import model_pod
+from tests.kube.fake_api import CLOSE
+from tests.kube.test_feed import PODS, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from extender.cluster.state import ClusterState
+    from extender.kube.reflector import Reflector
+    from tests.kube.fake_api import Collection
+    from tests.kube.rig import Rig
+
+FOREVER = 1e9
+UNREADABLE = {"metadata": {"name": "web", "namespace": "shop", "uid": "uid-of-web"}, "spec": 7}
+
+
+def watched_pods(*arguments: Any, **options: Any) -> Reflector[Any]:
+    """Build the reflector of pods alone."""
+    client, state = arguments
+    return cluster_reflectors(client, state, PodReader(), **options)[2]
+
+
+def reserve(state: ClusterState, name: str = "web") -> None:
+    """Reserve a place for a pod that was read when it was to be bound."""
+    state.reserve(model_pod(pod(name, None)), "a", FOREVER)
+
+
+async def lose_the_watch(
+    rig: Rig, pods: Collection, change: Callable[[Collection], object]
+) -> None:
+    """Let something happen that no watch will tell of, and everything be listed again."""
+    pods.muted = True
+    change(pods)
+    pods.muted = False
+    pods.compact()
+    before = len(pods.watched)
+    pods.send(CLOSE)
+    await rig.pulse.until(lambda: len(pods.watched) >= before + 2 and pods.open != [])
+
+
+def come_and_go(pods: Collection) -> None:
+    """Create a pod, bind it and delete it."""
+    pods.put(pod("web", "a"))
+    pods.delete("shop/web")
+
+
+def come_again(pods: Collection) -> None:
+    """Let another pod of its name take its place."""
+    come_and_go(pods)
+    pods.put(pod("web", None, uid="successor"))
+
+
+@pytest.mark.parametrize(
+    ("change", "places"),
+    [
+        pytest.param(come_and_go, 0, id="it was bound and deleted"),
+        pytest.param(come_again, 0, id="another of its name is there"),
+        pytest.param(lambda pods: pods.put(pod("web", "a")), 0, id="it is bound"),
+        pytest.param(lambda pods: pods.put(pod("web", "b")), 0, id="it is bound elsewhere"),
+        pytest.param(lambda pods: pods.put(pod("web", "a", phase="Failed")), 0, id="it has ended"),
+        pytest.param(
+            lambda pods: pods.put(pod("web", None, phase="Pending")),
+            1,
+            id="it is not bound yet, and a bind may be on its way",
+        ),
+        pytest.param(lambda pods: pods.put(dict(UNREADABLE)), 1, id="it makes no sense to us"),
+    ],
+)
+@pytest.mark.parametrize(
+    "streams", [pytest.param(True, id="streamed"), pytest.param(False, id="in pages")]
+)
+async def test_list_settles_the_place_of_a_pod_that_no_watch_has_shown(
+    rig: Rig, streams: bool, change: Callable[[Collection], object], places: int
+) -> None:
+    pods = rig.api.collection(PODS)
+    pods.streams_lists = streams
+    async with rig.mirrored(watched_pods, pods) as state:
+        reserve(state)
+        await lose_the_watch(rig, pods, change)
+        assert len(state.reservations) == places
+    latest = (pods.streamed if streams else pods.listed)[-1]
+    assert latest.params.get("resourceVersion", "") == "", "a cache may be older than the pod"
+
+
+async def test_list_settles_the_place_of_a_pod_that_was_watched(rig: Rig) -> None:
+    pods = rig.api.collection(PODS)
+    pods.put(pod("web", None))
+    async with rig.mirrored(watched_pods, pods) as state:
+        reserve(state)
+        version = str(rig.api.version)
+        await lose_the_watch(rig, pods, lambda pods: pods.delete("shop/web"))
+        assert len(state.reservations) == 0
+    assert pods.listed[-1].params["resourceVersion"] == version, "no need of a consistent read"
+
+
+async def test_list_says_nothing_of_a_place_reserved_after_it_was_asked_for(rig: Rig) -> None:
+    pods = rig.api.collection(PODS)
+    async with rig.mirrored(watched_pods, pods) as state:
+        reserve(state, "early")
+
+        async def reserving(request: web.Request) -> web.StreamResponse:
+            answer = await pods.list(request)
+            reserve(state, "late")
+            return answer
+
+        pods.lists.append(reserving)
+        await lose_the_watch(rig, pods, lambda _: None)
+        assert state.reservations.pods() == {("shop/late", "uid-of-late")}
