@@ -11,9 +11,12 @@ from extender.model.labels import NO_LABELS, Labels
 
 
 class AskedNodes:
-    """The known nodes of one question, in its order, and the names that no known node has."""
+    """The known nodes of one question, in its order, and the names that no known node has.
 
-    __slots__ = ("_known", "_numbers", "names", "unknown", "version")
+    Each is there once, where the question names it first.
+    """
+
+    __slots__ = ("_known", "_numbers", "names", "repeated", "unknown", "version")
 
     def __init__(
         self,
@@ -22,11 +25,15 @@ class AskedNodes:
         known: Mapping[str, int],
         version: int,
         numbers: Sequence[int] | None = None,
+        *,
+        repeated: bool = False,
     ) -> None:
         self.names = names
         self.unknown = unknown
         self.version = version
         """Nodes.version when the names were looked up: later numbers may mean other nodes."""
+        self.repeated = repeated
+        """The question names some of them more than once."""
         self._known = known
         self._numbers = numbers
 
@@ -87,17 +94,22 @@ class Nodes:
 
         Each name costs a visit to cold memory: with 500 of them the larger part of an answer.
         """
-        known = self._known
+        known, version = self._known, self.version
+        distinct = set(names)
+        repeated = len(distinct) < len(names)
+        if repeated:
+            names = list(dict.fromkeys(names))
         if numbered:
             with suppress(KeyError):
-                return AskedNodes(names, (), known, self.version, picker(names)(known))
+                numbers = picker(names)(known)
+                return AskedNodes(names, (), known, version, numbers, repeated=repeated)
         # Membership only: a number is one more object to fetch for each name, and filters about
         # hostnames never need it.
-        if all(map(known.__contains__, names)):
-            return AskedNodes(names, (), known, self.version)
+        if distinct <= known.keys():
+            return AskedNodes(names, (), known, version, repeated=repeated)
         found = [name for name in names if name in known]
         unknown = [name for name in names if name not in known]
-        return AskedNodes(found, unknown, known, self.version)
+        return AskedNodes(found, unknown, known, version, repeated=repeated)
 
     @property
     def names(self) -> Sequence[str]:

@@ -119,7 +119,7 @@ class Hints(_Block, frozen=True, kw_only=True):
 
     max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """Hints that may be open at a time, neither taken nor withdrawn. A nominated pod holds room on
-    its node against pods of lower priority."""
+    its node against pods of the same and of lower priority."""
 
     patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
     """Seconds until a hint that the scheduler did not take is withdrawn."""

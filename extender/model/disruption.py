@@ -30,10 +30,12 @@ class PodDisruptionBudget:
         """Tell whether taking this pod away counts against the budget.
 
         As in the scheduler's preemption, whose numbers ours are compared with: there a selector
-        without conditions means no pod, though for evictions it means every pod.
+        without conditions means no pod, though for evictions it means every pod, and a pod without
+        labels is in no budget, whatever labels the selector wants to be absent.
         """
         return (
             pod.pod_class.namespace == self.namespace
+            and bool(pod.pod_class.labels)
             and bool(self.selector.requirements)
             and self.selector.matches(pod.pod_class.labels)
             and pod.key.partition("/")[2] not in self.disrupted

@@ -29,6 +29,11 @@ MOST: Final = 1000
 EXAMPLES: Final = 10
 """Names where there may be thousands; a count stands beside them."""
 
+MOST_DIGITS: Final = 19
+"""Of the numbers of terms, which are counted up from 1."""
+MOST_SHOWN: Final = 317
+"""Characters of a label's key at most: 253 of its prefix, a slash, 63 of its name."""
+
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 
 RULES: Final = {
@@ -115,7 +120,8 @@ class Domains:
     def _domain(self, key: str, value: str, after: int, limit: int) -> tuple[Document, str | None]:
         nodes = nodes_by_domain(self._state, key).get(value)
         if nodes is None:
-            raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {key}={value}")
+            label = f"{_shown(key)}={_shown(value)}"
+            raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
         carried_there = [
             carried
             for carried in self._state.carried
@@ -160,7 +166,9 @@ def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
     known = ", ".join(PARAMETERS)
     for name in query:
         if name not in PARAMETERS:
-            raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name!r}; there are {known}")
+            raise QueryError(
+                HTTPStatus.BAD_REQUEST, f"no parameter {_shown(name)!r}; there are {known}"
+            )
     if "term" in query and query.keys() & {"key", "value"}:
         raise QueryError(HTTPStatus.BAD_REQUEST, "term goes without key and value")
     if "value" in query and "key" not in query:
@@ -174,10 +182,21 @@ def _number(
     text = query.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdecimal() and int(text) in allowed):
+    # Python itself refuses to read thousands of digits.
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+    if not (is_number and int(text) in allowed):
         bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST + 1 else ""
-        raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: {text!r} is not a whole number{bounds}")
+        raise QueryError(
+            HTTPStatus.BAD_REQUEST, f"{name}: {_shown(text)!r} is not a whole number{bounds}"
+        )
     return int(text)
+
+
+def _shown(text: str) -> str:
+    """Return what a question says, cut where it is longer than any label can be."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[:MOST_SHOWN]}... ({len(text)} characters)"
 
 
 def _page_of_terms(

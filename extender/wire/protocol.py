@@ -156,7 +156,8 @@ def write_filter_result(
 
 def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:
     """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
-    if not verdicts.refused and args.node_names is not None:
+    all_fit = not verdicts.refused and not verdicts.fits.repeated
+    if all_fit and args.node_names is not None:
         return bytes(args.node_names)
     return orjson.dumps(verdicts.fits.names)
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -18,6 +20,7 @@ from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
 from extender.web.callbacks import callbacks_app
 from extender.wire.objects import PodReader
+from tests import strategies
 from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -32,6 +35,7 @@ NEW = pod("new").labels(app="web")
 APART = NEW.anti_affinity(term(HOST, WEB))
 TOGETHER = NEW.prefers(1, term(HOST, WEB))
 LARGEST_BODY = 20_000
+UNREAD = Metrics(CollectorRegistry(), "test")
 
 
 @pytest.fixture
@@ -269,6 +273,58 @@ async def test_an_attempt_counts_once_whichever_verbs_the_scheduler_calls(
         if sample.name == "affinity_extender_schedule_attempts_total" and sample.value
     }
     assert counted == {result: attempts}
+
+
+@given(data=st.data())
+def test_names_given_twice_change_nothing(data: st.DataObject) -> None:
+    cluster = data.draw(strategies.clusters(), label="cluster")
+    incoming = data.draw(strategies.incoming_pods(cluster), label="pod")
+    once = data.draw(strategies.asked_names(cluster), label="names")
+    again = data.draw(st.lists(st.sampled_from(once)) if once else st.just([]), label="again")
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+    repeated = list(once)
+    for name in again:
+        # After its first mention, which is where its place in the order is.
+        place = data.draw(st.integers(repeated.index(name) + 1, len(repeated)), label="place")
+        repeated.insert(place, name)
+    for verb in ("filter", "prioritize"):
+        assert answered(state, verb, incoming, repeated) == answered(state, verb, incoming, once)
+
+
+def answered(state: ClusterState, verb: str, incoming: Any, names: list[str]) -> Any:
+    """Answer without a server; nothing is in flight that would have to be waited for."""
+    rules = Rules(plugins=AFFINITY, resolvable=True, scoring=Scoring(), max_score=20)
+    answers = Answers(
+        state, rules, UNREAD, lambda: None, pods=PodReader(), defer=lambda work: work()
+    )
+    body = json.dumps(question(incoming, *names)).encode()
+    with pytest.raises(StopIteration) as done:
+        getattr(answers, verb)(body).send(None)
+    return json.loads(done.value.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "fits", "refused"),
+    [
+        pytest.param(["a", "a", "b"], ["b"], {"a"}, id="one that is refused"),
+        pytest.param(["b", "b"], ["b"], set(), id="one that fits"),
+        pytest.param(["c", "c", "b"], ["b"], {"c"}, id="one that nobody knows"),
+        pytest.param(["b", "a", "b", "a"], ["b"], {"a"}, id="all of them"),
+    ],
+)
+async def test_a_node_that_is_named_twice_is_answered_once(
+    start: Start, names: list[str], fits: list[str], refused: set[str]
+) -> None:
+    # One more host repels the pod, and nobody asks about that one.
+    others = [node("x", {HOST: "x"}), *NODES]
+    state = state_of(others, [], [OLD, pod("far").labels(app="web").on("x")])
+    client = await start(state)
+    answer = await ask(client, "/filter", question(APART, *names))
+    assert answer["NodeNames"] == fits
+    assert {*answer["FailedAndUnresolvableNodes"]} == refused
+    scores = await ask(client, "/prioritize", question(TOGETHER, *names, "a"))
+    hosts = [score["Host"] for score in scores]
+    assert hosts == ["a"]
 
 
 async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:

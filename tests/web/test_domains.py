@@ -213,6 +213,43 @@ async def test_what_is_shown(
             "/domains?after=-1", 400, "after: '-1' is not a whole number", id="a negative number"
         ),
         pytest.param(
+            f"/domains?term={'9' * 5000}",
+            400,
+            f"term: '{'9' * 317}... (5000 characters)' is not a whole number",
+            id="endless digits",
+        ),
+        pytest.param(
+            f"/domains?limit={'0' * 5000}7",
+            400,
+            f"limit: '{'0' * 317}... (5001 characters)' is not a whole number in 1..1000",
+            id="endless zeros",
+        ),
+        pytest.param(
+            f"/domains?after={1 << 63}",
+            400,
+            "after: '9223372036854775808' is not a whole number",
+            id="a number beyond all terms",
+        ),
+        pytest.param(
+            "/domains?after=٣",
+            400,
+            "after: '٣' is not a whole number",
+            id="digits of another script",
+        ),
+        pytest.param(
+            f"/domains?{'k' * 5000}=1",
+            400,
+            f"no parameter '{'k' * 317}... (5000 characters)'; "
+            "there are key, value, term, after, limit",
+            id="an endless name of a parameter",
+        ),
+        pytest.param(
+            f"/domains?key=zone&value={'v' * 5000}",
+            404,
+            f"no node has the label zone={'v' * 317}... (5000 characters)",
+            id="an endless value",
+        ),
+        pytest.param(
             "/domains?value=a",
             400,
             "value needs key, the label that it is a value of",
