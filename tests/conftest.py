@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # First of all: the tests get kubernetes_asyncio as the program does, without its models.
 import extender.kube  # noqa: F401
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Whole clusters are large values to draw; that they are is no sign of a bad strategy.
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -30,3 +36,14 @@ settings.register_profile(
     suppress_health_check=_SUPPRESSED,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Undo what a command that ran in this process did to logging: its stream closes with it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    logging.captureWarnings(capture=False)
+    root.handlers[:] = handlers
+    root.setLevel(level)

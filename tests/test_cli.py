@@ -19,7 +19,7 @@ from extender import cli, config
 from extender.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -34,7 +34,7 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[config.Config]]:
+def served(monkeypatch: pytest.MonkeyPatch) -> list[config.Config]:
     """Collect the configurations that would have been served; none is."""
     calls: list[config.Config] = []
 
@@ -43,12 +43,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[config.Config]]:
         return 0
 
     replace_runtime(monkeypatch, serve)
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield calls
-    logging.captureWarnings(capture=False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    return calls
 
 
 def replace_runtime(monkeypatch: pytest.MonkeyPatch, serve: Callable[[config.Config], int]) -> None:
