@@ -49,7 +49,7 @@ class ChargeReader:
         deadline = spec.activeDeadlineSeconds
         terminating = deadline is not None and deadline >= 0
         key = (resources_key(spec), spec.priorityClassName or "", terminating)
-        known = self._known.get(key)
+        known = self._known.peek(key)
         if known is None:
             resources = read_pod_resources(spec)
             charge = Charge(

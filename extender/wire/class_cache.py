@@ -26,8 +26,8 @@ class ClassCache:
         self._live: WeakKeyDictionary[PodClass, ref[PodClass]] = WeakKeyDictionary()
         """The large classes that some pod is of, kept or not: its replicas share them all the
         same."""
-        self.find: Callable[[ClassKey], PodClass | None] = self._classes.get
-        """Returns a class of usual size that is kept; one call less for each pod that is read."""
+        self.find: Callable[[ClassKey], PodClass | None] = self._classes.peek
+        """Returns a class of usual size that is kept; nearly every pod that is read asks."""
         self.find_large: Callable[[ClassKey], PodClass | None] = self._large.get
 
     def keep(self, key: ClassKey, pod_class: PodClass) -> PodClass:

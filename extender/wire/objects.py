@@ -103,7 +103,7 @@ class PodReader:
             raise ObjectError("metadata.name", "a pod needs a name")
         status = pod.status or _NO_STATUS
         key = f"{namespace}/{name}"
-        priority = spec.priority or 0
+        node, priority = spec.nodeName, spec.priority or 0
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self._stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
@@ -112,13 +112,13 @@ class PodReader:
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
-            node=self._name(spec.nodeName) if spec.nodeName else None,
+            node=(self._names.known(node) or self._name(node)) if node else None,
             terminal=status.phase in TERMINAL_PHASES,
             pod_class=pod_class,
-            priority=self._priorities.shared(priority, _INTEGER) if priority else 0,
+            priority=self._priorities.known(priority) or self._priority(priority),
             deleting=metadata.deletionTimestamp is not None,
             # Of a pod that has its node the wish is history.
-            nominated=None if spec.nodeName else status.nominatedNodeName or None,
+            nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
@@ -158,6 +158,9 @@ class PodReader:
         if group is None or not group.podGroupName:
             return None
         return self._name(f"{namespace}/{group.podGroupName}")
+
+    def _priority(self, priority: int) -> int:
+        return self._priorities.shared(priority, _INTEGER) if priority else 0
 
     def _name(self, name: str) -> str:
         return self._names.shared(name, PER_STRING + len(name))

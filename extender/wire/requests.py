@@ -27,7 +27,7 @@ class RequestsReader:
     def read(self, spec: PodSpec) -> Requests:
         """Return what a pod with this spec requests."""
         key = resources_key(spec)
-        known = self._known.get(key)
+        known = self._known.peek(key)
         if known is None:
             size = key_size(key)
             requests = _requests(read_pod_resources(spec).requests())
