@@ -11,6 +11,7 @@ from extender.cluster.placed import PlacedClass
 from extender.cluster.selector_index import SelectorIndex
 from extender.cluster.sought import How, Sought
 from extender.cluster.topology import DomainTable
+from extender.model import memory
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
@@ -18,6 +19,10 @@ from extender.model.pod_affinity import PodSelector
 LARGE = 8
 """Selectors from which a set is a large one, and bounded with its like: a pod with thousands of
 terms must not cost others the sets that they ask for."""
+LARGE_BYTES = 16 << 10
+"""Bytes of selectors from which a set is a large one all the same."""
+PER_ENTRY = 128
+"""Bytes of a domain in the table of a set, or of a class that belongs to it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,11 +42,26 @@ class CountedPods:
     """Finds the selectors that match a class, where there are many to add up."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
+    selector_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.selector_bytes = self.sought.size
 
     @property
     def size(self) -> int:
         """Return how many selectors have to be kept for the set."""
         return len(self.sought.weights) or 1
+
+    @property
+    def bytes(self) -> int:
+        """Return about how many bytes it takes now."""
+        entries = len(self.table.counts) + len(self.members)
+        return self.selector_bytes + PER_ENTRY * entries
+
+    @property
+    def is_large(self) -> bool:
+        """Tell whether it must not compete with the sets that others ask for."""
+        return self.size >= LARGE or self.selector_bytes >= LARGE_BYTES
 
     @property
     def name(self) -> tuple[Sought, str]:
@@ -76,8 +96,8 @@ class Weight:
 class CountedSets:
     """The sets that questions asked for lately, kept up to date while they are in use.
 
-    Bounded by the selectors in them: of the large sets and of the others, each on their own, those
-    that no question was resolved to for the longest time go first.
+    Bounded by bytes and by the selectors in them: of the large sets and of the others, each on
+    their own, those that no question was resolved to for the longest time go first.
     """
 
     def __init__(self, nodes: Nodes, most: int) -> None:
@@ -105,7 +125,8 @@ class CountedSets:
 
     def find(self, sought: Sought, topology_key: str) -> CountedPods | None:
         """Return a set that is kept already, complete or not."""
-        return self._kept(sought).find((sought, topology_key))
+        name = (sought, topology_key)
+        return self._small.find(name) or self._large.find(name)
 
     def add(self, sought: Sought, topology_key: str) -> CountedPods:
         """Start a set, empty; O(selectors)."""
@@ -122,18 +143,19 @@ class CountedSets:
         for weight in filed:
             self._index.add(weight.pods, weight)
         self._filed[counted] = filed
-        self._kept(sought).add(counted)
+        self._kept(counted).add(counted)
         return counted
 
     def pop_excess(self) -> Iterator[CountedPods]:
         """Give up the sets that were asked for longest ago, when there are too many."""
         for kept in (self._small, self._large):
-            while kept.size > self._most:
+            kept.measure_fresh()
+            while kept.size > self._most or (kept.bytes > memory.COUNTED_SETS and kept.sets):
                 yield kept.pop()
 
     def give_up(self, counted: CountedPods) -> None:
         """Give up one set."""
-        self._kept(counted.sought).remove(counted)
+        self._kept(counted).remove(counted)
 
     def unfile(self, counted: CountedPods) -> Iterator[None]:
         """Take a set that was given up out of the index, a selector at a step."""
@@ -154,8 +176,8 @@ class CountedSets:
         moved = [each for each in self if each.sought.depends_on(namespace, before, now)]
         return MovedSets({each: self._filed[each] for each in moved}, now)
 
-    def _kept(self, sought: Sought) -> _Kept:
-        return self._large if len(sought.weights) >= LARGE else self._small
+    def _kept(self, counted: CountedPods) -> _Kept:
+        return self._large if counted.is_large else self._small
 
 
 class MovedSets:
@@ -220,25 +242,50 @@ class _Kept:
     def __init__(self) -> None:
         self.sets: OrderedDict[tuple[Sought, str], CountedPods] = OrderedDict()
         self.size = 0
+        self.bytes = 0
+        self._measured: dict[tuple[Sought, str], int] = {}
+        """The bytes of each set when it was looked at last, which is when it was asked for."""
+        self._fresh: list[CountedPods] = []
+        """Sets that were started and not measured since."""
 
     def find(self, name: tuple[Sought, str]) -> CountedPods | None:
         counted = self.sets.get(name)
         if counted is not None:
             self.sets.move_to_end(name)
+            self._measure(counted)
         return counted
 
     def add(self, counted: CountedPods) -> None:
         self.sets[counted.name] = counted
         self.size += counted.size
+        self._measure(counted)
+        self._fresh.append(counted)
 
     def pop(self) -> CountedPods:
-        _, counted = self.sets.popitem(last=False)
-        self.size -= counted.size
+        counted = next(iter(self.sets.values()))
+        self.remove(counted)
         return counted
 
     def remove(self, counted: CountedPods) -> None:
-        del self.sets[counted.name]
+        name = counted.name
+        del self.sets[name]
         self.size -= counted.size
+        self.bytes -= self._measured.pop(name)
+
+    def measure_fresh(self) -> None:
+        """Measure the new sets; each once it is complete."""
+        pending = []
+        for counted in self._fresh:
+            if self.sets.get(counted.name) is counted:
+                self._measure(counted)
+                if counted.pending is not None:
+                    pending.append(counted)
+        self._fresh = pending
+
+    def _measure(self, counted: CountedPods) -> None:
+        name, now = counted.name, counted.bytes
+        self.bytes += now - self._measured.get(name, 0)
+        self._measured[name] = now
 
 
 def _breadth(weight: Weight) -> int:

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from extender.model.labels import Labels
+from extender.model.labels import EVERYTHING, Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
+
+PER_SELECTOR, PER_REQUIREMENT, PER_STRING = 1024, 512, 128
+"""Bytes of each, with its share of what it is found by; a label's value is short."""
 
 
 class How(Enum):
@@ -46,6 +49,11 @@ class Sought:
         return max((pods.conditions for pods, _ in self.weights), default=1)
 
     @property
+    def size(self) -> int:
+        """Return about how many bytes the selectors take."""
+        return sum(_size(pods) for pods, _ in self.weights)
+
+    @property
     def keys(self) -> set[str]:
         """Return the label keys that it is about, those of namespaces not among them."""
         selectors = [pods.selector for pods, _ in self.weights]
@@ -67,3 +75,10 @@ class Sought:
             for pods, _ in self.weights
             if pods.namespace_selector is not None
         )
+
+
+def _size(pods: PodSelector) -> int:
+    every = (pods.selector, pods.namespace_selector or EVERYTHING)
+    requirements = [each for selector in every for each in selector.requirements]
+    strings = len(pods.namespaces) + sum(len(each.values) for each in requirements)
+    return PER_SELECTOR + PER_REQUIREMENT * len(requirements) + PER_STRING * strings

@@ -8,6 +8,7 @@ import pytest
 
 from extender.cluster.recount import mismatches
 from extender.cluster.state import ClusterState
+from extender.model import memory
 from tests.builders import (
     Json,
     model_namespace,
@@ -261,3 +262,32 @@ def test_names_next_to_each_other_mean_the_same_nodes() -> None:
     assert {name: state.nodes.asked([name]).numbers for name in state.nodes} == before
     state.remove_node("a1")
     assert state.nodes.asked(["a1", "b1"]).unknown == ["a1"]
+
+
+def test_counted_sets_are_bounded_by_bytes_and_huge_terms_drive_out_only_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "COUNTED_SETS", 200 << 10)
+    state = cluster()
+    usual = model_pod(pod("usual").anti_affinity(term(ZONE, selector(app="web")))).pod_class
+    question = state.question(usual)
+    for number in range(20):
+        among = [f"{number}-{value}" for value in range(400)]
+        rule = term(ZONE, selector(requirement("app", "In", *among)))
+        huge = pod(f"huge-{number}").anti_affinity(rule)
+        state.question(model_pod(huge).pod_class)
+    assert len(state.counted) == 4, "three of some 52 KB, and the one of usual size"
+    assert state.question(usual).anti_affinity[0].tables == question.anti_affinity[0].tables
+
+
+def test_a_set_that_holds_many_domains_takes_its_share_of_the_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "COUNTED_SETS", 64 << 10)
+    hosts = [node(f"n-{number}", {ZONE: f"z-{number}"}) for number in range(100)]
+    pods = [pod(f"p-{number}").labels(app="web").on(f"n-{number}") for number in range(100)]
+    state = state_of(hosts, [], pods)
+    for number in range(20):
+        wide = selector(requirement("app", "NotIn", f"other-{number}"))
+        state.question(model_pod(pod("x").anti_affinity(term(ZONE, wide))).pod_class)
+    assert len(state.counted) == 4, "each has a hundred entries"
