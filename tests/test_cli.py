@@ -97,11 +97,12 @@ def test_every_flag_reaches_the_configuration(served: list[config.Config]) -> No
     assert values.keys() == known - {"config", "cluster", "admission-control-config-file"}
     assert cli.main(["serve", *(f"--{flag}={value}" for flag, value in values.items())]) == 0
     spelled = config.effective(served[0])
-    assert spelled["clientConnection"] | {"qps": 0, "burst": 0} == {
+    assert spelled["clientConnection"] | {"qps": 0, "burst": 0, "staleAfterSeconds": 0} == {
         "kubeconfig": "/k",
         "context": "c",
         "qps": 0,
         "burst": 0,
+        "staleAfterSeconds": 0,
     }
     assert (
         spelled["serving"].items()
