@@ -208,6 +208,16 @@ class Counters:
             counted.pending = iter(self._candidates(sought))
         return counted
 
+    def counting(self, sought: Sought, topology_key: str, comparisons: int) -> Iterator[int]:
+        """Complete a set in steps of so many comparisons; yield what each took."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is None:
+            counted = self.started(sought, topology_key)
+            self.give_up_excess()
+            yield counted.size
+        while counted.pending is not None:
+            yield self.advance(counted, comparisons)
+
     def expense(self, sought: Sought, topology_key: str) -> int:
         """Return how many comparisons, roughly, it still takes to complete a set."""
         counted = self._sets.find(sought, topology_key)

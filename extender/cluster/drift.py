@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from extender.cluster.placed import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Drift
+
+TERMS = 4
+"""Terms of a class that cost about as much as another class without many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,12 @@ class DriftWatch:
     def look(self, classes: int) -> Iterator[list[DriftedPods]]:
         """Look at every placed class once, so many at a step; yield what each step found anew.
 
+        A class with many terms counts for several.
+
         The state may change between two steps.
         """
         still: dict[PodClass, DriftedPods] = {}
-        rest = iter(list(self._state.placed_classes))
-        while some := list(islice(rest, classes)):
+        for some in _batches(self._state.placed_classes, classes):
             found = {placed.pod_class: drifted for placed in some if (drifted := self._of(placed))}
             fresh = [drifted for key, drifted in found.items() if key not in self._known]
             self._known |= found
@@ -70,3 +73,16 @@ class DriftWatch:
         names = (self._state.nodes.names[number] for number in placed.on_nodes)
         pods = (pod for name in names for pod in self._state.pods_on(name))
         return next((pod.key for pod in pods if pod.pod_class is placed.pod_class), None)
+
+
+def _batches(classes: Iterable[PlacedClass], most: int) -> Iterator[list[PlacedClass]]:
+    batch: list[PlacedClass] = []
+    left = most
+    for placed in list(classes):
+        batch.append(placed)
+        left -= 1 + len(placed.pod_class.affinity) // TERMS
+        if left <= 0:
+            yield batch
+            batch, left = [], most
+    if batch:
+        yield batch

@@ -75,11 +75,7 @@ class Questions:
         """
         counters = self._counters
         for named in dict.fromkeys(wanted(pod_class.affinity, self._nodes)):
-            counted = counters.started(*named)
-            counters.give_up_excess()
-            yield counted.size
-            while counted.pending is not None:
-                yield counters.advance(counted, comparisons)
+            yield from counters.counting(*named, comparisons)
         while not counters.is_tidy:
             yield counters.tidy(comparisons)
 

@@ -22,6 +22,7 @@ from extender.cluster.residents import Residents
 from extender.cluster.room import Room
 from extender.cluster.sought import Sought
 from extender.cluster.topology import DomainTable
+from extender.cluster.wanted import Named
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import Term
@@ -31,6 +32,11 @@ MOST_QUESTIONS = 4096
 """Classes whose resolved questions are remembered; some kilobytes each."""
 MOST_COUNTED_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
+
+MOST_COMPANY_TERMS = 64
+"""Required affinity terms of a placed pod up to which is watched whether they are still met."""
+AT_ONCE = 5_000
+"""Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
 
 
 class ClusterState:
@@ -150,9 +156,13 @@ class ClusterState:
         known = self.pod(pod.key, pod.uid)
         return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
 
+    def expense(self, pod_class: PodClass) -> int:
+        """Return how many comparisons, roughly, it takes until a question can be resolved."""
+        return self._questions.expense(pod_class)
+
     def expense_of(self, pod: Pod) -> int:
-        """Return how many comparisons, roughly, it takes until its question can be resolved."""
-        return self._questions.expense(self.class_of(pod))
+        """Return how many comparisons, roughly, it takes until a pod's question can be resolved."""
+        return self.expense(self.class_of(pod))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what a question needs, in steps of about so many comparisons; yield what each took.
@@ -168,14 +178,32 @@ class ClusterState:
     def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.
 
-        None when that would take room from the sets that callbacks ask for.
+        None when that would take room from the sets that callbacks ask for, when there are more
+        than MOST_COMPANY_TERMS, and when it takes long and `counting_company` was not gone through.
         """
-        group = Sought.all_of(term.pods for term in terms)
-        keys = [term.topology_key for term in terms]
-        new = sum(self.counted.find(group, key) is None for key in {*keys})
-        if new and self.counted.size + new > self._most_counted_sets // 2:
+        sets = self._company(terms)
+        if len(terms) > MOST_COMPANY_TERMS or any(
+            self._counters.expense(*named) > AT_ONCE for named in sets
+        ):
             return None
-        return [self._counters.matching(group, key) for key in keys]
+        if self._would_crowd_out(sets):
+            return None
+        return [self._counters.matching(*named) for named in sets]
+
+    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
+        """Count what `company` needs in steps of so many comparisons; yield what each took."""
+        sets = self._company(terms)
+        if len(terms) <= MOST_COMPANY_TERMS and not self._would_crowd_out(sets):
+            for named in dict.fromkeys(sets):
+                yield from self._counters.counting(*named, comparisons)
+
+    def _company(self, terms: Sequence[Term]) -> list[Named]:
+        group = Sought.all_of(term.pods for term in terms)
+        return [(group, term.topology_key) for term in terms]
+
+    def _would_crowd_out(self, sets: Sequence[Named]) -> bool:
+        new = sum(self.counted.find(*named) is None for named in {*sets})
+        return bool(new) and self.counted.size + new > self._most_counted_sets // 2
 
     # Pods
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from extender.cluster.carried import CarriedTerm, Role
@@ -16,6 +17,11 @@ from extender.cluster.state import ClusterState
 from extender.cluster.topology import NO_DOMAIN, picker
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
+
+COMPARISONS = 2_000
+"""Of a pod class with a condition, in one step of counting: some milliseconds."""
+MOST_KNOWN = 10_000
+"""Violations that are known at a time: one pod can break thousands of rules in a domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Witnesses:
     """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
 
 
+Looked: TypeAlias = tuple[set[Violation], int]
+"""What was found, and how many pairs of a class and a node were looked at."""
 News: TypeAlias = tuple[Violation, Witnesses]
 
 
@@ -46,21 +54,20 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
     """Look at every placed class once, in steps; yield what each step found.
 
     The state may change between two steps. A step ends once it has looked at so many pairs of a
-    class and a node; one class is never split. A class costs its nodes times the required terms
-    that concern it.
+    class and a node, for each required term that concerns the class. Counting the company of a rule
+    for the first time, which goes over many classes, takes steps of its own.
     """
     found: set[Violation] = set()
     seen = 0
     for placed in list(state.placed_classes):
-        kept = len(state.counted)
-        if placed.on_nodes:
-            seen += len(placed.on_nodes)
-            found.update(_too_close(state, placed))
-            found.update(_lonely(state, placed))
-        # Counting the company of a rule for the first time goes over many classes.
-        if seen >= entries or len(state.counted) > kept:
-            yield found
-            found, seen = set(), 0
+        for _ in _company_counted(state, placed):
+            yield set()
+        for violations, looked in chain(_too_close(state, placed), _lonely(state, placed)):
+            found |= violations
+            seen += looked
+            if seen >= entries:
+                yield found
+                found, seen = set(), 0
     yield found
 
 
@@ -73,9 +80,13 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     if violation.role is Role.REQUIRED:
         return _lonely_pod(state, pods, violation)
     term = violation.term
-    owners = [pod for pod in pods if term in pod.pod_class.affinity.required_anti]
+    # Replicas have the same rules, of which there may be thousands.
+    classes = {id(pod.pod_class): pod.pod_class for pod in pods}
+    owning = {key for key, each in classes.items() if term in each.affinity.required_anti}
+    matched = {key for key, each in classes.items() if state.speaks_of(term, each)}
+    owners = [pod for pod in pods if id(pod.pod_class) in owning]
     for pod in pods:
-        if state.speaks_of(term, pod.pod_class):
+        if id(pod.pod_class) in matched:
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
             if other is not None:
                 return Witnesses(other.key, pod.key)
@@ -99,7 +110,7 @@ class Watch:
         None is yielded after a look that brought no news, so that each item is one look at pods.
         """
         for violation in found:
-            if violation not in self._known:
+            if violation not in self._known and len(self._known) < MOST_KNOWN:
                 shown = witnesses(self._state, violation)
                 if shown is not None:
                     self._known[violation] = shown
@@ -118,20 +129,35 @@ class Watch:
                 yield (violation, shown) if ended else None
 
 
-def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
-    """Yield the anti-affinity terms of other pods that pods of a class break."""
+def _company_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]:
+    """Count what tells whether pods of a class have company, a step for each item."""
+    rules = placed.pod_class.affinity.required
+    if rules and placed.on_nodes:
+        yield from (None for _ in state.counting_company(rules, COMPARISONS))
+
+
+def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
+    """Look for the anti-affinity terms of other pods that pods of a class break, term by term."""
     pod_class = placed.pod_class
-    numbers = list(placed.on_nodes)
     labels = state.namespace_labels(pod_class.namespace)
-    for carried in state.carried.matching(pod_class, labels):
-        if carried.role is not Role.REQUIRED_ANTI:
-            continue
-        counts, topology = carried.owners.counts, carried.owners.topology
-        own = _own_share(placed, carried)
-        for domain in counts.keys() & set(picker(numbers)(topology.domain_of)):
-            # A pod is no trouble to itself, but to the next one of its class it is.
-            if counts[domain] > own:
-                yield Violation(Role.REQUIRED_ANTI, carried.term, topology.values[domain])
+    # All at once: the state may change before the next item is asked for.
+    for carried in list(state.carried.matching(pod_class, labels)) if placed.on_nodes else ():
+        if carried.role is Role.REQUIRED_ANTI and placed.on_nodes:
+            yield _broken_by(placed, carried), len(placed.on_nodes)
+
+
+def _broken_by(placed: PlacedClass, carried: CarriedTerm) -> set[Violation]:
+    counts, topology = carried.owners.counts, carried.owners.topology
+    if not counts:
+        return set()
+    own = _own_share(placed, carried)
+    domains = picker(list(placed.on_nodes))(topology.domain_of)
+    # A pod is no trouble to itself, but to the next one of its class it is.
+    return {
+        Violation(Role.REQUIRED_ANTI, carried.term, topology.values[domain])
+        for domain in counts.keys() & set(domains)
+        if counts[domain] > own
+    }
 
 
 def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
@@ -139,8 +165,8 @@ def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
     return placed.owned.get(carried.owners, 0)
 
 
-def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
-    """Yield the required affinity terms of a class that its nodes do not meet.
+def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
+    """Look for the required affinity terms of a class that its nodes do not meet.
 
     A pod that matches its own terms counts as its own company: it may have been the first of its
     group, and all others may have gone since. It is only ever wrong on a node without the key.
@@ -152,11 +178,16 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Violation]:
     company = state.company(rules)
     if not numbers or company is None:
         return
-    for term, table in zip(rules, company, strict=True):
-        for domain in set(picker(numbers)(table.topology.domain_of)):
-            if domain not in table.counts:
-                value = None if domain == NO_DOMAIN else table.topology.values[domain]
-                yield Violation(Role.REQUIRED, term, value)
+    yield (
+        {
+            Violation(Role.REQUIRED, term, None if domain == NO_DOMAIN else values[domain])
+            for term, table in zip(rules, company, strict=True)
+            for values in (table.topology.values,)
+            for domain in set(picker(numbers)(table.topology.domain_of))
+            if domain not in table.counts
+        },
+        len(numbers) * len(rules),
+    )
 
 
 def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from extender.cluster.state import ClusterState
+from extender.cluster.state import AT_ONCE, ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
+
+MOST_PAIRS = 200_000
+"""Pairs of a waiting pod and a term of another one that are compared: tens of milliseconds, as the
+replicas of a workload count once."""
 
 
 def entangled(state: ClusterState, pod: Pod) -> str | None:
@@ -24,12 +28,19 @@ def entangled(state: ClusterState, pod: Pod) -> str | None:
     if pod.group is None:
         return None
     waiting = {pod.key: pod.pod_class, **state.waiting_in_group(pod.group)}
+    terms = sum({id(each): len(each.affinity) for each in waiting.values()}.values())
+    if len(waiting) > 1 and (terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting)):
+        return f"the affinity rules of the pods of pod group {pod.group} take too long to compare"
     if len(waiting) == 1 or not (_repel(state, waiting) or _attract(state, waiting)):
         return None
     return (
         f"the pods of pod group {pod.group} have required rules about one another, "
         "and the extender is not told where the pods of a group are about to go"
     )
+
+
+def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
+    return any(state.expense(each) > AT_ONCE for each in waiting.values() if each.affinity.required)
 
 
 def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:

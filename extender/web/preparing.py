@@ -7,14 +7,11 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from time import monotonic
 
-from extender.cluster.state import ClusterState
+from extender.cluster.state import AT_ONCE, ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 
-AT_ONCE = 5_000
-"""Comparisons of a pod class with a condition that a question may cost without leaving the event
-loop: some milliseconds. Rules of every day cost some dozens."""
 SLICE = 2_000
 """Comparisons between two turns of the event loop: a few milliseconds."""
 BUDGET = 1_000_000

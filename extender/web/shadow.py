@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeAlias
 
-from extender.cluster.state import ClusterState
+from extender.cluster.state import AT_ONCE, ClusterState
 from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.objects import Pod
@@ -98,6 +98,9 @@ class Disagreements:
             self._say(pod, lasting)
 
     def _refused_now(self, pod: Pod, names: Sequence[str]) -> set[str]:
+        if self._state.expense_of(pod) > AT_ONCE:
+            # Nobody waits for this look: it counts as it stands.
+            return set(names)
         with self._state.without(pod.key, pod.uid):
             asked = self._state.nodes.asked(names)
             verdicts = judge(self._state, pod, asked, self.plugins)

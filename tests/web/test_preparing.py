@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.state import ClusterState
+from extender.cluster.state import AT_ONCE, ClusterState
 from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.answers import Answers, Rules
-from extender.web.preparing import AT_ONCE, MOST_WAITING, SLICE, OverBudgetError, Preparer
+from extender.web.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
 from extender.wire.objects import PodReader
 from tests.builders import Pod, model_node, model_pod, node, pod
 from tests.hostile import crowded, hostile, narrow
