@@ -15,7 +15,6 @@ from extender.cluster.sought import How, Sought
 from extender.cluster.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Affinity
 
 CHORES = 256
 """Things that were put off and are done with every event of a pod, while there are any: about as
@@ -44,6 +43,8 @@ class Counters:
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
         self._chores: deque[Iterator[None]] = deque()
+        self._held: list[Iterator[None]] = []
+        """Takes back what `taking_up` registered."""
 
     @property
     def carried(self) -> CarriedTerms:
@@ -76,6 +77,8 @@ class Counters:
         placed.place(number, 1)
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
+        self._chores.extend(self._held)
+        self._held.clear()
         if self._chores:
             self.tidy(CHORES)
         return placed.pod_class
@@ -120,16 +123,22 @@ class Counters:
         else:
             deque(dropping, maxlen=0)
 
-    def taking_up(self, affinity: Affinity) -> Iterator[None]:
-        """Register the terms of a class that is about to be placed, one at a step.
+    def taking_up(self, pod_class: PodClass) -> Iterator[None]:
+        """Register the terms of a class that is about to be placed, some at a step.
 
-        Placing it then finds them there. Terms without owners mean nothing to anybody.
+        Placing it then finds them there. Terms without owners mean nothing to anybody; those that
+        nobody owns by the next event are dropped little by little.
         """
-        yield from self._carried.holding(affinity)
-
-    def let_go(self, affinity: Affinity) -> None:
-        """Take back what `taking_up` registered, little by little."""
-        self._chores.append(self._carried.dropping(affinity))
+        affinity = pod_class.affinity
+        if len(affinity) <= MANY_TERMS or pod_class in self._placed:
+            return
+        held = 0
+        try:
+            for held, _ in enumerate(self._carried.holding(affinity), 1):
+                if held % CHORES == 0:
+                    yield
+        finally:
+            self._held.append(islice(self._carried.dropping(affinity), held))
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""
@@ -147,6 +156,13 @@ class Counters:
         return not self._chores
 
     # Nodes and namespaces
+
+    def classes_on(self, name: str) -> dict[PodClass, int]:
+        """Return the classes that have pods on a node, with how many."""
+        number = self._nodes.number(name)
+        if number is None:
+            return {}
+        return {each.pod_class: each.on_nodes[number] for each in self._placed_on.get(number, ())}
 
     def move_node(self, name: str, sign: int) -> None:
         """Take what a node's pods count for out of the tables (-1), or put it in again (1)."""

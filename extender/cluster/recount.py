@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from extender.cluster.carried import CarriedTerm, Role
 from extender.cluster.counted import CountedPods
+from extender.cluster.placed import PlacedClass
 from extender.cluster.quota_recount import quota_mismatches
 from extender.cluster.sought import Sought
 from extender.cluster.state import ClusterState
@@ -19,6 +20,10 @@ from extender.model.pod_affinity import Affinity, Term
 
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
+AUDITED_COMPARISONS = 20_000
+"""Of a class with a selector, in one step: some tens of milliseconds."""
+AUDITED_BATCHES = 20
+"""Steps for a set that is compared with a sample of the classes."""
 
 TableName: TypeAlias = tuple[Term, Role] | tuple[Sought, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
@@ -83,10 +88,14 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     """Recount a live state in steps between which it may change; yield what each step found.
 
     One round over the tables that there were at its start, each compared with the placed classes
-    at its turn in O(classes); the classes themselves are first compared with the pods in O(pods),
-    and so is the use of quotas, then the room on some nodes at a time.
+    at its turn in O(classes); the classes themselves are first compared with the pods, on some
+    nodes at a time, then the use of quotas in O(pods), and the room on some nodes at a time. Of
+    sets with many selectors a sample of the classes is compared.
     """
-    yield None if _live_placements(state) == _placements(state) else "pods by class and node"
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    while some := list(islice(names, AUDITED_NODES)):
+        sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
+        yield None if sound else "pods by class and node"
     wrong_quotas = quota_mismatches(state)
     yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
@@ -98,9 +107,35 @@ def audit(state: ClusterState) -> Iterator[str | None]:
             truth = _owners(state, _live_placements(state), carried.term, carried.role)
             yield _finding(carried.owners, truth, carried)
     for counted in list(state.counted):
-        if counted in state.counted:
-            truth = _matching(state, _live_placements(state), counted)
+        yield from _audit_set(state, counted)
+
+
+def _audit_set(state: ClusterState, counted: CountedPods) -> Iterator[str | None]:
+    """Recount a set, a step at a time where there is much to compare."""
+    classes = list(state.placed_classes)
+    if counted.size * len(classes) > AUDITED_COMPARISONS:
+        batch = max(1, AUDITED_COMPARISONS // counted.size)
+        stride = max(1, len(classes) // (AUDITED_BATCHES * batch))
+        sample = iter(classes[::stride])
+        while some := list(islice(sample, batch)):
+            wrong = any(not _is_member_as_it_should(state, counted, placed) for placed in some)
+            yield f"members of a set over {counted.table.topology.key}" if wrong else None
+        if counted in state.counted and counted.pending is None:
+            members = {placed.pod_class: placed.on_nodes for placed in counted.members}
+            weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
+            truth = _by_domain(state, members, weights, counted.table.topology.key)
             yield _finding(counted.table, truth, counted)
+    elif counted in state.counted and counted.pending is None:
+        truth = _matching(state, _live_placements(state), counted)
+        yield _finding(counted.table, truth, counted)
+
+
+def _is_member_as_it_should(state: ClusterState, counted: CountedPods, placed: PlacedClass) -> bool:
+    if counted not in state.counted or counted.pending is not None or not placed.on_nodes:
+        return True
+    labels = state.namespace_labels(placed.pod_class.namespace)
+    amount = counted.sought.weigh(placed.pod_class, labels)
+    return amount == placed.counted.get(counted, 0)
 
 
 def _finding(
@@ -121,6 +156,12 @@ def _placements(state: ClusterState) -> Placements:
         number = state.nodes.number_of(pod.node or "")
         on_nodes[number] = on_nodes.get(number, 0) + 1
     return placements
+
+
+def _classes_on(state: ClusterState, node: str) -> dict[PodClass, int]:
+    """Return the classes of the pods that count on a node, as the pods say."""
+    pods = (*state.pods_on(node), *state.reservations.on(node))
+    return dict(Counter(pod.pod_class for pod in pods))
 
 
 def _live_placements(state: ClusterState) -> Placements:

@@ -138,6 +138,10 @@ class ClusterState:
         """Return the classes that have placed pods."""
         return self._counters.classes
 
+    def classes_on(self, node: str) -> dict[PodClass, int]:
+        """Return the classes that have pods on a node, as the counters have it."""
+        return self._counters.classes_on(node)
+
     def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
         """Tell whether a term is about pods of a class, its namespace labelled as it is now."""
         namespace_labels = self.namespace_labels(pod_class.namespace)
@@ -206,6 +210,11 @@ class ClusterState:
         return bool(new) and self.counted.size + new > self._most_counted_sets // 2
 
     # Pods
+
+    def taking_up(self, pod: Pod) -> Iterator[None]:
+        """Do in steps what would make `upsert_pod` take long, for a pod with very many terms."""
+        if pod.node is not None and not pod.terminal:
+            yield from self._counters.taking_up(self.class_of(pod))
 
     def upsert_pod(self, pod: Pod) -> None:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from extender.kube.apart import ApartReader
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
 from extender.wire.objects import NodeReader, read_budget, read_namespace
@@ -162,7 +163,15 @@ def cluster_reflectors(
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     namespaces = Resource("namespaces", "/api/v1/namespaces", read_namespace, {})
     nodes = Resource("nodes", "/api/v1/nodes", NodeReader().read, {})
-    pods = Resource("pods", "/api/v1/pods", pod_reader.read, {"fieldSelector": NOT_TERMINAL})
+    apart = ApartReader(pod_reader.read, pod_reader.another().read)
+    pods = Resource(
+        "pods",
+        "/api/v1/pods",
+        apart.read,
+        {"fieldSelector": NOT_TERMINAL},
+        prepare=apart.prepare,
+        ease=state.taking_up,
+    )
     sink = PodSink(state)
     return (
         Reflector(client, namespaces, NamespaceSink(state), observer=observer, timing=timing),

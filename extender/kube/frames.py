@@ -13,7 +13,7 @@ from extender.errors import ObjectError
 from extender.kube.failures import BROKEN_JSON, BrokenAnswerError, failure_from_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 T = TypeVar("T")
 
@@ -29,6 +29,10 @@ class Resource(Generic[T]):
     """Raises `errors.ObjectError` for an object it cannot make sense of."""
     params: Mapping[str, str]
     """Of every list and watch, for example a fieldSelector."""
+    prepare: Callable[[msgspec.Raw], Awaitable[T | None]] | None = None
+    """Reads what takes long before `read` is called with it; None for all else."""
+    ease: Callable[[T], Iterable[None]] | None = None
+    """Does in steps what would make it take long to store an object."""
 
 
 class Kind(StrEnum):

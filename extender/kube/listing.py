@@ -97,6 +97,8 @@ class Lister(Generic[T]):
 
     async def _take(self, page: Page, snapshot: Snapshot[T]) -> None:
         for count, raw in enumerate(page.items or (), 1):
+            if self.resource.prepare is not None:
+                await self.resource.prepare(raw)
             self._take_one(raw, snapshot)
             if count % SLICE == 0:
                 await asyncio.sleep(0)

@@ -178,11 +178,25 @@ class Reflector(Generic[T]):
         async with contextlib.aclosing(stream):
             count = 0
             async for event in stream:
+                await self._prepare(event)
                 self._take(event)
                 count += 1
                 if count % SLICE == 0:
                     # Lines that have arrived already are read without a pause otherwise.
                     await asyncio.sleep(0)
+
+    async def _prepare(self, event: Event) -> None:
+        """Do little by little what would take long in `_take`."""
+        prepare = self.resource.prepare
+        if prepare is not None and event.kind in {Kind.ADDED, Kind.MODIFIED}:
+            obj = await prepare(event.raw)
+            if obj is not None:
+                await self._ease(obj)
+
+    async def _ease(self, obj: T) -> None:
+        if self.resource.ease is not None:
+            for _ in self.resource.ease(obj):
+                await asyncio.sleep(0)
 
     def _take(self, event: Event) -> None:
         """Apply one event and note how far we are; nothing may be awaited in here."""
@@ -216,6 +230,7 @@ class Reflector(Generic[T]):
         ones go out: for a moment too much is known to be placed rather than too little.
         """
         for count, obj in enumerate(snapshot.objects.values(), 1):
+            await self._ease(obj)
             self._sink.upsert(obj)
             if count % SLICE == 0:
                 await asyncio.sleep(0)

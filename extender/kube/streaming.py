@@ -54,6 +54,8 @@ async def stream_snapshot(
             if ends_initial_events(event):
                 snapshot.version = event.metadata.resource_version
                 return snapshot
+            if resource.prepare is not None:
+                await resource.prepare(event.raw)
             before = len(snapshot)
             _take(event, resource, snapshot, skipped)
             if len(snapshot) > before:

@@ -83,6 +83,14 @@ class PodReader:
         self._requests = RequestsReader()
         self._charges = ChargeReader() if charges else None
 
+    def another(self) -> PodReader:
+        """Return a reader that reads alike and shares nothing, for use in another thread."""
+        return PodReader(
+            gates=self._gates,
+            charges=self._charges is not None,
+            most_entries=self._most_entries,
+        )
+
     @property
     def tells_charges(self) -> bool:
         """Tell whether pods come with what quotas see of them."""
