@@ -89,6 +89,7 @@ class PodReader:
             gates=self._gates,
             charges=self._charges is not None,
             most_entries=self._most_entries,
+            stored=self._stored,
         )
 
     @property
