@@ -11,8 +11,10 @@ import asyncio
 import gc
 import json
 import random
+import sys
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +55,8 @@ NODES, CLASSES, PODS, NAMESPACES = 3000, 3000, 60_000, 100
 ASKED = 500
 TARGET_MS = 100.0
 CALLERS = 16
+STEPS = 500
+"""Of activities that go on for minutes."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -62,7 +66,10 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=PODS, help="of the cluster")
     add_files(parser)
     args = parser.parse_args()
-    found = {name: asyncio.run(_measured(pod, args.pods)) for name, pod in _pods().items()}
+    found = {}
+    for name, pod in _pods().items():
+        print(name, file=sys.stderr)
+        found[name] = asyncio.run(_measured(pod, args.pods))
     activities = list(dict.fromkeys(each for spent in found.values() for each in spent))
     lines = [
         (
@@ -135,6 +142,21 @@ def _pod(side: str, terms: list[Json]) -> Json:
     }
 
 
+_PLAIN: Json = {
+    "metadata": {"name": "new", "namespace": "ns2", "uid": "new", "labels": {"app": "new"}}
+}
+
+
+def _alike(pod: Json, number: int) -> Json:
+    name = f"{pod['metadata']['name']}-{number}"
+    labels = {"app": name}
+    return {**pod, "metadata": {**pod["metadata"], "name": name, "uid": name, "labels": labels}}
+
+
+def _raw(pod: Json) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(pod).encode())
+
+
 def _cluster(pods: int) -> ClusterState:
     """Build a cluster: a third of the classes apart by host, a third spread by zone."""
     state, chance = ClusterState(), random.Random(1)
@@ -196,7 +218,6 @@ class _Bench:
 
     def __init__(self, hostile: Json, pods: int) -> None:
         self.state = _cluster(pods)
-        self.hostile = hostile
         metrics = Metrics(CollectorRegistry(), "bench")
         plugins = (InterPodAffinity(),)
         reader = PodReader(most_entries=MOST_ENTRIES)
@@ -223,25 +244,31 @@ class _Bench:
             preparer=self.preparer,
         )  # fmt: skip
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
+        # Written beforehand: a scheduler does not write its calls in our loop.
+        self.call, self.plain = self._body(hostile), self._body(_PLAIN)
+        self.many = [self._body(_alike(hostile, number)) for number in range(CALLERS)]
+        self.hostile_pod = self.feed.read(json.dumps(hostile).encode())
+        self.waiting = _raw(hostile)
+        spec = {**hostile["spec"], "nodeName": "n1"}
+        self.running = _raw({**hostile, "spec": spec, "status": {"phase": "Running"}})
+        victims = {
+            name: {"Pods": [{"UID": pod.uid} for pod in self.state.pods_on(name)[:2]]}
+            for name in self.names[:100]
+        }
+        preemption = {"Pod": hostile, "NodeNameToMetaVictims": victims}
+        self.preemption = json.dumps(preemption).encode()
 
-    def body(self, pod: Json) -> bytes:
-        """Write a call of filter or prioritize."""
+    def _body(self, pod: Json) -> bytes:
         return json.dumps({"Pod": pod, "NodeNames": self.names}).encode()
 
-    async def filter_until_answered(self, pod: Json, attempts: int = 40) -> None:
+    async def filter_until_answered(self, attempts: int = 40) -> None:
         """Ask until there is no error any more, as a scheduler does after its back-off."""
         for _ in range(attempts):
-            answer = json.loads(await self.answers.filter(self.body(pod)))
-            if (
-                "entries" in answer["Error"]
-                or not answer["Error"]
-                or "more than" in answer["Error"]
-            ):
+            if b"next attempt" not in await self.answers.filter(self.call):
                 return
 
-    async def watch(self, pod: Json) -> None:
+    async def watch(self, raw: msgspec.Raw) -> None:
         """Take an event of the watch, as the reflector does."""
-        raw = msgspec.Raw(json.dumps(pod).encode())
         obj = await self.apart.prepare(raw)
         for _ in self.state.taking_up(obj) if obj is not None else ():
             await asyncio.sleep(0)
@@ -254,16 +281,11 @@ class _Bench:
 
     async def preempt(self) -> None:
         """Ask about a hundred candidates with two victims each."""
-        victims = {
-            name: {"Pods": [{"UID": pod.uid} for pod in self.state.pods_on(name)[:2]]}
-            for name in self.names[:100]
-        }
-        args = {"Pod": self.hostile, "NodeNameToMetaVictims": victims}
-        await self.preemptions.answer(json.dumps(args).encode())
+        await self.preemptions.answer(self.preemption)
 
     async def hint(self) -> None:
         """Look for a node among all."""
-        pod = self.feed.read(json.dumps(self.hostile).encode())
+        pod = self.hostile_pod
         with suppress(OverBudgetError):
             if self.preparer.takes_long(pod):
                 await self.preparer.prepare(pod)
@@ -273,21 +295,9 @@ class _Bench:
 
     async def callers(self) -> None:
         """Ask for many such pods at once, and for a plain one all the while."""
-        many = []
-        for number in range(CALLERS):
-            metadata = {**self.hostile["metadata"], "name": f"h{number}", "uid": f"h{number}"}
-            pod = {**self.hostile, "metadata": {**metadata, "labels": {"app": f"h{number}"}}}
-            many.append(asyncio.create_task(self.answers.filter(self.body(pod))))
-        plain = {
-            "metadata": {
-                "name": "plain",
-                "namespace": "ns1",
-                "uid": "plain",
-                "labels": {"app": "a1"},
-            }
-        }
+        many = [asyncio.create_task(self.answers.filter(body)) for body in self.many]
         while not all(task.done() for task in many):
-            await self.answers.filter(self.body(plain))
+            await self.answers.filter(self.plain)
             await asyncio.sleep(0)
 
     async def placed(self, *, gone: bool = False) -> None:
@@ -296,15 +306,12 @@ class _Bench:
             self.state.remove_pod("ns0/hostile", "hostile")
             await _stepwise(iter(partial(self.state.tidy, 256), 0))
         else:
-            spec = {**self.hostile["spec"], "nodeName": "n1"}
-            await self.watch({**self.hostile, "spec": spec, "status": {"phase": "Running"}})
+            await self.watch(self.running)
 
 
-async def _stepwise(steps: Iterable[object], most: int = 3000) -> None:
-    for number, _ in enumerate(steps):
+async def _stepwise(steps: Iterable[object]) -> None:
+    for _ in islice(steps, STEPS):
         await asyncio.sleep(0)
-        if number >= most:
-            return
 
 
 async def _measured(hostile: Json, pods: int) -> dict[str, float]:
@@ -313,14 +320,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     state, spent = bench.state, {}
     gc.collect()
     gc.freeze()
-    plain = {
-        "metadata": {
-            "name": "new",
-            "namespace": "ns2",
-            "uid": "new",
-            "labels": {"app": "new", "v": "2"},
-        }
-    }
+    newcomer = _raw({**_PLAIN, "spec": {"nodeName": "n5"}, "status": {"phase": "Running"}})
 
     async def relabel() -> None:
         state.upsert_namespace(Namespace("ns1", {"team": "moved"}))
@@ -329,21 +329,20 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         state.upsert_node(Node("n1", {HOST: "n1", ZONE: "c", "new": "label"}))
 
     async def arrive() -> None:
-        newcomer = {**plain, "spec": {"nodeName": "n5"}, "status": {"phase": "Running"}}
         await bench.watch(newcomer)
 
     async def looks() -> None:
         watch = Watch(state)
-        for step in patrol(state, STEP_ENTRIES):
+        for step in islice(patrol(state, STEP_ENTRIES), STEPS):
             await asyncio.sleep(0)
             for looked, _ in enumerate(watch.take(step), 1):
                 if looked % STEP_LOOKS == 0:
                     await asyncio.sleep(0)
 
     activities: dict[str, Callable[[], Awaitable[object]]] = {
-        "the watch shows it": lambda: bench.watch(hostile),
-        "filter, until answered": lambda: bench.filter_until_answered(hostile),
-        "prioritize": lambda: bench.answers.prioritize(bench.body(hostile)),
+        "the watch shows it": lambda: bench.watch(bench.waiting),
+        "filter, until answered": bench.filter_until_answered,
+        "prioritize": lambda: bench.answers.prioritize(bench.call),
         "preempt": bench.preempt,
         "search for a hint": bench.hint,
         "16 such calls, and plain ones": bench.callers,
@@ -351,11 +350,11 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "a new workload while it is counted": arrive,
         "a namespace is relabelled": relabel,
         "a node is relabelled": move,
-        "audit": lambda: _stepwise(audit(state), 300),
+        "audit": lambda: _stepwise(audit(state)),
         "it is placed by others": bench.placed,
         "a status of it changes": bench.placed,
-        "a plain pod's filter beside it": lambda: bench.answers.filter(bench.body(plain)),
-        "a plain pod's prioritize beside it": lambda: bench.answers.prioritize(bench.body(plain)),
+        "a plain pod's filter beside it": lambda: bench.answers.filter(bench.plain),
+        "a plain pod's prioritize beside it": lambda: bench.answers.prioritize(bench.plain),
         "the node that it is on is relabelled": move,
         "patrol": looks,
         "drift": lambda: _stepwise(DriftWatch(state).look(DRIFT_STEP_CLASSES)),
@@ -363,6 +362,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     }
     for name, activity in activities.items():
         spent[name] = await turns.longest(activity())
+        print(f"  {name}: {spent[name]:.0f} ms", file=sys.stderr)
     return spent
 
 

@@ -21,6 +21,9 @@ PATIENCE_SECONDS = 3.0
 """How long one call may take to prepare, its turns waited for; the scheduler gives up after 5 s."""
 MOST_WAITING = 32
 """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
+MOST_TERMS = 4_096
+"""Terms of a pod that is judged at all; a bind would have to register them in one step. A request
+with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -54,7 +57,7 @@ class Preparer:
 
     def takes_long(self, pod: Pod) -> bool:
         """Tell whether a pod's question has to be prepared before it is asked."""
-        return self._state.expense_of(pod) > AT_ONCE
+        return len(pod.pod_class.affinity) > MOST_TERMS or self._state.expense_of(pod) > AT_ONCE
 
     async def prepare(self, pod: Pod) -> None:
         """Return when the question can be asked at once, or raise OverBudgetError.
@@ -62,6 +65,8 @@ class Preparer:
         Nothing is awaited between the last look at the state and the return: the caller may ask,
         and act on the answer, in one step.
         """
+        if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
+            self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
         if self._waiting >= MOST_WAITING:
             self._refuse(pod, "too many pods with costly affinity rules at a time")
         self._waiting += 1
@@ -83,7 +88,10 @@ class Preparer:
                 spent += step
                 self._metrics.count_slice()
                 if spent > self._budget or self._clock() > deadline:
-                    self._refuse(pod, f"{spent} comparisons were not enough")
+                    self._refuse(
+                        pod,
+                        f"{spent} comparisons were not enough, the next attempt goes on from here",
+                    )
             if not self.takes_long(pod):
                 return
         self._refuse(pod, "what they need was given up again and again")
@@ -92,7 +100,7 @@ class Preparer:
         self._metrics.count_over_budget()
         raise OverBudgetError(
             f"the affinity rules of {pod.key} take long to compare with the pods of this cluster: "
-            f"{why}; the next attempt goes on from here"
+            f"{why}"
         )
 
     async def _turn(self, spent: int) -> None:
