@@ -55,7 +55,7 @@ class Question:
     structure: tuple[int, int, int]
     """Counters.structure when the question was resolved."""
     affinity: tuple[DomainTable, ...]
-    """Per required affinity term: the pods that match all of them, over the term's key."""
+    """Per key of the required affinity terms: the pods that match all terms."""
     starts_group: bool
     """The class matches all its own required affinity terms."""
     anti_affinity: tuple[DomainUnion, ...]

@@ -94,9 +94,9 @@ class Questions:
         return Question(
             pod_class=pod_class,
             structure=structure,
-            affinity=tuple(
-                nodes.nowhere(term.topology_key) if named is None else counters.matching(*named)
-                for term, named in zip(rules.required, sets.affinity, strict=True)
+            affinity=(
+                *(counters.matching(*named) for named in sets.affinity),
+                *(() if sets.elsewhere is None else (nodes.nowhere(sets.elsewhere),)),
             ),
             starts_group=all(
                 term.pods.matches(namespace, namespace_labels, labels) for term in rules.required

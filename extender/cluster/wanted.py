@@ -25,14 +25,16 @@ class Wanted:
     Where no node has a topology key, no set is needed to know what a term means there.
     """
 
-    affinity: tuple[Named | None, ...]
-    """By position in the required affinity terms; None over a key that no node has."""
+    affinity: tuple[Named, ...]
+    """One for each key of the required affinity terms that some node has."""
+    elsewhere: str | None
+    """A key of a required affinity term that no node has, if there is one: then none fits."""
     anti_affinity: tuple[Named, ...]
     preferred: tuple[tuple[Named, int], ...]
     """Each with the factor of its table in a score."""
 
     def __iter__(self) -> Iterator[Named]:
-        yield from (each for each in self.affinity if each is not None)
+        yield from self.affinity
         yield from self.anti_affinity
         yield from (named for named, _ in self.preferred)
 
@@ -47,11 +49,10 @@ def wanted(affinity: Affinity, nodes: Nodes) -> Wanted:
         if nodes.has_key(each.term.topology_key)
     ]
     many = len(affinity) > MANY_TERMS
+    keys = dict.fromkeys(term.topology_key for term in affinity.required)
     return Wanted(
-        affinity=tuple(
-            (group, term.topology_key) if nodes.has_key(term.topology_key) else None
-            for term in affinity.required
-        ),
+        affinity=tuple((group, key) for key in keys if nodes.has_key(key)),
+        elsewhere=next((key for key in keys if not nodes.has_key(key)), None),
         anti_affinity=tuple(
             _summed(anti) if many else [(_alone(term), term.topology_key) for term, _ in anti]
         ),

@@ -20,7 +20,7 @@ from extender.verbs.prioritizing import Scoring, prioritize_nodes
 from extender.web.flights import Flights
 from extender.web.foresight import Defer, Foresight, soon
 from extender.web.hints import Hints
-from extender.web.preparing import OverBudgetError, Preparer
+from extender.web.preparing import LARGE_BYTES, OverBudgetError, Preparer
 from extender.web.shadow import Disagreements
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
@@ -120,6 +120,8 @@ class Answers:
         """Answer /filter, after the pods in flight that this one interacts with."""
         start = perf_counter()
         try:
+            if len(body) > LARGE_BYTES:
+                await self._preparer.wait_to_read()
             args = self._read(body)
             if self._flights is not None and self._flights.interacting(args.pod):
                 self._metrics.observe_hold(await self._flights.clear(args.pod))
@@ -152,6 +154,8 @@ class Answers:
                 self._check_ready()
                 answer, seconds = foreseen.answer, foreseen.seconds
             else:
+                if len(body) > LARGE_BYTES:
+                    await self._preparer.wait_to_read()
                 args = self._read(body)
                 if self._preparer.takes_long(args.pod):
                     await self._prepare(args.pod)
