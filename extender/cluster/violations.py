@@ -20,6 +20,8 @@ from extender.model.pod_affinity import Term
 
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
+CONDITIONS = 16
+"""Of terms that match a class: as many cost about what a pair of a class and a node does."""
 MOST_KNOWN = 10_000
 """Violations that are known at a time: one pod can break thousands of rules in a domain."""
 
@@ -140,8 +142,12 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     """Look for the anti-affinity terms of other pods that pods of a class break, term by term."""
     pod_class = placed.pod_class
     labels = state.namespace_labels(pod_class.namespace)
+    if not placed.on_nodes:
+        return
     # All at once: the state may change before the next item is asked for.
-    for carried in list(state.carried.matching(pod_class, labels)) if placed.on_nodes else ():
+    matching = list(state.carried.matching(pod_class, labels))
+    yield set(), sum(carried.term.pods.conditions for carried in matching) // CONDITIONS
+    for carried in matching:
         if carried.role is Role.REQUIRED_ANTI and placed.on_nodes:
             yield _broken_by(placed, carried), len(placed.on_nodes)
 
