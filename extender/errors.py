@@ -31,6 +31,15 @@ def printable(text: str) -> str:
     )
 
 
+def encodable(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8, which lone surrogates cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _cut(line: str, most: int, whole: int) -> str:
     encoded = line.encode()
     if len(encoded) <= most and whole <= most:

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Final
 
 import yaml
 
+from extender.errors import encodable
+
 try:
     from yaml import CSafeLoader as _AnySafeLoader
 except ImportError:  # PyYAML without libyaml: slower, the same answers
@@ -149,6 +151,8 @@ class _Reckoning:
             raise _fault(f"nested deeper than {MOST_DEPTH} levels", node)
         self._known[id(node)] = -1
         if isinstance(node, yaml.ScalarNode):
+            if not encodable(node.value):
+                raise _fault("half a character (a lone surrogate)", node)
             length = len(node.value) + 1
         else:
             length = 1 + sum(self.of(each, depth + 1) for each in _children(node))

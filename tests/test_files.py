@@ -55,6 +55,7 @@ BROKEN_YAML = [
     pytest.param("a: " + "9" * 100_000, "does not fit its tag", id="too many digits"),
     pytest.param("a: 1:" + "59:" * 3000 + "1", "more than 64 bits", id="endless hours"),
     pytest.param("a: \0", "not allowed", id="NUL"),
+    pytest.param('a: "\\ud800"', "surrogate|invalid Unicode", id="a lone surrogate"),
     pytest.param("a: *b", "undefined alias", id="an alias of nothing"),
     pytest.param("? [a]\n: b", "unhashable key|is not a (text|string)", id="a list for a key"),
 ]

@@ -14,7 +14,7 @@ from extender.config.document import Document, decode_all, parse
 from extender.config.faults import expected_at, show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
-from extender.errors import ConfigError, ConfigFaultsError, UnreadableFileError
+from extender.errors import ConfigError, ConfigFaultsError, UnreadableFileError, encodable
 
 if TYPE_CHECKING:
     import argparse
@@ -103,6 +103,10 @@ def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
 
 def _overlay(document: Document, option: Option, texts: list[str], source: str) -> None:
     """Write an option's value into the document, over what the file says."""
+    for text in texts:
+        if not encodable(text):
+            # The bytes of a flag or variable are not decoded before they reach Python.
+            raise ConfigError(source, f"{show(text)} is not UTF-8")
     *blocks, last = option.path.split(".")
     inner: Any = document
     for name in blocks:

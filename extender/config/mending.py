@@ -45,7 +45,10 @@ def convert(
 
 def _mend(document: Any, path: str, root: type) -> bool:
     """Take away what is wrong, or put in what is allowed; tell whether that was possible."""
-    *_, last = steps = [step["name"] or int(step["index"]) for step in STEP.finditer(f".{path}")]
+    steps = [step["name"] or int(step["index"]) for step in STEP.finditer(f".{path}")]
+    if not steps:
+        return False  # the document as a whole, or a field without a name
+    last = steps[-1]
     value, kind = document, inspect.type_info(root)
     with suppress(LookupError, TypeError, ValueError):
         for step in steps[:-1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 import pytest
@@ -103,3 +104,20 @@ def test_there_is_an_end() -> None:
     text = HEADER + "".join(f"field{number}: 1\n" for number in range(MOST_FAULTS * 2))
     assert len(faults(text)) == MOST_FAULTS
     assert len(faults(HEADER + "'a.b[0]': 1\n'c': 1\n")) == 1, "a name that is no path"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "a.b", "[0]", "a\nb", "`", "$", "%s", "x" * 1000, "\U0001f600"]
+)
+def test_a_field_of_any_name_is_told(name: str) -> None:
+    text = HEADER + json.dumps(name, ensure_ascii=False) + ": 1\nmode: fast\n"
+    with pytest.raises(ConfigError, match=r"(?s)no such field|not one of|is not"):
+        config.load(argparse.Namespace(config="c.yaml"), {}, lambda _: text)
+
+
+@pytest.mark.parametrize("flag", ["mode", "context", "cluster", "feature_gates"])
+def test_a_flag_that_is_not_utf_8_is_told(flag: str) -> None:
+    # As Python has the bytes of a command line that it cannot decode.
+    value = ["\udcff"] if flag == "cluster" else "\udcff"
+    with pytest.raises(ConfigError, match=r"is not UTF-8|is not NAME="):
+        config.load(argparse.Namespace(**{flag: value}), {}, lambda _: "")

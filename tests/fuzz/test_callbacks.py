@@ -1,0 +1,246 @@
+"""Mutated callbacks and queries against the whole program, over loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import random
+from argparse import Namespace
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from extender.cluster.recount import mismatches
+from extender.config import load
+from extender.errors import MESSAGE_BYTES
+from extender.logs import TextFormatter
+from extender.runtime import Running, running
+from tests.conformance.cases import Case, load_cases
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.mutating import ODD_TEXTS, mutated
+
+MOST_SCORE = 20
+LINE_BYTES = 8 * MESSAGE_BYTES
+ANSWER_SECONDS = 5.0
+"""kube-scheduler's httpTimeout."""
+KINDS = {"nodes": "Node", "namespaces": "Namespace", "pods": "Pod"}
+QUERIES = {
+    "/domains": ("key", "value", "term", "after", "limit", "other"),
+    "/readyz": ("verbose", "exclude"),
+    "/livez": ("verbose", "exclude"),
+    "/livez/ping": ("exclude",),
+    "/metrics": ("x",),
+    "/configz": ("x",),
+    "/": ("x",),
+}
+
+
+def case_of(dice: random.Random) -> Case:
+    """Choose a cluster with a few nodes at least."""
+    return dice.choice([case for case in load_cases() if len(case.node_names) > 1])
+
+
+def seeds(case: Case) -> Sequence[tuple[str, dict[str, Any]]]:
+    """Return questions as kube-scheduler puts them."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    placed = [pod for pod in case.cluster["pods"] if pod["spec"].get("nodeName")]
+    for question in case.questions:
+        pod, names = question.pod, case.node_names
+        by_names = {"Pod": pod, "Nodes": None, "NodeNames": names}
+        whole = {"Pod": pod, "Nodes": {"items": case.cluster["nodes"]}, "NodeNames": None}
+        found += [(verb, body) for verb in ("filter", "prioritize") for body in (by_names, whole)]
+        victims = {
+            each["spec"]["nodeName"]: {"Pods": [each], "NumPDBViolations": 0} for each in placed
+        }
+        metas = {
+            each["spec"]["nodeName"]: {
+                "Pods": [{"UID": each["metadata"].get("uid", "u")}],
+                "NumPDBViolations": 1,
+            }
+            for each in placed
+        }
+        found.append(("preempt", {"Pod": pod, "NodeNameToVictims": victims}))
+        found.append(("preempt", {"Pod": pod, "NodeNameToMetaVictims": metas}))
+        metadata = pod["metadata"]
+        found.append(
+            (
+                "bind",
+                {
+                    "PodName": metadata["name"],
+                    "PodNamespace": metadata.get("namespace", "default"),
+                    "PodUID": metadata.get("uid", "u"),
+                    "Node": names[0],
+                },
+            )
+        )
+    return found
+
+
+@asynccontextmanager
+async def serving(case: Case, folder: Path) -> AsyncIterator[Running]:
+    """Serve a case's cluster with everything on."""
+    items = [{"kind": kind, **each} for name, kind in KINDS.items() for each in case.cluster[name]]
+    cluster = folder / "cluster.json"
+    cluster.write_text(json.dumps({"kind": "List", "items": items}))
+    config = folder / "config.yaml"
+    config.write_text(
+        "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+        "mode: replace\nplugins: [InterPodAffinity, CrossNamespacePodAffinity]\n"
+        f"clusterFiles: ['{cluster}']\nserving: {{port: 0, opsPort: 0}}\n"
+    )
+    async with running(load(Namespace(config=str(config)), {}, Path.read_text)) as program:
+        yield program
+
+
+def check_filter(answer: Any) -> None:
+    """Hold an answer against ExtenderFilterResult."""
+    assert answer.keys() == {
+        *("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error")
+    }
+    if answer["Error"]:
+        assert all(answer[key] is None for key in answer.keys() - {"Error"})
+        return
+    failed, hopeless = answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]
+    assert not failed.keys() & hopeless.keys()
+    assert (answer["Nodes"] is None) or (answer["NodeNames"] is None)
+    for reason in (*failed.values(), *hopeless.values()):
+        check_text(reason)
+    if answer["NodeNames"] is not None:
+        assert all(isinstance(name, str) for name in answer["NodeNames"])
+        assert not set(answer["NodeNames"]) & (failed.keys() | hopeless.keys())
+
+
+def check_prioritize(answer: Any) -> None:
+    """Hold an answer against HostPriorityList."""
+    assert isinstance(answer, list)
+    for each in answer:
+        assert each.keys() == {"Host", "Score"}
+        assert isinstance(each["Host"], str)
+        assert isinstance(each["Score"], int)
+        assert 0 < each["Score"] <= MOST_SCORE
+
+
+def check_preempt(answer: Any) -> None:
+    """Hold an answer against ExtenderPreemptionResult."""
+    assert answer.keys() == {"NodeNameToMetaVictims"}
+    for victims in answer["NodeNameToMetaVictims"].values():
+        assert victims.keys() == {"Pods", "NumPDBViolations"}
+        assert all(pod.keys() == {"UID"} and isinstance(pod["UID"], str) for pod in victims["Pods"])
+        assert isinstance(victims["NumPDBViolations"], int)
+        assert -(2**63) <= victims["NumPDBViolations"] < 2**63, "Go reads an int64"
+
+
+def check_bind(answer: Any) -> None:
+    """Hold an answer against ExtenderBindingResult."""
+    assert answer.keys() == {"Error"}
+
+
+def check_text(text: str) -> None:
+    """Hold a text for the scheduler against what it can take."""
+    assert len(text.encode()) <= MESSAGE_BYTES
+    assert text.isprintable()
+    assert "%" not in text
+
+
+CHECKS = {
+    "filter": check_filter,
+    "prioritize": check_prioritize,
+    "preempt": check_preempt,
+    "bind": check_bind,
+}
+
+
+async def ask(session: aiohttp.ClientSession, program: Running, verb: str, body: bytes) -> Any:
+    """Send a body; return what was answered in the right shape, None when it was refused."""
+    async with (
+        asyncio.timeout(ANSWER_SECONDS),
+        session.post(f"{program.callbacks_url}/{verb}", data=io.BytesIO(body)) as response,
+    ):
+        content = await response.read()
+    if response.status != 200:
+        assert response.status == 400
+        assert 0 < len(content) <= MESSAGE_BYTES + 1
+        assert content.endswith(b"\n")
+        assert content[:-1].decode().isprintable()
+        return None
+    answer: Any = json.loads(content.decode())
+    CHECKS[verb](answer)
+    if isinstance(answer, dict):
+        check_text(answer.get("Error", ""))
+    return answer
+
+
+async def healthy(
+    session: aiohttp.ClientSession, program: Running, questions: Sequence[tuple[str, Any]]
+) -> list[Any]:
+    """Answer sound questions."""
+    sound = [(verb, body) for verb, body in questions if verb in {"filter", "prioritize"}]
+    return [
+        await ask(session, program, verb, json.dumps(body).encode()) for verb, body in sound[:4]
+    ]
+
+
+def check_log(caplog: pytest.LogCaptureFixture) -> None:
+    """No line is long, none has a stack trace, and none is an error."""
+    for record in caplog.records:
+        assert len(TextFormatter().format(record).encode()) <= LINE_BYTES
+        assert record.exc_info is None, record.getMessage()
+        assert record.levelno < logging.ERROR, record.getMessage()
+    caplog.clear()
+
+
+async def test_no_body_is_answered_wrongly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    campaign = Campaign("callbacks", fewest=2)
+    for begin in campaign:
+        case = case_of(begin)
+        questions = seeds(case)
+        async with serving(case, tmp_path) as program, aiohttp.ClientSession() as session:
+            before = await healthy(session, program, questions)
+            for _ in range(50):
+                verb, body = begin.choice(questions)
+                sent = mutated(begin, body)
+                pods = dict(program.state.pods)
+                with campaign.telling((verb, sent)):
+                    await ask(session, program, verb, sent)
+                    check_log(caplog)
+                    assert dict(program.state.pods) == pods
+                    assert mismatches(program.state) == []
+                    assert len(program.state.reservations) == 0, "nobody can bind in a file"
+            with campaign.telling(case.id):
+                assert await healthy(session, program, questions) == before
+
+
+async def test_no_query_breaks_the_operations_port(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    campaign = Campaign("queries")
+    async with (
+        serving(load_cases()[0], tmp_path) as program,
+        aiohttp.ClientSession() as session,
+    ):
+        for dice in campaign:
+            path, names = dice.choice(list(QUERIES.items()))
+            values = (*ODD_TEXTS[:14], "9" * 3000, "٣", "-0", "1_0")
+            pairs = [(dice.choice(names), dice.choice(values)) for _ in range(dice.randint(0, 3))]
+            query = "&".join(
+                f"{name}={quote(value[:3000], errors='surrogatepass')}" for name, value in pairs
+            )
+            url = f"{program.ops_url}{path}?{query}"
+            with campaign.telling(url):
+                async with session.get(URL(url, encoded=True)) as response:
+                    content = await response.read()
+                assert response.status in {200, 400, 404}
+                if response.content_type == "application/json":
+                    json.loads(content.decode())
+                check_log(caplog)

@@ -1,0 +1,32 @@
+"""Random streams of events with questions in between, held against a recount and the oracle.
+
+The same machine as in the tests of the state, from another seed, and for as long as one likes.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.cluster.test_events_equal_recount import EventStream
+from tests.fuzz.campaign import SEED, Campaign
+
+STREAMS = 10
+"""In one round."""
+STEPS = 40
+
+
+def test_no_stream_of_events_misleads_the_counters() -> None:
+    campaign = Campaign("event streams", fewest=1)
+    for dice in campaign:
+        bounds = settings(
+            max_examples=STREAMS,
+            stateful_step_count=STEPS,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        )
+        machine = seed(dice.randrange(1 << 64))(EventStream)
+        with campaign.telling(f"FUZZ_SEED={SEED}"):
+            run_state_machine_as_test(machine, settings=bounds)
