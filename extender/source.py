@@ -15,6 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
 from extender.metrics import Metrics
 from extender.offline import ClusterFiles
+from extender.web.annotations import warn_of_annotated
 from extender.web.binding import NoApiServer, PodBinder
 from extender.web.nominations import Nominator
 from extender.wire.gates import Gates
@@ -151,6 +152,7 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
         if not object_counts(state)[resource]:
             _log.warning("there are no %s in the cluster files", resource)
     state.nodes.compact()
+    warn_of_annotated(state.pods.values())
     source = Files(", ".join(map(str, config.cluster_files)), resources(config))
     for resource in source.synced:
         metrics.synced(resource, synced=True)
@@ -225,6 +227,7 @@ async def _settle(watchers: Watchers, state: ClusterState) -> None:
     with _collector_resting():
         await watchers.wait_synced()
     state.nodes.compact()
+    warn_of_annotated(state.pods.values())
     found = object_counts(state)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)

@@ -101,6 +101,8 @@ class Pod:
     nobody asks for quotas."""
     group: str | None = None
     """namespace/name of the pod group that it is placed with, as a whole."""
+    annotation: str | None = None
+    """Name of an annotation that it carries rules in, which are not read."""
 
 
 @dataclass(frozen=True, slots=True)

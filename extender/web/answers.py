@@ -17,6 +17,7 @@ from extender.throttle import LogThrottle
 from extender.verbs.filtering import Verdicts
 from extender.verbs.plugins import FilterPlugin, Plugins, judge, unclear
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from extender.web.annotations import check_annotations, unread_rules
 from extender.web.flights import Flights
 from extender.web.foresight import Defer, Foresight, soon
 from extender.web.hints import Hints
@@ -157,6 +158,7 @@ class Answers:
                 if len(body) > LARGE_BYTES:
                     await self._preparer.wait_to_read()
                 args = self._read(body)
+                check_annotations(args.pod)
                 if self._preparer.takes_long(args.pod):
                     await self._prepare(args.pod)
                 answer, seconds = self._scores(args.pod, lambda: self._asked(args, numbered=True))
@@ -168,9 +170,7 @@ class Answers:
 
     def filter_fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /filter when there is no verdict."""
-        self._count_attempt("error", of_filter=True)
-        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
-        self._log.log(logging.WARNING, _kind("filter", error), "filter failed: %s", error)
+        self._note_filter_fault(error, seconds)
         return write_filter_error(str(error) or type(error).__name__)
 
     def prioritize_fault(self, error: Exception, seconds: float) -> bytes:
@@ -184,6 +184,11 @@ class Answers:
             error,
         )
         return EMPTY
+
+    def _note_filter_fault(self, error: Exception, seconds: float) -> None:
+        self._count_attempt("error", of_filter=True)
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
+        self._log.log(logging.WARNING, _kind("filter", error), "filter failed: %s", error)
 
     def _read(self, body: bytes) -> ExtenderArgs:
         args = read_args(body, self._pods)
@@ -205,6 +210,13 @@ class Answers:
         return self._state.nodes.asked(list(args.nodes or ()), numbered=numbered)
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
+        unread = unread_rules(args.pod)
+        if unread is not None:
+            if self._rules.plugins:
+                raise unread
+            # Here the scheduler decides about required rules, and filter changes nothing.
+            self._note_filter_fault(unread, 0.0)
+            return _all_pass(args)
         if any(plugin.concerns(args.pod) for plugin in self._rules.plugins):
             why_unclear = unclear(self._state, args.pod, self._rules.plugins)
             if why_unclear is not None:
@@ -219,8 +231,7 @@ class Answers:
         elif not self._rules.plugins:
             self._warn_of_mismatch()
         self._count_attempt("feasible", of_filter=True)
-        # Every node passes. No list is remembered for prioritize: there is no such version.
-        return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+        return _all_pass(args)
 
     def _compare(self, shadow: Disagreements, args: ExtenderArgs) -> None:
         if unclear(self._state, args.pod, shadow.plugins) is None:
@@ -314,6 +325,11 @@ def status_of(verdicts: Verdicts) -> str:
     if any(reason.resolvable for reason, _ in verdicts.refused):
         return "Unschedulable"
     return "UnschedulableAndUnresolvable"
+
+
+def _all_pass(args: ExtenderArgs) -> Verdicts:
+    # No list is remembered for prioritize: there is no such version.
+    return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
 
 
 def _kind(verb: str, error: Exception) -> str:

@@ -17,6 +17,7 @@ from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.throttle import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind
 from extender.verbs.plugins import Plugins
+from extender.web.annotations import check_annotations
 from extender.web.flights import Flights
 from extender.web.preparing import Preparer
 from extender.wire.protocol import BindingArgs, read_binding_args, write_binding_result
@@ -134,6 +135,7 @@ class Binds:
             if pod.terminal:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return "refused", "the pod has ended"
+        check_annotations(pod)
         return await self._place(pod, args.node, deadline)
 
     async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from extender.model.verdict import INTER_POD_AFFINITY
 from extender.throttle import LogThrottle
 from extender.verbs.plugins import Plugins, unclear
 from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.web.annotations import check_annotations
 from extender.web.answers import LOG_BURST, LOG_SECONDS, NotReadyError
 from extender.web.preparing import OverBudgetError, Preparer
 from extender.wire.objects import PodReader
@@ -117,6 +118,7 @@ class Preemptions:
         reason = self._unready()
         if reason is not None:
             raise NotReadyError(f"the extender is not ready: {reason}")
+        check_annotations(args.pod)
         return args
 
     async def _without_our_hints(

@@ -89,6 +89,26 @@ def _entries(term: PodAffinityTerm) -> int:
     return entries
 
 
+AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
+POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
+
+
+class PodAnnotations(
+    msgspec.Struct, rename={"affinity": AFFINITY_ANNOTATION, "policy": POLICY_ANNOTATION}
+):
+    """Annotations of a pod that are about its rules."""
+
+    affinity: msgspec.Raw = NULL
+    policy: msgspec.Raw = NULL
+
+    @property
+    def found(self) -> str | None:
+        """Return the name of one that is there."""
+        if self.affinity is not NULL:
+            return AFFINITY_ANNOTATION
+        return None if self.policy is NULL else POLICY_ANNOTATION
+
+
 class PodMetadata(msgspec.Struct):
     """Identity and labels of a pod."""
 
@@ -97,6 +117,7 @@ class PodMetadata(msgspec.Struct):
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL
+    annotations: PodAnnotations | None = None
     resourceVersion: str | None = None  # noqa: N815 - the API's spelling
     deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 

@@ -131,6 +131,7 @@ class PodReader:
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
+            annotation=None if metadata.annotations is None else metadata.annotations.found,
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
