@@ -103,8 +103,8 @@ class CountedSets:
     def __init__(self, nodes: Nodes, most: int) -> None:
         self._nodes = nodes
         self._most = most
-        self._small = _Kept()
-        self._large = _Kept()
+        self._small = _Kept(memory.COUNTED_SETS)
+        self._large = _Kept(memory.LARGE_SETS)
         self._index: SelectorIndex[Weight] = SelectorIndex()
         self._filed: dict[CountedPods, list[Weight]] = {}
 
@@ -150,7 +150,7 @@ class CountedSets:
         """Give up the sets that were asked for longest ago, when there are too many."""
         for kept in (self._small, self._large):
             kept.measure_fresh()
-            while kept.size > self._most or (kept.bytes > memory.COUNTED_SETS and kept.sets):
+            while kept.size > self._most or (kept.bytes > kept.budget and kept.sets):
                 yield kept.pop()
 
     def give_up(self, counted: CountedPods) -> None:
@@ -239,7 +239,8 @@ def _weigh(
 class _Kept:
     """Sets in the order in which they were asked for last."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
         self.sets: OrderedDict[tuple[Sought, str], CountedPods] = OrderedDict()
         self.size = 0
         self.bytes = 0

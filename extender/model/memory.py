@@ -31,8 +31,9 @@ NUMBERS: Final = MIB // 4
 QUESTIONS: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
 COUNTED_SETS: Final = 64 * MIB
-"""Pods that terms of incoming pods speak of, counted by domain; as much again for the sets of many
-terms, or of terms with many values."""
+"""Pods that terms of incoming pods speak of, counted by domain."""
+LARGE_SETS: Final = 32 * MIB
+"""Those of many terms, or of terms with many values: they only drive out each other."""
 NAME_LISTS: Final = 32 * MIB
 """Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
 FORESEEN: Final = 16 * MIB
@@ -56,7 +57,8 @@ TOTAL: Final = (
     + NAMES
     + 3 * NUMBERS
     + QUESTIONS
-    + 2 * COUNTED_SETS
+    + COUNTED_SETS
+    + LARGE_SETS
     + NAME_LISTS
     + FORESEEN
     + DIFFERENCES

@@ -267,7 +267,7 @@ def test_names_next_to_each_other_mean_the_same_nodes() -> None:
 def test_counted_sets_are_bounded_by_bytes_and_huge_terms_drive_out_only_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "COUNTED_SETS", 200 << 10)
+    monkeypatch.setattr(memory, "LARGE_SETS", 200 << 10)
     state = cluster()
     usual = model_pod(pod("usual").anti_affinity(term(ZONE, selector(app="web")))).pod_class
     question = state.question(usual)
