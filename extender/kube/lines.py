@@ -34,7 +34,8 @@ class Lines:
             raise IdleStreamError("nothing came, not even a bookmark") from failure
         except aiohttp.http_exceptions.LineTooLong as failure:
             raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
-        except (aiohttp.ClientError, OSError) as failure:
+        # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
+        except (aiohttp.ClientError, OSError, RuntimeError) as failure:
             raise BrokenAnswerError(words(failure)) from failure
         if not line:
             raise StopAsyncIteration

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from extender.kube.failures import BrokenAnswerError
     from extender.kube.lines import Lines
+
+AGAIN_SECONDS: Final = 0.05
+"""Between two attempts to have the reader give up."""
 
 
 class Patience:
@@ -43,7 +46,8 @@ class Patience:
     def _look(self, lines: Lines) -> None:
         loop = asyncio.get_running_loop()
         left = self._wound_up + self.seconds - loop.time()
-        if left > 0:
-            self._timer = loop.call_later(left, self._look, lines)
-        else:
+        if left <= 0:
             lines.give_up(self._failure(f"nothing of use came for {self.seconds:g} s"))
+            # It gets lost on a reader that has just been woken by bytes and goes on waiting.
+            left = AGAIN_SECONDS
+        self._timer = loop.call_later(left, self._look, lines)

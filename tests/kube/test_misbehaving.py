@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
+import aiohttp
 import pytest
+from aiohttp.base_protocol import BaseProtocol
 
 from extender.errors import ObjectError
 from extender.kube import listing
 from extender.kube.client import Timeouts
+from extender.kube.failures import IdleStreamError
+from extender.kube.lines import Lines
 from extender.kube.paths import pod_path
+from extender.kube.patience import Patience
 from extender.kube.repeats import INTERVAL_SECONDS, LONGEST_DETAIL
 from tests.kube.fake_api import (
     CLOSE,
@@ -24,6 +31,7 @@ from tests.kube.fake_api import (
     line,
     saying,
 )
+from tests.kube.pulse import PATIENCE_SECONDS
 from tests.kube.rig import PATH, at, thing
 
 if TYPE_CHECKING:
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from extender.kube.failures import BrokenAnswerError
     from tests.kube.rig import Rig
 
 SHORT = Timeouts(idle=0.3, progress=0.1, streamed=0.4)
@@ -94,6 +103,30 @@ async def test_a_watch_on_which_only_noise_comes_is_given_up(
         await rig.until_watching(2)
     assert rig.observer.restarts["idle"] >= 1
     assert rig.things.watched[1].params["resourceVersion"] == "101"
+
+
+async def test_a_reader_that_bytes_woke_at_that_moment_is_told_again() -> None:
+    # As asyncio has it: who was woken already does not see an exception that is set afterwards.
+    loop = asyncio.get_running_loop()
+    protocol = BaseProtocol(loop)
+    protocol.connection_made(asyncio.Transport())
+    content = aiohttp.StreamReader(protocol, 1 << 16, loop=loop)
+    lines = Lines(SimpleNamespace(content=content))  # type: ignore[arg-type]
+    patience = Patience(0.01, IdleStreamError)
+    give_up = lines.give_up
+
+    def at_the_same_moment(failure: BrokenAnswerError) -> None:
+        if not content.total_bytes:
+            content.feed_data(b"half a line")
+        give_up(failure)
+
+    with (
+        patch.object(lines, "give_up", at_the_same_moment),
+        patience.with_stream(lines),
+        pytest.raises(IdleStreamError),
+    ):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await anext(lines)
 
 
 async def test_bookmarks_keep_a_watch_alive(rig: Rig) -> None:
