@@ -7,7 +7,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e conformance bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e matrix conformance bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from bench.scheduler.rates import ECHOES
-from tests.e2e.scheduling import MODES
+from bench.scheduler.rates import ECHOES, FAST
+from tests.e2e.extending import ASSIST, REPLACE
+from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,12 +24,19 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).resolve().parents[1]
 RESULTS, FIGURES = _ROOT / "bench" / "results", _ROOT / "docs" / "figures"
 
-SIDES = {"in_tree": "in-tree plugin", "ours": "extender", "echo": "a server that only echoes"}
+SIDES = {
+    "in_tree": "in-tree plugin",
+    "fast_path": "in-tree, fast path on",
+    "ours": "extender",
+    "echo": "a server that only echoes",
+}
 _COLORS = {
     "in_tree": "#b5482a",
+    "fast_path": "#d9a441",
     "ours": "#1f6f8b",
     "echo": "#9a9a9a",
     "stock": "#b5482a",
+    "stock, fast path": "#d9a441",
     "assist": "#7fb7be",
     "replace": "#1f6f8b",
 }
@@ -42,6 +50,8 @@ _STYLE: dict[Any, Any] = {
 }
 _NAMES = 500
 """What a scheduler asks about at 5,000 nodes."""
+
+_BARS = (STOCK, FAST, ASSIST, REPLACE)
 
 Point = tuple[float, float]
 
@@ -116,11 +126,11 @@ def crossings(one: Sequence[Point], other: Sequence[Point]) -> Iterator[float]:
 def _rates(outcomes: Any) -> Figure:
     """Draw the pods that whole schedulers place a second."""
     workloads = list(dict.fromkeys(each["workload"] for each in outcomes))
-    figure, axis = plt.subplots(figsize=(10, 0.62 * len(workloads) + 1.5))
-    height = 0.8 / len(MODES)
+    figure, axis = plt.subplots(figsize=(10, 0.75 * len(workloads) + 1.5))
+    height = 0.8 / len(_BARS)
     echoes = {mode: name for name, mode in ECHOES.items()}
-    for row, mode in enumerate(MODES):
-        places = [number + (row - 1) * height for number in range(len(workloads))]
+    for row, mode in enumerate(_BARS):
+        places = [number + (row - 1.5) * height for number in range(len(workloads))]
         best = _best(outcomes, workloads, mode)
         bars = axis.barh(places, best, height, color=_COLORS[mode], label=mode)
         color = "black" if mode == "assist" else "white"
@@ -128,7 +138,7 @@ def _rates(outcomes: Any) -> Figure:
         axis.bar_label(bars, texts, fontsize=8, label_type="center", color=color)
         if mode in echoes:
             floor = _best(outcomes, workloads, echoes[mode])
-            label = SIDES["echo"] if mode == MODES[-1] else None
+            label = SIDES["echo"] if mode == _BARS[-1] else None
             axis.plot(floor, places, "|", color="#333333", ms=9, mew=1.5, label=label)
     axis.set_yticks(range(len(workloads)), workloads, fontsize=9)
     axis.invert_yaxis()

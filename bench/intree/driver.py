@@ -72,9 +72,9 @@ class Cycles:
         self._commands = commands
         self._replies = replies
 
-    def load(self, name: str, file: Path) -> None:
-        """Let the plugin know a cluster."""
-        self._tell({"load": {"name": name, "file": str(file)}})
+    def load(self, name: str, file: Path, gate: str = "") -> None:
+        """Let the plugin know a cluster, with one of the scheduler's feature gates on or none."""
+        self._tell({"load": {"name": name, "file": str(file), "gate": gate}})
 
     def forget(self) -> None:
         """Drop all clusters."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import bench.measure
 from bench.intree.driver import Side, Timing
 from bench.intree.prepared import prepare
-from bench.intree.workshop import Workshop
+from bench.intree.workshop import Workshop, by_fast_path
 from bench.servers import Server
 from bench.workloads import Rules, cluster_items, questions
 
-_SIDES = ("in-tree", "ours", "echo")
+_SIDES = ("in-tree", "fast path", "ours", "echo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Cell:
     pods: int
     names: int
     in_tree: Timing
+    fast_path: Timing
+    """In-tree with its feature gate for rules by hostname switched on."""
     ours: Timing
     echo: Timing
 
@@ -96,6 +98,8 @@ def _sides(
     for pods, server in servers.items():
         cluster, prepared = str(pods), f"{rules.name}-{pods}-{names}"
         yield Side(f"in-tree {pods}", cluster, asked)
+        fast = by_fast_path(cluster)
+        yield Side(f"fast path {pods}", fast, asked, like=f"in-tree {pods}")
         yield Side(f"ours {pods}", cluster, asked, server.url, like=f"in-tree {pods}")
         url = prepare(echo, prepared, server, asked)
         yield Side(f"echo {pods}", cluster, asked, url, like=f"in-tree {pods}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.scheduler.cluster import say
 from bench.scheduler.floor import scheduled_by_echo
 from bench.tables import table
+from tests.conformance.programs import FAST_PATH
 from tests.e2e.api import for_each, key_of
 from tests.e2e.bench import Bench, pod_path
 from tests.e2e.bursts import create
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 ECHOES = {f"{mode}, echo": mode for mode in (ASSIST, REPLACE)}
 """What the scheduler is told, with a server behind it that does not think: as fast as it gets."""
-MODES = (STOCK, ASSIST, REPLACE, *ECHOES)
+FAST = "stock, fast path"
+"""Stock with the feature gate for rules by hostname switched on."""
+MODES = (STOCK, FAST, ASSIST, REPLACE, *ECHOES)
 QPS = 1000
 """For every scheduler: with the default of 50, that is what would be measured."""
 _PATIENCE_S = 600.0
@@ -104,6 +107,8 @@ def _scheduled_by(
 ) -> AbstractAsyncContextManager[Scheduler]:
     if mode in ECHOES:
         return scheduled_by_echo(bench, ECHOES[mode], scored=workload.scored, qps=QPS)
+    if mode == FAST:
+        return bench.scheduled_by(STOCK, qps=QPS, gates=(FAST_PATH,))
     return bench.scheduled_by(mode, qps=QPS)
 
 

@@ -37,7 +37,7 @@ def _plugins(config: Config) -> Iterator[ConfigError]:
 
 def _scheduler_version(version: str) -> Iterator[ConfigError]:
     if not _MINOR_VERSION.fullmatch(version):
-        yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.36'")
+        yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.37'")
 
 
 def _quota(config: Config) -> Iterator[ConfigError]:

@@ -280,7 +280,7 @@ class Config(_Block, frozen=True, kw_only=True):
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
     """Plugins that are enabled, in the order in which their refusals are reported."""
 
-    scheduler_version: str = "1.36"
+    scheduler_version: str = "1.37"
     """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 it fails a whole
     preemption when one node is answered without victims; from 1.38 on it accepts such nodes."""
 

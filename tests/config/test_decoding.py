@@ -19,7 +19,7 @@ HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfi
 DOCUMENTED = f"""{HEADER}
 mode: assist
 plugins: [InterPodAffinity]
-schedulerVersion: "1.36"
+schedulerVersion: "1.37"
 interPodAffinity:
   hardPodAffinityWeight: 1
   ignorePreferredTermsOfExistingPods: false
@@ -74,7 +74,7 @@ def test_defaults() -> None:
         "kind": "AffinityExtenderConfiguration",
         "mode": "assist",
         "plugins": ["InterPodAffinity"],
-        "schedulerVersion": "1.36",
+        "schedulerVersion": "1.37",
         "interPodAffinity": {
             "hardPodAffinityWeight": 1,
             "ignorePreferredTermsOfExistingPods": False,
@@ -272,9 +272,9 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         pytest.param(
             "schedulerVersion", 1.38, "1.38 is not a string", id="a version without quotes"
         ),
-        pytest.param("schedulerVersion", "v1.36.3", "'v1.36.3' is not like '1.36'", id="a patch"),
+        pytest.param("schedulerVersion", "v1.36.3", "'v1.36.3' is not like '1.37'", id="a patch"),
         pytest.param(
-            "schedulerVersion", "1.36\n", "'1.36\\n' is not like '1.36'", id="a line's end"
+            "schedulerVersion", "1.36\n", "'1.36\\n' is not like '1.37'", id="a line's end"
         ),
         pytest.param(
             "interPodAffinity.hardPodAffinityWeight", 150, "150 is not in 0..100", id="too high"

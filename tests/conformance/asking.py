@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -13,10 +14,36 @@ if TYPE_CHECKING:
 INTER_POD_AFFINITY = "interPodAffinity"
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A Kubernetes version, and the feature gates that are switched on beyond its defaults."""
+
+    version: str
+    gates: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read "1.37.1", or "1.37.1+Gate+AnotherGate"."""
+        version, *gates = text.split("+")
+        return cls(version, tuple(gates))
+
+    def __str__(self) -> str:
+        return "+".join((self.version, *self.gates))
+
+    @property
+    def minor(self) -> int:
+        """The second number of the version."""
+        return int(self.version.split(".")[1])
+
+    def flags(self) -> list[str]:
+        """Return the command-line flags that switch the gates on."""
+        return [f"--feature-gates={','.join(f'{gate}=true' for gate in self.gates)}"]
+
+
 class InTree:
     """The scheduler's plugins of one release; `conformance/README.md` has the shape of a case."""
 
-    def __init__(self, release: str, cases: IO[bytes], replies: IO[bytes]) -> None:
+    def __init__(self, release: Release, cases: IO[bytes], replies: IO[bytes]) -> None:
         self.release = release
         self._cases = cases
         self._replies = replies
@@ -35,9 +62,10 @@ class InTree:
 
 
 @contextmanager
-def in_tree(release: str, program: str) -> Iterator[InTree]:
-    """Run the program that `programs.answering` built."""
-    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+def in_tree(release: Release, program: str) -> Iterator[InTree]:
+    """Run the program that `programs.answering` built for this release."""
+    command = [program, *(release.flags() if release.gates else ())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield InTree(release, process.stdin, process.stdout)

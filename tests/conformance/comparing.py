@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.conformance.asking import INTER_POD_AFFINITY, InTree
 from tests.conformance.ours import Ours
-from tests.conformance.upstream_fault import spelled_out
+from tests.conformance.upstream_fault import as_meant
 from tests.oracle import UNKNOWN_NODE, Cluster
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def expected(case: Case, in_tree: InTree) -> list[Answer]:
     known = {node["metadata"]["name"] for node in cluster.nodes}
     asked = [
         {
-            "pod": spelled_out(question["pod"], cluster),
+            "pod": as_meant(question["pod"], cluster, in_tree.release),
             "nodeNames": [name for name in question["names"] if name in known],
             "plugins": [INTER_POD_AFFINITY],
         }

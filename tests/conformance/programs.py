@@ -12,8 +12,10 @@ from tests.e2e.controlplane.gobuild import build, staging_replacements
 
 Report = Callable[[str], None]
 
-RELEASES = ("1.33.13", "1.34.4", "1.35.4", KUBERNETES)
+RELEASES = ("1.33.13", "1.34.4", "1.35.4", "1.36.3", KUBERNETES)
 """One release of each minor version whose scheduler is compared with."""
+FAST_PATH = "InterPodAffinityHostnameFastPath"
+"""Alpha since 1.37: required rules by hostname are looked at node by node."""
 
 _LIBRARY = Path(__file__).with_name("intree")
 ANSWER = "answer"

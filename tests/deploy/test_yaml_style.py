@@ -26,7 +26,7 @@ from tests.deploy.places import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KUBERNETES = "1.36"
+KUBERNETES = "1.37"
 
 STYLE = Path(__file__).with_name("yamllint.yaml")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
@@ -83,11 +84,24 @@ class Bench:
 
     @asynccontextmanager
     async def scheduled_by(
-        self, mode: str, extender_mode: str = "", *, quotas: bool = False, qps: int = 0
+        self,
+        mode: str,
+        extender_mode: str = "",
+        *,
+        quotas: bool = False,
+        qps: int = 0,
+        gates: tuple[str, ...] = (),
     ) -> AsyncIterator[Scheduler]:
-        """Run a scheduler, and the extender beside it if the mode has one; see `scheduling`."""
+        """Run a scheduler, and the extender beside it if the mode has one; see `scheduling`.
+
+        `gates` are the scheduler's, beside those of the control plane.
+        """
+        features = self.control_plane.features
+        control_plane = replace(
+            self.control_plane, features=replace(features, gates=(*features.gates, *gates))
+        )
         async with scheduling(
-            self.control_plane, mode, self.folder(mode), extender_mode, quotas=quotas, qps=qps
+            control_plane, mode, self.folder(mode), extender_mode, quotas=quotas, qps=qps
         ) as running:
             self.extender = running.extender
             try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.programs import RELEASES
+from tests.conformance.programs import FAST_PATH, RELEASES
 from tests.e2e.bench import Bench
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     Build = Callable[[Callable[[str], None]], Binaries]
 
 
+_NEWEST = (KUBERNETES, f"{KUBERNETES}+{FAST_PATH}")
+ALL_RELEASES = (*RELEASES, _NEWEST[-1])
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run ask for more than a passing one needs."""
     parser.addoption("--repeats", type=int, default=1, help="run each test so many times")
     differential = parser.getgroup("differential")
     differential.addoption("--questions", type=int, default=2000, help="new ones for each release")
-    differential.addoption("--releases", default=KUBERNETES, help="Kubernetes versions, or all")
+    differential.addoption(
+        "--releases", default=",".join(_NEWEST), help="Kubernetes versions, each with +Gate, or all"
+    )
+    parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
     differential.addoption("--seed", type=int, help="the one that an earlier run has named")
 
 
@@ -42,7 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("repeat", range(1, repeats + 1))
     if "release" in metafunc.fixturenames:
         named = metafunc.config.getoption("--releases")
-        releases = RELEASES if named == "all" else named.split(",")
+        releases = ALL_RELEASES if named == "all" else named.split(",")
         metafunc.parametrize("release", releases, scope="module")
 
 
@@ -82,9 +90,16 @@ def built(say: Callable[[str], None]) -> Callable[[Build], Binaries]:
 
 
 @pytest.fixture(scope="session")
-def binaries(built: Callable[[Build], Binaries]) -> Binaries:
+def kubernetes(request: pytest.FixtureRequest) -> str:
+    """Return the version of the control plane."""
+    named: str = request.config.getoption("--kubernetes")
+    return named
+
+
+@pytest.fixture(scope="session")
+def binaries(kubernetes: str, built: Callable[[Build], Binaries]) -> Binaries:
     """Return the commands of the control plane, built on the first run."""
-    return built(ensure)
+    return built(partial(ensure, version=kubernetes))
 
 
 @pytest.fixture(scope="session")

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.binaries import Binaries
     from tests.e2e.controlplane.cluster import ControlPlane
 
-WITH_GROUPS = Features(
-    gates=("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"),
-    apis=("scheduling.k8s.io/v1alpha2",),
-)
-GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+API = "scheduling.k8s.io/v1beta1"
+WITH_GROUPS = Features(gates=("GenericWorkload", "TopologyAwareWorkloadScheduling"), apis=(API,))
+GROUPS = f"/apis/{API}/namespaces/default/podgroups"
 
 QUIET_S = 3.0
 """A scheduler that retries without a pause asks thousands of times in this time."""
@@ -75,7 +73,7 @@ def gang(members: list[JSON], **spec: JSON) -> JSON:
 
 
 def _group(spec: JSON) -> JSON:
-    kind = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+    kind = {"apiVersion": API, "kind": "PodGroup"}
     return kind | {"metadata": {"name": "group"}, "spec": spec}
 
 

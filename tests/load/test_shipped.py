@@ -19,7 +19,7 @@ from extender.metrics import PREFIX, Metrics
 
 FOLDER = Path(__file__).resolve().parents[2] / "loadtest"
 TESTS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-KUBERNETES = "1.36"
+KUBERNETES = "1.37"
 
 VALUES = mapping([], {}, nodes=20, image_registry="registry.k8s.io")
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,6 +12,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// cluster reads what it names, with its feature gate on meanwhile.
+func (l loading) cluster(ctx context.Context) (*intree.Cluster, error) {
+	if l.Gate == "" {
+		return load(ctx, l.File)
+	}
+	if err := intree.SetGates(l.Gate + "=true"); err != nil {
+		return nil, err
+	}
+	cluster, err := load(ctx, l.File)
+	return cluster, errors.Join(err, intree.SetGates(l.Gate+"=false"))
+}
 
 // load reads a v1 List of nodes, namespaces and pods.
 func load(ctx context.Context, file string) (*intree.Cluster, error) {

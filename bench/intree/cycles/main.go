@@ -28,6 +28,8 @@ type command struct {
 type loading struct {
 	Name string `json:"name"`
 	File string `json:"file"`
+	// Gate is a feature gate that is on for this cluster alone; none when empty.
+	Gate string `json:"gate"`
 }
 
 func main() {
@@ -55,7 +57,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 		case next.Forget:
 			clear(clusters)
 		case next.Load != nil:
-			cluster, err := load(ctx, next.Load.File)
+			cluster, err := next.Load.cluster(ctx)
 			if err != nil {
 				return err
 			}

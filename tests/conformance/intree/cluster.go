@@ -10,7 +10,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -60,11 +59,11 @@ func NewCluster(ctx context.Context, objects Objects, args Args) (*Cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	interPodAffinity, err := interpodaffinity.New(ctx, args.interPodAffinity(), handle, feature.Features{})
+	interPodAffinity, err := interpodaffinity.New(ctx, args.interPodAffinity(), handle, pluginFeatures())
 	if err != nil {
 		return nil, err
 	}
-	nodeAffinity, err := nodeaffinity.New(ctx, args.nodeAffinity(), handle, feature.Features{})
+	nodeAffinity, err := nodeaffinity.New(ctx, args.nodeAffinity(), handle, pluginFeatures())
 	if err != nil {
 		return nil, err
 	}

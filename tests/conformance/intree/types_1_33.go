@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
 type (
@@ -30,4 +31,9 @@ func preFilter(
 ) *framework.Status {
 	_, status := plugin.PreFilter(ctx, state, pod)
 	return status
+}
+
+// pluginFeatures returns no features: none of 1.33 changes what these plugins answer.
+func pluginFeatures() feature.Features {
+	return feature.Features{}
 }

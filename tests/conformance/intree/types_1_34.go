@@ -6,8 +6,10 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
 type (
@@ -31,4 +33,9 @@ func preFilter(
 ) *fwk.Status {
 	_, status := plugin.PreFilter(ctx, state, pod, all)
 	return status
+}
+
+// pluginFeatures returns what the process-wide feature gates switch on in the plugins.
+func pluginFeatures() feature.Features {
+	return feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     # Compiles into the folder given last; the one before it is for sources and logs.
     Build = Callable[[Path, Path, Path], None]
 
-KUBERNETES = "1.36.3"
+KUBERNETES = "1.37.1"
+"""The release that everything is tested with and measured on."""
 ETCD = "3.6.7"
 
 _COMMANDS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -41,17 +42,17 @@ class Binaries:
         return str(self.folder / command)
 
 
-def ensure(report: Report) -> Binaries:
-    """Return the whole control plane, building it when this machine has none yet."""
+def ensure(report: Report, version: str = KUBERNETES) -> Binaries:
+    """Return the whole control plane of a release, building it when this machine has none yet."""
 
     def compile_all(go: Path, scratch: Path, product: Path) -> None:
         folder = scratch / "kubernetes"
-        build_kubernetes(go, folder, product, report, version=KUBERNETES, commands=_COMMANDS)
+        build_kubernetes(go, folder, product, report, version=version, commands=_COMMANDS)
         module = "go.etcd.io/etcd/server/v3"
         options = ["-o", str(product / "etcd"), module]
         build(go, scratch / "etcd", options, report, what="etcd", requires=[f"{module} v{ETCD}"])
 
-    return kept(f"kubernetes-{KUBERNETES}-etcd-{ETCD}", compile_all, report)
+    return kept(f"kubernetes-{version}-etcd-{ETCD}", compile_all, report)
 
 
 def ensure_apiserver(version: str, report: Report) -> Binaries:

@@ -25,7 +25,12 @@ func main() {
 	klog.InitFlags(nil)
 	_ = flag.Set("logtostderr", "false")
 	klog.SetOutput(io.Discard)
+	gates := flag.String("feature-gates", "", "what a scheduler would be started with, as A=true,B=false")
 	flag.Parse()
+	if err := intree.SetGates(*gates); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if err := run(context.Background(), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -1,0 +1,144 @@
+"""Run the core of the end-to-end tests on several releases: `python -m tests.e2e.matrix`.
+
+The report has a line for each file of tests and a column for each release, and then says what was
+left out, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from tests.conformance.programs import RELEASES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CORE = (
+    "required",
+    "preferred",
+    "refusals",
+    "bursts",
+    "preemption",
+    "hints",
+    "quota",
+    "shadow",
+    "mode_changes",
+    "outages",
+    "violations",
+    "namespace_labels",
+    "rolling_update",
+    "workloads",
+)
+"""What a scheduler and the extender do together; the rest is about tools, or one release."""
+
+_TESTS = Path(__file__).parent
+
+
+@dataclass
+class Outcome:
+    """What became of the tests of one release."""
+
+    results: dict[str, Counter[str]] = field(default_factory=dict)
+    """By file, how many tests passed, failed or were skipped."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """By test, why it was skipped."""
+    failed: list[str] = field(default_factory=list)
+
+    def take(self, case: ET.Element) -> None:
+        """Count one test of pytest's report."""
+        file = case.get("classname", "").rpartition(".")[2]
+        name = f"{file}::{case.get('name', '')}"
+        result = "passed"
+        if (skipped := case.find("skipped")) is not None:
+            result = "skipped"
+            self.left_out[name] = skipped.get("message", "")
+        elif case.find("failure") is not None or case.find("error") is not None:
+            result = "failed"
+            self.failed.append(name)
+        self.results.setdefault(file, Counter())[result] += 1
+
+
+def main() -> None:
+    """Run the tests on each release, write the report, and fail when one of them failed."""
+    args = _arguments()
+    files = [str(_TESTS / f"test_{name}.py") for name in args.only]
+    outcomes: dict[str, Outcome] = {}
+    for number, release in enumerate(args.releases, 1):
+        say = f"Kubernetes {release} ({number} of {len(args.releases)})"
+        sys.stderr.write(
+            f"{say}: {len(files)} files of tests; the first time it is built: minutes\n"
+        )
+        outcomes[release] = run(release, files)
+        # After each release, so that an interrupted run has something to show.
+        args.markdown.write_text(as_markdown(outcomes), encoding="utf-8")
+    failed = [f"{release}: {name}" for release, each in outcomes.items() for name in each.failed]
+    sys.exit("\n".join(["failed:", *failed]) if failed else 0)
+
+
+def run(release: str, files: Sequence[str]) -> Outcome:
+    """Run these files on one release."""
+    with tempfile.TemporaryDirectory(prefix="matrix-") as scratch:
+        report = Path(scratch) / "report.xml"
+        options = [f"--kubernetes={release}", f"--junitxml={report}", "-q"]
+        subprocess.run([sys.executable, "-m", "pytest", *options, *files], check=False)
+        if not report.exists():
+            raise RuntimeError(f"pytest wrote no report on Kubernetes {release}; see above")
+        outcome = Outcome()
+        for case in ET.parse(report).iter("testcase"):  # noqa: S314 (pytest's own)
+            outcome.take(case)
+        return outcome
+
+
+def as_markdown(outcomes: Mapping[str, Outcome]) -> str:
+    """Write a table of files and releases, then what was left out."""
+    files = dict.fromkeys(file for each in outcomes.values() for file in each.results)
+    lines = [
+        "# The core of the end-to-end tests, by Kubernetes release",
+        "",
+        "Written by `make matrix`: each release's control plane and scheduler, and the extender.",
+        "",
+        _row(["tests", *outcomes]),
+        _row(["---"] * (len(outcomes) + 1)),
+    ]
+    lines += [
+        _row([f"`{file}`", *(_cell(each.results.get(file)) for each in outcomes.values())])
+        for file in files
+    ]
+    left_out = [
+        f"- {release}, `{name}`: {why}"
+        for release, each in outcomes.items()
+        for name, why in each.left_out.items()
+    ]
+    if left_out:
+        lines += ["", "## Left out", "", *left_out]
+    return "\n".join([*lines, ""])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(results: Counter[str] | None) -> str:
+    if not results:
+        return ""
+    return ", ".join(f"{count} {result}" for result, count in sorted(results.items()))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.matrix", description=__doc__)
+    parser.add_argument("--releases", nargs="+", default=list(RELEASES), metavar="VERSION")
+    parser.add_argument("--only", nargs="+", default=CORE, choices=CORE, metavar="NAME")
+    parser.add_argument("--markdown", type=Path, default=_TESTS / "matrix.md", metavar="FILE")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
