@@ -85,10 +85,13 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     # Replicas have the same rules, of which there may be thousands.
     classes = {id(pod.pod_class): pod.pod_class for pod in pods}
     owning = {key for key, each in classes.items() if term in each.affinity.required_anti}
-    matched = {key for key, each in classes.items() if state.speaks_of(term, each)}
     owners = [pod for pod in pods if id(pod.pod_class) in owning]
-    for pod in pods:
-        if id(pod.pod_class) in matched:
+    matched: dict[int, bool] = {}
+    for pod in pods if owners else ():
+        key = id(pod.pod_class)
+        if key not in matched:
+            matched[key] = state.speaks_of(term, pod.pod_class)
+        if matched[key]:
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
             if other is not None:
                 return Witnesses(other.key, pod.key)

@@ -27,8 +27,10 @@ from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
 from extender.wire.priorities import EMPTY, PriorityWriter
 from extender.wire.protocol import (
+    Envelope,
     ExtenderArgs,
-    read_args,
+    open_args,
+    read_envelope,
     write_filter_error,
     write_filter_result,
     write_names,
@@ -121,9 +123,10 @@ class Answers:
         """Answer /filter, after the pods in flight that this one interacts with."""
         start = perf_counter()
         try:
-            if len(body) > LARGE_BYTES:
+            envelope = read_envelope(body)
+            if envelope.pod_bytes > LARGE_BYTES:
                 await self._preparer.wait_to_read()
-            args = self._read(body)
+            args = self._read(envelope)
             if self._flights is not None and self._flights.interacting(args.pod):
                 self._metrics.observe_hold(await self._flights.clear(args.pod))
             if self._asks_to_filter and self._preparer.takes_long(args.pod):
@@ -155,9 +158,10 @@ class Answers:
                 self._check_ready()
                 answer, seconds = foreseen.answer, foreseen.seconds
             else:
-                if len(body) > LARGE_BYTES:
+                envelope = read_envelope(body)
+                if envelope.pod_bytes > LARGE_BYTES:
                     await self._preparer.wait_to_read()
-                args = self._read(body)
+                args = self._read(envelope)
                 check_annotations(args.pod)
                 if self._preparer.takes_long(args.pod):
                     await self._prepare(args.pod)
@@ -190,8 +194,8 @@ class Answers:
         self._metrics.observe_plugin(INTER_POD_AFFINITY, "Filter", "Error", seconds)
         self._log.log(logging.WARNING, _kind("filter", error), "filter failed: %s", error)
 
-    def _read(self, body: bytes) -> ExtenderArgs:
-        args = read_args(body, self._pods)
+    def _read(self, envelope: Envelope) -> ExtenderArgs:
+        args = open_args(envelope, self._pods)
         self._check_ready()
         return args
 

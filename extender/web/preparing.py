@@ -24,8 +24,8 @@ MOST_WAITING = 32
 MOST_TERMS = 4_096
 """Terms of a pod that is judged at all; a bind would have to register them in one step. A request
 with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
-LARGE_BYTES = 256 << 10
-"""A call of a usual pod about 5,000 nodes has some 170 KB."""
+LARGE_BYTES = 32 << 10
+"""A usual pod has some 5 KB; this much may take 10 ms to read, and many may come at once."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -106,7 +106,7 @@ class Preparer:
         )
 
     async def wait_to_read(self) -> None:
-        """Wait for a turn to read a call of more than LARGE_BYTES: never two in the same one."""
+        """Wait for a turn to read a pod of more than LARGE_BYTES: never two in the same one."""
         await self._turn(0)
 
     async def _turn(self, spent: int) -> None:

@@ -25,12 +25,17 @@ BROKEN_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NULL = b"null"
 
 
-class _Args(msgspec.Struct):
+class Envelope(msgspec.Struct):
     """ExtenderArgs in upstream's own spelling."""
 
     Pod: msgspec.Raw
     Nodes: msgspec.Raw = msgspec.Raw(_NULL)
     NodeNames: msgspec.Raw = msgspec.Raw(_NULL)
+
+    @property
+    def pod_bytes(self) -> int:
+        """Return how long the pod's JSON is."""
+        return len(memoryview(self.Pod))
 
 
 class _NodeList(msgspec.Struct):
@@ -54,7 +59,7 @@ class _BindingArgs(msgspec.Struct, rename=str.lower):
     Node: str
 
 
-_ARGS = msgspec.json.Decoder(_Args)
+_ARGS = msgspec.json.Decoder(Envelope)
 _ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
 _NAMED_NODE = msgspec.json.Decoder(_NamedNode)
@@ -80,7 +85,11 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
     RequestError when the body is not such an object at all (the caller is no kube-scheduler);
     ObjectError when it is, but the pod or the nodes in it are broken.
     """
-    args = _read_envelope(body)
+    return open_args(read_envelope(body), pods)
+
+
+def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
+    """Read what ExtenderArgs hold; ObjectError when it is broken."""
     pod = pods.read(args.Pod)
     if not _is_null(args.NodeNames):
         return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
@@ -180,7 +189,8 @@ def error_text(message: str) -> str:
     return one_line(one_line(message).replace("%", " percent"))
 
 
-def _read_envelope(body: bytes) -> _Args:
+def read_envelope(body: bytes) -> Envelope:
+    """Take a body apart; RequestError when it is no ExtenderArgs object at all."""
     try:
         args = _ARGS.decode(body)
     except msgspec.ValidationError:
@@ -196,7 +206,7 @@ def _is_null(raw: msgspec.Raw) -> bool:
     return len(memoryview(raw)) == len(_NULL) and bytes(raw) == _NULL
 
 
-def _read_any_case(body: bytes) -> _Args:
+def _read_any_case(body: bytes) -> Envelope:
     try:
         found = folded(body, _ANY_CASE)
     except msgspec.ValidationError as error:
@@ -204,7 +214,7 @@ def _read_any_case(body: bytes) -> _Args:
     if "pod" not in found:
         raise RequestError("the body is not an ExtenderArgs object: it has no Pod")
     null = msgspec.Raw(_NULL)
-    return _Args(found["pod"], found.get("nodes", null), found.get("nodenames", null))
+    return Envelope(found["pod"], found.get("nodes", null), found.get("nodenames", null))
 
 
 def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]]) -> dict[str, T]:
