@@ -102,7 +102,9 @@ def prioritize_nodes(
 
 
 def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[DomainTable, int]]:
-    if scoring.ignore_preferred_terms_of_existing_pods and not question.preferred:
+    # Asked of the pod, not of the tables: none is kept over a key that no node has.
+    has_preferences = bool(question.pod_class.affinity.preferred)
+    if scoring.ignore_preferred_terms_of_existing_pods and not has_preferences:
         return
     yield from question.preferred
     for table in question.existing_preferred:

@@ -103,6 +103,12 @@ def test_arguments(args: oracle.Args, expected: dict[str, int]) -> None:
     assert scores([EXISTING.affinity(term(HOST, WEB))], INCOMING, args) == expected
 
 
+def test_preferences_over_a_key_that_no_node_has_are_preferences_all_the_same() -> None:
+    args = oracle.Args(ignore_preferred_terms_of_existing_pods=True)
+    existing = EXISTING.affinity(term(HOST, WEB))
+    assert scores([existing], INCOMING.prefers(1, term("rack", WEB)), args) == {"a1": 100}
+
+
 def test_scores_are_relative_to_the_nodes_of_the_request() -> None:
     incoming = INCOMING.prefers(60, term(ZONE, WEB)).prefers(40, term(HOST, WEB))
     assert scores([EXISTING], incoming, names=["a2", "b1"]) == {"a2": 100}
