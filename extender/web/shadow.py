@@ -114,7 +114,7 @@ class Disagreements:
         self._log.log(
             logging.WARNING,
             "a difference",
-            "the scheduler would place %s where we would not: %s",
+            "the scheduler would place %s where the extender would not: %s",
             pod.key,
             "; ".join(f"{reason.value}: {_some(names)}" for reason, names in refused if names),
         )

@@ -143,7 +143,7 @@ async def test_what_differs_is_counted_by_reason(
     assert shadow.counted() == {(OWN_RULE, "rule"): 1, (UNKNOWN, "rule"): 1}
     (line,) = caplog.messages
     assert line == (
-        "the scheduler would place default/new where we would not: "
+        "the scheduler would place default/new where the extender would not: "
         f"{UNKNOWN}: stranger; {OWN_RULE}: a"
     )
 
