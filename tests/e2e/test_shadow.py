@@ -86,7 +86,8 @@ async def test_a_node_that_we_would_refuse_is_counted_and_said(bench: Bench) -> 
         assert placed == {"web": "a1"}, "it is the scheduler who decides"
         assert bench.extender
         (line,) = bench.extender.warnings()
-        assert line.startswith("the scheduler would place default/web where the extender would not: ")
+        what = "the scheduler would place default/web where the extender would not: "
+        assert line.startswith(what)
         assert line.endswith("node(s) didn't match pod affinity rules: a1")
 
 
