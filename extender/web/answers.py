@@ -127,6 +127,8 @@ class Answers:
             if envelope.pod_bytes > LARGE_BYTES:
                 await self._preparer.wait_to_read()
             args = self._read(envelope)
+            if args.pod.node is not None:
+                return self._pass_placed(args)
             if self._flights is not None and self._flights.interacting(args.pod):
                 self._metrics.observe_hold(await self._flights.clear(args.pod))
             if self._asks_to_filter and self._preparer.takes_long(args.pod):
@@ -148,6 +150,15 @@ class Answers:
             resolvable=self._rules.resolvable,
             waits_for=self._waits_for(args.pod, verdicts),
         )
+
+    def _pass_placed(self, args: ExtenderArgs) -> bytes:
+        """Answer /filter about a pod that is on its node: rules hold while it is scheduled only.
+
+        kube-scheduler 1.37 asks about a pod whose resize is deferred, to make room for it (gate
+        InPlacePodVerticalScalingSchedulerPreemption); InterPodAffinity skips such pods as well.
+        """
+        verdicts = _all_pass(args)
+        return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
 
     async def prioritize(self, body: bytes) -> bytes:
         """Answer /prioritize, if need be with scores that were made when filter had answered."""

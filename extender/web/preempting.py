@@ -143,6 +143,9 @@ class Preemptions:
         if not args.may_preempt:
             # The scheduler does not even ask for such a pod.
             return {}
+        if args.pod.node is not None:
+            # A resize that is deferred wants room (kube-scheduler 1.37), and no rule is about that.
+            return args.candidates
         if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
             says = "%s waits for its victims on %s to go"
             self._log.log(logging.INFO, says, says, args.pod.key, args.pod.nominated)

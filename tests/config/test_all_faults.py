@@ -37,7 +37,7 @@ def faults(text: str, **flags: Any) -> list[str]:
         pytest.param(
             "serving: {bindAddress: localhost, tlsCertFile: a}\nschedulerVersion: 'x'\n",
             [
-                "schedulerVersion: 'x' is not like '1.36'",
+                "schedulerVersion: 'x' is not like '1.37'",
                 "serving.bindAddress: 'localhost' is not an IP address, such as 127.0.0.1",
                 "serving.tlsPrivateKeyFile: missing; tlsCertFile needs it",
             ],
