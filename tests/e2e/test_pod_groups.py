@@ -46,7 +46,7 @@ FOLLOWERS = [
     *(pod(f"worker-{n}", near=[term(ZONE, ROLE)]) for n in range(2)),
 ]
 BASIC: JSON = {"schedulingPolicy": {"basic": {}}}
-IMPORTANT = {"priorityClassName": "important"}
+IMPORTANT: JSON = {"priorityClassName": "important"}
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 STRANGERS = [pod(f"stranger-{n}", labels=SOLO, apart=[term(HOSTNAME, DB)]) for n in range(4)]
 
