@@ -63,7 +63,7 @@ def _pieces(file: int, most: int, patience: float | None) -> Iterator[bytes]:
     found = 0
     while found <= most:
         if patience is not None and not select.select([file], [], [], patience)[0]:
-            raise OSError(errno.ETIMEDOUT, f"nobody wrote to it for {patience:.0f} s")
+            raise OSError(errno.ETIMEDOUT, f"nothing was written to it for {patience:.0f} s")
         piece = os.read(file, _PIECE)
         if not piece:
             break

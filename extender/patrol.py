@@ -90,7 +90,8 @@ def _left_behind(found: DriftedPods) -> str:
     )
     more = f" (and {found.pods - 1} more alike)" if found.pods > 1 else ""
     return (
-        f"labels were edited that label keys are about: {found.example}{more}, {edits}; "
+        "labels were edited that matchLabelKeys or mismatchLabelKeys name: "
+        f"{found.example}{more}, {edits}; "
         "its rules stay as they were when it was created"
     )
 
@@ -125,7 +126,7 @@ def _begun(violation: Violation, shown: Witnesses) -> str:
             f"required anti-affinity is broken: {shown.owner} must not share {place} "
             f"with {shown.other} ({term})"
         )
-    return f"required affinity is broken: {shown.owner} has no company in {place} ({term})"
+    return f"required affinity is broken: {shown.owner} has no matching pod in {place} ({term})"
 
 
 def _ended(violation: Violation, shown: Witnesses) -> str:

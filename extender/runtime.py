@@ -172,7 +172,9 @@ def _keep_running(name: str, eternal: Coroutine[Any, Any, NoReturn], parts: Asyn
 def _tell_of_end(task: asyncio.Task[NoReturn]) -> None:
     if not task.cancelled():
         _log.error(
-            "%s has ended, restart to have it again", task.get_name(), exc_info=task.exception()
+            "%s has ended, restart the extender to run it again",
+            task.get_name(),
+            exc_info=task.exception(),
         )
 
 

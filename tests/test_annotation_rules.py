@@ -28,7 +28,7 @@ NEW = pod("new").prefers(1, term(HOST, selector(app="web")))
 WEB = pod("web").labels(app="web").on("a")
 ERROR = (
     f"metadata.annotations[{AFFINITY}]: rules in this annotation are not supported yet, "
-    "and no pod is judged without its rules"
+    "and the pod is not placed without them"
 )
 QUOTAS = ["InterPodAffinity", "CrossNamespacePodAffinity"]
 

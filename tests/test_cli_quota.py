@@ -150,7 +150,9 @@ def test_nobody_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        pytest.param(["--what-if", "pods"], 2, "--what-if.pods: '' is no quantity", id="no limit"),
+        pytest.param(
+            ["--what-if", "pods"], 2, "--what-if.pods: '' is not a quantity", id="no limit"
+        ),
         pytest.param(
             ["--what-if", "gpus=1"], 2, "--what-if: 'gpus' is not one of pods, ", id="a resource"
         ),

@@ -154,9 +154,9 @@ def test_a_pipe_is_read_and_one_that_nobody_writes_to_is_given_up(
     monkeypatch.setattr(cluster_content, "PIPE_SECONDS", 0.1)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match=r"nobody wrote to it for 0 s"):
+    with pytest.raises(OSError, match=r"nothing was written to it for 0 s"):
         files.read_bytes(pipe, patience=0.01)
-    with pytest.raises(ClusterFileError, match=r"pipe: nobody wrote to it"):
+    with pytest.raises(ClusterFileError, match=r"pipe: nothing was written to it"):
         ClusterFiles(ClusterState(), PodReader()).load(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(LIST,))
     writer.start()

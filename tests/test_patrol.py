@@ -99,7 +99,7 @@ async def test_a_pod_without_company_is_told_apart(caplog: pytest.LogCaptureFixt
         await gauge.shows("affinity", 1)
         await gauge.shows("antiAffinity", 0)
     which = "(pods with app in (db) in namespaces default)"
-    begun = f"is broken: default/api has no company in {ZONE}=a {which}"
+    begun = f"is broken: default/api has no matching pod in {ZONE}=a {which}"
     assert caplog.messages == [f"required affinity {begun}"]
 
 
@@ -196,7 +196,7 @@ async def test_labels_that_rules_do_not_follow_are_told(caplog: pytest.LogCaptur
             state.remove_pod(f"default/{name}", f"default-{name}")
         await gauge.shows_drifted(0)
 
-    told = "labels were edited that label keys are about: default"
+    told = "labels were edited that matchLabelKeys or mismatchLabelKeys name: default"
     kept = "its rules stay as they were when it was created"
     assert caplog.messages == [
         f"{told}/w1 (and 1 more alike), version from 1 to 2; {kept}",

@@ -67,7 +67,7 @@ class InterPodAffinity(_Block, frozen=True, kw_only=True):
 
 
 class NodeAffinity(_Block, frozen=True, kw_only=True):
-    """As in the scheduler's NodeAffinityArgs; used once the plugin NodeAffinity is enabled."""
+    """As in the scheduler's NodeAffinityArgs; used only with the plugin NodeAffinity enabled."""
 
     added_affinity: NodeAffinityTerms = NodeAffinityTerms()
     """A v1 NodeAffinity that every pod has to meet besides its own; `{}` adds nothing."""
@@ -80,49 +80,50 @@ class CrossNamespacePodAffinity(_Block, frozen=True, kw_only=True):
     """The quota scope CrossNamespacePodAffinity, which the scheduler itself does not check."""
 
     limited_by_default: bool = False
-    """True refuses a pod with cross-namespace terms unless a matching quota allows it; false
-    allows it wherever no quota says otherwise. Only with CrossNamespacePodAffinity in plugins."""
+    """True refuses a pod with cross-namespace terms unless a matching quota allows it. False
+    allows it unless a quota refuses it. Used only with CrossNamespacePodAffinity in plugins."""
 
     admission_control_config_file: Path | None = None
-    """The AdmissionConfiguration that kube-apiserver has for --admission-control-config-file; where
-    its ResourceQuota part limits the scope, limitedByDefault is true. Read once, at the start."""
+    """The AdmissionConfiguration file that kube-apiserver has as --admission-control-config-file.
+    If its ResourceQuota part limits the scope, limitedByDefault is true. Read once, at the
+    start."""
 
 
 class Filter(_Block, frozen=True, kw_only=True):
     """How refusals are reported to the scheduler."""
 
     resolvable: bool = False
-    """True puts anti-affinity refusals where the scheduler may preempt for them. False calls every
-    refusal unresolvable: released schedulers (up to 1.37) can spin on the other kind when it
-    comes from an extender."""
+    """True puts anti-affinity refusals into FailedNodes, for which the scheduler may preempt. False
+    puts every refusal into FailedAndUnresolvableNodes: released schedulers (up to 1.37) can retry
+    in a tight loop when an extender answers with FailedNodes."""
 
 
 class Prioritize(_Block, frozen=True, kw_only=True):
-    """How strongly our scores count against those of the scheduler's own plugins."""
+    """How much the extender's scores count beside those of the scheduler's own plugins."""
 
     max_score: Annotated[int, Meta(ge=1, le=100)] = 20
-    """Score of the best node. The scheduler multiplies an extender's scores by ten and by its
-    weight there, so with weight 1 this 20 spans the 0..200 that the plugin has in-tree; 10 is what
-    other extenders use, and halves the influence of affinity."""
+    """Score of the best node. The scheduler multiplies an extender's scores by ten and by the
+    weight in its file. With weight 1, 20 gives the range 0..200 that the plugin has in-tree. Other
+    extenders use 10, which halves the influence of affinity."""
 
 
 class Hints(_Block, frozen=True, kw_only=True):
-    """Nominating nodes for pods that were refused everywhere the scheduler asked; mode replace."""
+    """Nominating nodes for pods that were refused on all nodes asked about; mode replace."""
 
     enabled: bool = True
-    """False leaves it to the scheduler to try other nodes. Hints need the right to patch
-    pods/status."""
+    """False sets no hints: only the scheduler decides when to try other nodes. Hints need the right
+    to patch pods/status."""
 
     per_second: Annotated[float, Meta(gt=0, le=1000)] = 20
-    """Hints per second on average, and as many at once; each is a request to the API server and one
-    more scheduling attempt."""
+    """Hints per second on average, and the largest burst. Each hint is a request to the API server
+    and one more scheduling attempt."""
 
     max_outstanding: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """Hints that may be open at a time, neither taken nor withdrawn. A nominated pod holds room on
-    its node against pods of the same and of lower priority."""
+    """Hints that may be open at a time, which means neither taken nor withdrawn. A nominated pod
+    holds room on its node against pods of the same and of lower priority."""
 
     patience_seconds: Annotated[float, Meta(ge=0.5, le=300)] = 5
-    """Seconds until a hint that the scheduler did not take is withdrawn."""
+    """Seconds after which a hint is withdrawn if the scheduler did not take it."""
 
 
 class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
@@ -132,16 +133,16 @@ class RequiredDuringExecution(_Block, frozen=True, kw_only=True):
     """True evicts; the default leaves running pods alone, as Kubernetes does."""
 
     dry_run: bool = True
-    """True only counts and logs what would be evicted, so that a first try harms nobody."""
+    """True only counts and logs what would be evicted, so that a first try evicts no pod."""
 
     evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
-    """Evictions per minute over the whole cluster; bounds the damage of a wrong label."""
+    """Evictions per minute in the whole cluster; limits the damage of a wrong label."""
 
 
 class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
-    """Behaviour that Kubernetes has, or had, behind gates of these names. Set both alike.
+    """Behaviour that Kubernetes has, or had, behind gates of these names. Set them as there.
 
-    Current releases have both switched on for good.
+    In current releases both are on and cannot be switched off.
     """
 
     match_label_keys_in_pod_affinity: bool = True
@@ -149,8 +150,8 @@ class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     when it creates a pod. False ignores them; what an API server has merged stays in any case."""
 
     pod_affinity_namespace_selector: bool = True
-    """Read namespaceSelector of a term. False is before 1.21, when there was no such field: a term
-    without `namespaces` speaks of its owner's namespace."""
+    """Read namespaceSelector of a term. False is as before 1.21, when there was no such field: a
+    term without `namespaces` applies to its owner's namespace."""
 
 
 class Serving(_Block, frozen=True, kw_only=True):
@@ -158,23 +159,24 @@ class Serving(_Block, frozen=True, kw_only=True):
 
     bind_address: str = "127.0.0.1"
     """IP address for callbacks. Any client that can reach it learns about the cluster's pods, and
-    can bind them in mode replace, so loopback is the default (the extender runs beside the
-    scheduler); any other address needs TLS and clientCAFile, or insecureServing."""
+    can bind them in mode replace. So the default is loopback, where the extender runs beside the
+    scheduler. Any other address needs TLS and clientCAFile, or insecureServing."""
 
     insecure_serving: bool = False
-    """True lets callbacks leave loopback without client certificates: any client that reaches
-    bindAddress is believed. Only where something else, such as a service mesh, keeps others out."""
+    """True allows a bindAddress off loopback without client certificates: any client that reaches
+    it is trusted. Use it only if something else, such as a service mesh, authenticates clients."""
 
     port: Annotated[int, PORT_RANGE] = 10280
-    """TCP port for callbacks; 0 takes a free one, which is logged at the start."""
+    """TCP port for callbacks; 0 takes a free port, which is logged at the start."""
 
     ops_bind_address: str = "127.0.0.1"
     """IP address for /livez, /readyz, /metrics, /configz and the page. It does not follow
-    bindAddress: the operations port is plain HTTP, knows nobody and shows the cluster's topology.
-    A kubelet probes the pod's own address, so a pod without hostNetwork says 0.0.0.0 or `::`."""
+    bindAddress: the operations port is plain HTTP without authentication, and shows the cluster's
+    topology. The kubelet probes the pod's own address, so a pod without hostNetwork needs 0.0.0.0
+    or `::`."""
 
     ops_port: Annotated[int, PORT_RANGE] = 10281
-    """TCP port for operations; 0 takes a free one."""
+    """TCP port for operations; 0 takes a free port."""
 
     tls_cert_file: Path | None = None
     """PEM file with the certificate chain for callbacks; read again when it changes. Together
@@ -184,46 +186,48 @@ class Serving(_Block, frozen=True, kw_only=True):
     """PEM file with the private key of tlsCertFile."""
 
     client_ca_file: Path | None = field(default=None, name="clientCAFile")
-    """PEM bundle; with it only callers with a certificate of these CAs get through. An extender
-    call carries no token, so across a network this is the only way to know the caller."""
+    """PEM bundle of CAs; if it is set, only callers with a certificate of one of them are accepted.
+    An extender call has no token, so over a network this is the only way to authenticate it."""
 
     allowed_client_names: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
-    """Common names or DNS names of which a client's certificate has to have one; empty takes every
-    certificate of clientCAFile. A cluster's CA vouches for each kubelet too: name the scheduler."""
+    """Common names or DNS names; a client's certificate must have one of them. Empty accepts every
+    certificate of clientCAFile. A cluster's CA also signs for each kubelet: name the scheduler."""
 
     handshake_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 10
     """Seconds that a client may take for the TLS handshake."""
 
     header_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 10
     """Seconds from the first byte of a request to the end of its headers. The scheduler sends them
-    at once; a client that sends them byte by byte only wants to hold the connection."""
+    at once; a client that sends them byte by byte only blocks a connection."""
 
     body_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 15
-    """Seconds that a request's body may take, and the client to read our answer, each. The
-    scheduler has given up long before, after its httpTimeout of 5 s."""
+    """Seconds that a request's body may take to arrive, and that the client may take to read the
+    answer. The scheduler gives up long before, after its httpTimeout of 5 s."""
 
     idle_timeout_seconds: Annotated[float, Meta(ge=100, le=86_400)] = 180
-    """Seconds without a request after which a connection is closed. More than the 90 s after which
-    Go closes it: were we the first, a POST could meet the close, and is not sent twice."""
+    """Seconds without a request after which a connection is closed. It is more than the 90 s after
+    which Go closes its side. Otherwise the scheduler could send a POST just as the connection
+    closes, and it does not send a POST twice."""
 
     max_connections: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     """Connections to the callbacks' port at a time; unset takes 1,000, or what the limit of open
-    files leaves after a reserve for the API server and the operations port. One more costs the
-    connection that has been idle for longest."""
+    files leaves after a reserve for the API server and the operations port. If one more comes, the
+    connection that has been idle for longest is closed."""
 
     max_body_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = 64 << 20
     """Largest request body in bytes; more is answered with 413. With nodeCacheCapable a call holds
     a pod and node names: about 170 KB for 5,000 nodes. With full Node objects (5-10 KB each, more
-    with many images) the same cluster sends up to 50 MB, hence 64 MiB; lower it where
-    nodeCacheCapable is certain."""
+    with many images) the same cluster sends up to 50 MB, so the default is 64 MiB. Lower
+    it if the scheduler always sets nodeCacheCapable."""
 
     shutdown_delay_seconds: Annotated[float, Meta(ge=0, le=300)] = 0
-    """Seconds between failing readiness on SIGTERM and closing the sockets. Behind a Service give
-    endpoints time to follow (5); beside the scheduler nothing routes by readiness, so 0."""
+    """Seconds between failing readiness on SIGTERM and closing the sockets. Behind a Service,
+    use 5, so that endpoints are updated first. Beside the scheduler nothing routes by readiness,
+    so the default is 0."""
 
     shutdown_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 5
-    """Seconds that calls in flight may still take after that; the scheduler gives up on a call
-    after its httpTimeout, 5 s by default, so waiting longer has no use."""
+    """Seconds that calls in flight may still take after that. The scheduler gives up on a call
+    after its httpTimeout, 5 s by default, so there is no use in waiting longer."""
 
 
 class ClientConnection(_Block, frozen=True, kw_only=True):
@@ -236,31 +240,32 @@ class ClientConnection(_Block, frozen=True, kw_only=True):
     """Context in that file; unset means its current-context."""
 
     qps: Annotated[float, Meta(gt=0, le=10_000)] = 200
-    """Requests per second on average, of all kinds. Binds have 70 % of them for themselves, reads
-    15, hints 10, and watches 5, so that none holds up another; what one kind leaves goes to the
-    others. In mode replace each placement is a request, so this caps the pods per second, and a
-    bind that could not go out in time is refused at once; kube-scheduler's 50 would be less than it
-    can decide."""
+    """Requests per second on average, of all kinds. 70 % are for binds alone, 15 % for reads, 10 %
+    for hints and 5 % for watches, so that no kind blocks another. What one kind does not use goes
+    to the others. In mode replace each placement is a request, so this limits the pods per second,
+    and a bind that could not be sent in time is refused at once. kube-scheduler's default of 50
+    would be less than the scheduler can decide."""
 
     burst: Annotated[int, Meta(ge=1, le=10_000)] = 400
-    """Requests that may go out at once before qps applies, shared out as qps is; twice qps, as in
-    kube-scheduler."""
+    """Requests that may be sent at once before qps applies, shared out like qps. The default is
+    twice qps, as in kube-scheduler."""
 
     stale_after_seconds: Annotated[float, Meta(ge=90, le=3600)] = 180
-    """Seconds without any event, bookmark or list of a resource after which it is stale: not ready,
-    and in mode replace pods with hard rules wait. Bookmarks come each minute, so 180 is two that
-    were missed and a watch that was opened again in vain; less than 90 would be noise."""
+    """Seconds without any event, bookmark or list of a resource after which it is stale: the
+    extender is not ready, and in mode replace pods with hard rules wait. Bookmarks come each
+    minute, so 180 means that two were missed and a new watch brought nothing. Less than 90 would
+    cause false alarms."""
 
 
 class Logging(_Block, frozen=True, kw_only=True):
     """Log lines, on standard error."""
 
     format: LogFormat = LogFormat.TEXT
-    """text for people, json (keys as Kubernetes components write them) for collectors."""
+    """text for people, json for log collectors (with the keys of Kubernetes components)."""
 
     verbosity: Annotated[int, Meta(ge=0, le=10)] = 2
-    """0 faults and milestones, 2 what is worth knowing in production, 3 changes, 4 debugging,
-    5 every decision for every node, which is too slow for production."""
+    """0 faults and milestones, 2 what is useful in production, 3 changes, 4 debugging, 5 every
+    decision for every node, which is too slow for production."""
 
 
 class Config(_Block, frozen=True, kw_only=True):
@@ -270,19 +275,20 @@ class Config(_Block, frozen=True, kw_only=True):
     """Version of this format; required, as in every Kubernetes object."""
 
     kind: Literal["AffinityExtenderConfiguration"]
-    """Name of this format; required, so that a wrong file is noticed."""
+    """Name of this format; required, so that another kind of file is an error."""
 
     mode: Mode = Mode.ASSIST
-    """assist answers prioritize and leaves hard rules to the scheduler, so that placements keep
-    the rules while this program is down; replace answers filter as well, and pods wait when it is
-    down; shadow only compares. The scheduler's file must be the one for the same mode."""
+    """assist: the extender scores nodes and the scheduler checks hard rules, so that pods are
+    placed by these rules while the extender is down. replace: the extender checks hard rules and
+    binds as well, and pods wait while it is down. shadow: the extender only compares. The
+    scheduler's file must be the one for the same mode."""
 
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
     """Plugins that are enabled, in the order in which their refusals are reported."""
 
     scheduler_version: str = "1.37"
-    """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 it fails a whole
-    preemption when one node is answered without victims; from 1.38 on it accepts such nodes."""
+    """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 the scheduler fails a
+    whole preemption if one node has no victims; from 1.38 on it accepts such nodes."""
 
     inter_pod_affinity: InterPodAffinity = InterPodAffinity()
     node_affinity: NodeAffinity = NodeAffinity()
@@ -297,7 +303,7 @@ class Config(_Block, frozen=True, kw_only=True):
     logging: Logging = Logging()
 
     cluster_files: tuple[Path, ...] = ()
-    """Files with Kubernetes objects to serve instead of a live cluster; when there are any, no API
+    """Files with Kubernetes objects to serve instead of a live cluster. With any of them, no API
     server is contacted. Relative names start at the working directory."""
 
     @property

@@ -77,7 +77,7 @@ class Lister(Generic[T]):
                 logger.info("%s: listing without pages: %s", self.resource.name, failure)
                 return await self._whole()
             if page.metadata.continue_ == token:
-                raise BrokenAnswerError("the list goes round in a circle")
+                raise BrokenAnswerError("the pages of the list repeat")
             before = len(snapshot)
             await self._take(page, snapshot)
             barren = barren + 1 if len(snapshot) == before else 0

@@ -25,7 +25,7 @@ def memory_file(content: bytes) -> Iterator[str]:
     """
     folder = next((name for name in ("/proc/self/fd", "/dev/fd") if Path(name).is_dir()), None)
     if folder is None:
-        raise OSError("embedded keys need /dev/fd, which is missing: name files instead")
+        raise OSError("embedded keys need /dev/fd, which is missing: use files instead")
     reader = _memfd(content)
     if reader is None:
         reader = _pipe(content)

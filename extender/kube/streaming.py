@@ -61,7 +61,7 @@ async def stream_snapshot(
             if len(snapshot) > before:
                 patience.renew()
             if loop.time() - begun > seconds:
-                raise StalledListError(f"not at an end after {seconds:g} s")
+                raise StalledListError(f"not complete after {seconds:g} s")
             count += 1
             if count % SLICE == 0:
                 await asyncio.sleep(0)

@@ -82,4 +82,4 @@ def _content(name: str | None) -> bytes | None:
 
 def _no_password() -> NoReturn:
     """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
-    raise ValueError("the private key is protected by a password, which nobody could enter")
+    raise ValueError("the private key is protected by a password; use one without")

@@ -14,23 +14,23 @@ class CacheMetrics:
         self._make = make
         self._violations = make.gauge(
             "violations",
-            "Required rules that placed pods break now, each counted once a topology domain.",
+            "Required terms that placed pods break now, each counted once a topology domain.",
             *("plugin", "rule"),
         )
         self._drifted = make.gauge(
             "drifted_pods",
-            "Placed pods with a label edited after its value had become part of their rules.",
+            "Placed pods whose rules still have the old value of a label that was edited later.",
         )
         self._reservations = make.gauge(
-            "reservations", "Pods that are bound by us and that no watch has shown there yet."
+            "reservations", "Pods assumed on a node: reserved there, not yet shown by the watch."
         )
         self._objects = make.gauge("cache_objects", "Objects in the cache.", "resource")
         self._synced = make.gauge(
-            "cache_synced", "1 once a resource is completely listed.", "resource"
+            "cache_synced", "1 once a resource has been listed completely.", "resource"
         )
         self._last_event = make.gauge(
             "cache_last_event_timestamp_seconds",
-            "When the API server was last heard of, in seconds since the epoch; 0 is never.",
+            "When the API server last sent anything, in seconds since the epoch; 0 is never.",
             "resource",
         )
         self._events = make.counters(
@@ -49,7 +49,7 @@ class CacheMetrics:
         )
         self._mismatches = make.counter(
             "consistency_mismatches",
-            "Counters found to differ from a recount; anything above 0 is a bug in this program.",
+            "Counters that differed from a recount; anything above 0 is a bug in this program.",
         )
 
     def track_reservations(self, count: Callable[[], int]) -> None:

@@ -43,33 +43,33 @@ class CallbackMetrics:
         )
         self._request = make.histograms(
             "request_duration_seconds",
-            "Time from a callback's last byte in to its answer, by HTTP status code.",
+            "Time from a callback's last byte to its answer. code 499: the client hung up.",
             REQUEST_BUCKETS,
             *("verb", "code"),
         )
         self._attempts = make.counters(
             "schedule_attempts",
-            "Filter calls by what became of the pod; prioritize calls where filter is not asked.",
+            "Filter calls by result; prioritize calls if the scheduler does not call filter.",
             "result",
         )
         self._filtered = make.counters("nodes_filtered", "Nodes refused, by reason.", "reason")
         self._quota_refusals = make.counters(
             "quota_refusals",
-            "Calls in which a namespace's quota refused cross-namespace affinity.",
+            "Calls in which a quota refused a pod with cross-namespace affinity.",
             "extension_point",
         )
         self._disagreements = make.counters(
             "shadow_disagreements",
-            "Nodes that the scheduler let through and we would have refused.",
+            "Nodes that the scheduler accepted and the extender would have refused.",
             *("plugin", "reason", "cause"),
         )
-        self._binds = make.counters("bind", "Bind calls, by how they ended.", "result")
+        self._binds = make.counters("bind", "Bind calls, by result.", "result")
         self._hints = make.counters(
-            "hints", "Nodes proposed to pods that were refused, by what came of it.", "result"
+            "hints", "Hints: nodes nominated for refused pods, by result.", "result"
         )
         self._holds = make.histogram(
             "filter_hold_seconds",
-            "How long a filter call waited for pods in flight that interact with its pod.",
+            "How long a filter call waited for pods in flight that conflict with its pod.",
             HOLD_BUCKETS,
         )
         self._slices = make.counter(
@@ -77,7 +77,7 @@ class CallbackMetrics:
         )
         self._over_budget = make.counter(
             "questions_over_budget",
-            "Calls that got an error because the pod's affinity rules take long to compare.",
+            "Calls that got an error because the pod's affinity rules take too long to compare.",
         )
         for counters, values in (
             (self._attempts, ATTEMPTS),

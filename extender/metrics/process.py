@@ -41,11 +41,11 @@ class ProcessMetrics:
         )
         self._certificate_ends = make.gauge(
             "tls_certificate_expiration_timestamp_seconds",
-            "When the first certificate of the chain in use ends, in seconds since the epoch.",
+            "When the first certificate of the chain in use expires, in seconds since the epoch.",
             "port",
         )
         self._handshakes = make.counters(
-            "tls_handshake_failures", "TLS handshakes that came to nothing, by cause.", "reason"
+            "tls_handshake_failures", "TLS handshakes that failed, by cause.", "reason"
         )
         self._connections = make.gauge("connections", "Open connections.", "port")
         self._closed = make.counters(
@@ -71,10 +71,10 @@ class ProcessMetrics:
         )
         self._throttled = make.counters(
             "api_requests_throttled",
-            "Requests to the API server that could not go out in time under clientConnection.qps.",
+            "Requests to the API server that clientConnection.qps did not allow in time.",
             "flow",
         )
-        Info(f"{PREFIX}_build", "Which version this is.", registry=make.registry).info(
+        Info(f"{PREFIX}_build", "The version of this program.", registry=make.registry).info(
             {"version": version}
         )
         prometheus_client.ProcessCollector(registry=make.registry)

@@ -17,7 +17,7 @@ def unread_rules(pod: Pod) -> ObjectError | None:
         return None
     return ObjectError(
         f"metadata.annotations[{pod.annotation}]",
-        "rules in this annotation are not supported yet, and no pod is judged without its rules",
+        "rules in this annotation are not supported yet, and the pod is not placed without them",
     )
 
 

@@ -289,7 +289,7 @@ class Answers:
             self._warned = True
             _log.warning(
                 "asked to filter, but this mode refuses nothing: unless the scheduler's "
-                "own InterPodAffinity is on, nobody enforces required rules; see docs/modes.md"
+                "own InterPodAffinity is on, nothing enforces required rules; see docs/modes.md"
             )
 
     def _count_attempt(self, result: str, *, of_filter: bool) -> None:

@@ -48,13 +48,14 @@ class Freshness:
         stale = frozenset(name for name, seconds in silent.items() if self._why(seconds))
         for name in sorted(stale - self._stale):
             _log.error(
-                "%s: stale: %s; not ready until it is heard again", name, self._why(silent[name])
+                "%s: stale: %s; not ready until something is received",
+                *(name, self._why(silent[name])),
             )
         for name in sorted(self._stale - stale):
-            _log.info("%s: heard again, no longer stale", name)
+            _log.info("%s: something was received, no longer stale", name)
         self._stale = stale
         vital = [name for name in silent if name in stale and name in self._vital]
-        doubt = f"nothing heard of {', '.join(vital)} for too long" if vital else None
+        doubt = f"nothing received about {', '.join(vital)} for too long" if vital else None
         if doubt != self._state.doubt:
             self._state.doubt = doubt
 

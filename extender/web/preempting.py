@@ -132,7 +132,7 @@ class Preemptions:
         version = self._state.version
         unsure = await self._give_way(args.pod, nodes)
         if unsure in chosen:
-            says = "nobody is evicted from %s for %s: the end of a hint there is unclear"
+            says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
             self._log.log(logging.WARNING, says, says, unsure, args.pod.key)
         elif version == self._state.version:
             return chosen
@@ -152,7 +152,7 @@ class Preemptions:
             return {}
         why_unclear = unclear(self._state, args.pod, self._plugins)
         if why_unclear is not None:
-            says = "nobody is evicted for %s: %s"
+            says = "no eviction for %s: %s"
             self._log.log(logging.WARNING, says, says, args.pod.key, why_unclear)
             return {}
         start = perf_counter()
@@ -168,7 +168,7 @@ class Preemptions:
         if _log.isEnabledFor(logging.DEBUG):
             added = sum(len(chosen[node].uids) - len(args.candidates[node].uids) for node in chosen)
             _log.debug(
-                "preempting for %s: %d of %d nodes would do, with %d victims of ours",
+                "preempting for %s: %d of %d nodes are possible, with %d victims added",
                 args.pod.key, len(chosen), len(args.candidates), added,
             )  # fmt: skip
         return chosen

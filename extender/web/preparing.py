@@ -96,7 +96,7 @@ class Preparer:
                     )
             if not self.takes_long(pod):
                 return
-        self._refuse(pod, "what they need was given up again and again")
+        self._refuse(pod, "results were dropped from memory again and again")
 
     def _refuse(self, pod: Pod, why: str) -> None:
         self._metrics.count_over_budget()

@@ -102,7 +102,7 @@ class ServerTLS:
         """
         left, until = self._left()
         if left <= dt.timedelta():
-            return f"the certificate has ended on {until}{self._why_not_renewed()}"
+            return f"the certificate expired on {until}{self._why_not_renewed()}"
         if self._unusable is not None:
             return Remark(f"in use until {until}{self._why_not_renewed()}")
         return Remark(f"ends on {until}") if left < WARN else None
@@ -115,7 +115,7 @@ class ServerTLS:
             self._warned_at = None
         elif self._warned_at is None or now - self._warned_at >= WARN_AGAIN_SECONDS:
             self._warned_at = now
-            verb = "has ended" if left <= dt.timedelta() else "ends"
+            verb = "expired" if left <= dt.timedelta() else "expires"
             _log.warning(
                 "The certificate %s %s on %s%s",
                 *(self._files[_CERT], verb, until, self._why_not_renewed()),
@@ -127,7 +127,7 @@ class ServerTLS:
 
     def _why_not_renewed(self) -> str:
         return (
-            f"; the files have changed and are of no use: {self._unusable}"
+            f"; the files have changed and cannot be used: {self._unusable}"
             if self._unusable
             else ""
         )
@@ -186,7 +186,7 @@ class ServerTLS:
 
 def _no_password() -> NoReturn:
     """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
-    raise ValueError("the private key is protected by a password, which nobody could enter")
+    raise ValueError("the private key is protected by a password; use one without")
 
 
 def _reason(error: Exception) -> str:

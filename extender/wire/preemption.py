@@ -53,9 +53,9 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
     try:
         args = folded(body, _OBJECT)
     except msgspec.ValidationError as error:
-        raise RequestError(f"the body is no ExtenderPreemptionArgs object: {error}") from error
+        raise RequestError(f"the body is not an ExtenderPreemptionArgs object: {error}") from error
     if "pod" not in args:
-        raise RequestError("the body is no ExtenderPreemptionArgs object: it has no Pod")
+        raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
     preemptor = decode(_PREEMPTOR, args["pod"], "Pod")
     return PreemptionArgs(
         pods.read(args["pod"]),

@@ -31,7 +31,7 @@ def read_quantity(text: str | float) -> Fraction:
     """Read a quantity; ValueError when it is none. JSON may have it as a bare number."""
     found = _QUANTITY.fullmatch(str(text))
     if found is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     number = Fraction(found["number"])
     if found["exponent"]:
         return number * Fraction(10) ** int(found["exponent"])

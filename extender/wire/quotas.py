@@ -68,5 +68,5 @@ def _requirement(expression: manifests.ScopeRequirement, path: str) -> Requireme
 
 def _scope(name: str, path: str) -> str:
     if name not in SCOPES:
-        raise ObjectError(path, f"{name!r} is no scope; known are {', '.join(sorted(SCOPES))}")
+        raise ObjectError(path, f"{name!r} is not a scope; known are {', '.join(sorted(SCOPES))}")
     return model.CROSS_NAMESPACE if name in CROSS_NAMESPACE_NAMES else name

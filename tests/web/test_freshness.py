@@ -58,9 +58,9 @@ def test_staleness_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture)
     assert [record.getMessage() for record in caplog.records] == [
         (
             "pods: stale: the API server said nothing of it for 200 s, 180 is the limit; "
-            "not ready until it is heard again"
+            "not ready until something is received"
         ),
-        "pods: heard again, no longer stale",
+        "pods: something was received, no longer stale",
     ]
 
 
@@ -71,7 +71,7 @@ def test_only_what_rules_are_judged_by_casts_doubt() -> None:
         silence.seconds[resource] = seconds
         silence.freshness.look()
         doubts.append(silence.state.doubt)
-    assert doubts == [None, "nothing heard of pods for too long", None]
+    assert doubts == [None, "nothing received about pods for too long", None]
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ async def test_nobody_is_evicted_for_a_group_that_cannot_be_judged(
     bench = Bench(state_of(NODES, [], [*PODS, *solos]))
     client = await aiohttp_client(bench.app)
     assert await ask(client, question(solos[0], PROPOSED)) == NOBODY
-    assert "nobody is evicted for default/new: the pods of pod group default/gang" in caplog.text
+    assert "no eviction for default/new: the pods of pod group default/gang" in caplog.text
 
 
 async def test_a_group_that_can_be_judged_evicts_like_any_pod(aiohttp_client: Any) -> None:

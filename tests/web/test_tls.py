@@ -329,7 +329,7 @@ def ending(ca: trustme.CA, days: float) -> tuple[trustme.LeafCert, dt.datetime]:
     [
         pytest.param(30, None, False, id="it holds for long"),
         pytest.param(6, "ends on {}", False, id="it will end soon"),
-        pytest.param(-1, "the certificate has ended on {}", True, id="it has ended"),
+        pytest.param(-1, "the certificate expired on {}", True, id="it has ended"),
     ],
 )
 def test_the_end_of_a_certificate_is_told(
@@ -379,12 +379,12 @@ def test_files_of_no_use_are_told_and_do_not_fail_while_the_old_ones_hold(
     tls.refresh()
     found = tls.check()
     assert isinstance(found, Remark)
-    assert "the files have changed and are of no use: serving.tlsCertFile: " in found
+    assert "the files have changed and cannot be used: serving.tlsCertFile: " in found
     now = ends.timestamp()
     found = tls.check()
     assert found is not None
     assert not isinstance(found, Remark)
-    assert found.startswith("the certificate has ended on ")
+    assert found.startswith("the certificate expired on ")
     files.write_pair(ending(ca, 60)[0])
     tls.refresh()
     assert tls.check() is None

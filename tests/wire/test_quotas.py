@@ -99,14 +99,14 @@ def test_what_a_quota_limits() -> None:
     ("raw", "expected"),
     [
         pytest.param(
-            quota("q", {"pods": "many"}), "spec.hard.pods: 'many' is no quantity", id="a limit"
+            quota("q", {"pods": "many"}), "spec.hard.pods: 'many' is not a quantity", id="a limit"
         ),
         pytest.param(
             quota("q", {}, scopes=["Crossing"]), "spec.scopes[0]: 'Crossing' is no", id="a scope"
         ),
         pytest.param(
             quota("q", {}, crossing(scopeName="Crossing")),
-            f"{EXPRESSION}.scopeName: 'Crossing' is no scope",
+            f"{EXPRESSION}.scopeName: 'Crossing' is not a scope",
             id="a scope in an expression",
         ),
         pytest.param(
