@@ -130,7 +130,7 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
     preparer = Preparer(state, Metrics(CollectorRegistry(), "test"), budget=10**9)
     assert state.expense_of(model_pod(HOSTILE)) > AT_ONCE
-    with pytest.raises(OverBudgetError, match="given up"):
+    with pytest.raises(OverBudgetError, match="dropped from memory"):
         await preparer.prepare(model_pod(HOSTILE))
 
 
