@@ -15,6 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
 from extender.metrics import Metrics
 from extender.offline import ClusterFiles
+from extender.throttle import LogThrottle
 from extender.web.annotations import warn_of_annotated
 from extender.web.binding import NoApiServer, PodBinder
 from extender.web.nominations import Nominator
@@ -35,6 +36,9 @@ AUDIT_PAUSE_SECONDS = 1.0
 """Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
 
 EXPIRY_PAUSE_SECONDS = 1.0
+EXPIRED_LOG_SECONDS = 60.0
+EXPIRED_LOG_BURST = 10
+"""Lines about expired reservations in that time: an outage of the API server can leave hundreds."""
 
 _log = logging.getLogger(__name__)
 
@@ -212,13 +216,11 @@ async def keep_auditing(
 
 async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:
     """Release the reservations that nothing settled in time, for as long as the program runs."""
+    throttle = LogThrottle(_log, seconds=EXPIRED_LOG_SECONDS, burst=EXPIRED_LOG_BURST, clock=clock)
     while True:
         for pod in state.expire(clock()):
-            _log.warning(
-                "reservation of %s on %s expired: the watch never showed the pod there",
-                pod.key,
-                pod.node,
-            )
+            says = "reservation of %s on %s expired: the watch never showed the pod there"
+            throttle.log(logging.WARNING, says, says, pod.key, pod.node)
         await asyncio.sleep(EXPIRY_PAUSE_SECONDS)
 
 

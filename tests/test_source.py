@@ -1,4 +1,4 @@
-"""The state is audited while the program runs."""
+"""What goes on in the state while the program runs: it is audited, and reservations expire."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
+from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.source import keep_auditing
-from tests.builders import node, pod, selector, state_of, term
+from extender.source import EXPIRED_LOG_BURST, keep_auditing, keep_expiring
+from tests.builders import model_pod, node, pod, selector, state_of, term
 
 WAIT = 10.0
 
@@ -38,3 +39,19 @@ async def test_a_wrong_counter_is_counted_and_logged(caplog: pytest.LogCaptureFi
         await alarm.rung.wait()
     auditing.cancel()
     assert "counters differ from a recount: zone of " in caplog.text
+
+
+async def test_hundreds_of_expired_reservations_are_a_few_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = ClusterState()
+    for number in range(300):
+        state.reserve(model_pod(pod(f"lost-{number}")), "a", deadline=0.0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await keep_expiring(state, clock=lambda: 1.0)
+    assert len(state.reservations) == 0
+    assert len(caplog.records) == EXPIRED_LOG_BURST
+    assert caplog.messages[0] == (
+        "reservation of default/lost-0 on a expired: the watch never showed the pod there"
+    )
