@@ -24,8 +24,14 @@ _NOWHERE = "a-namespace-that-nobody-has"
 
 
 def as_meant(pod: Mapping[str, Any], cluster: Cluster, release: Release) -> Mapping[str, Any]:
-    """Return the incoming pod as this release's plugins have to be asked about it."""
-    return spelled_out(pod, cluster) if misreads(release) else pod
+    """Return the incoming pod as this release's plugins have to be asked about it.
+
+    A namespace that is in no list has no labels for the extender, so a purely negative selector
+    chooses it. The other releases look for it in the list, and no API server has pods of such a
+    namespace: there the names are spelled out as well.
+    """
+    spell = misreads(release) or _unlisted_namespaces(pod, cluster)
+    return spelled_out(pod, cluster) if spell else pod
 
 
 def misreads(release: Release) -> bool:
@@ -52,6 +58,12 @@ def spelled_out(pod: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
             term["namespaces"] = sorted(chosen.union(term.get("namespaces", ()))) or [_NOWHERE]
 
     return with_terms(pod, spell_out)
+
+
+def _unlisted_namespaces(pod: Mapping[str, Any], cluster: Cluster) -> bool:
+    """Tell whether some pod's namespace is not in the list of namespaces."""
+    known = {name_of(namespace) for namespace in cluster.namespaces}
+    return not {namespace_of(other) for other in (*cluster.pods, pod)} <= known
 
 
 def _is_misread(term: Mapping[str, Any]) -> bool:
