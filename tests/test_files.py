@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,17 +186,6 @@ def test_what_is_no_file_is_said(
         ClusterFiles(ClusterState(), PodReader()).load(path)
 
 
-@pytest.fixture
-def _logging_as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    logging.captureWarnings(capture=False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.mark.usefixtures("_logging_as_it_was")
 @pytest.mark.parametrize(
     "flag", ["--config", "--cluster", "--kubeconfig", "--admission-control-config-file"]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from extender import cli
 from tests.builders import node, pod, selector, term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 TEST = """\
@@ -23,17 +21,6 @@ tuningSets: [{name: Fast, parallelismLimitedLoad: {parallelismLimit: 5}}]
 steps: [{measurements: [{Identifier: S, Method: Sleep, Params: {duration: 1ms}}]}]
 """
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
-
-
-@pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    """Undo what `serve` does to the logs of the whole process."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    logging.captureWarnings(capture=False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 @pytest.fixture
