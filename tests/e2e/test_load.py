@@ -139,6 +139,16 @@ async def _up(session: aiohttp.ClientSession, address: str) -> bool:
         return bool((await answer.json())["data"]["result"])
 
 
+ERRORS = {
+    "GenericPrometheusQuery Extender errors": {
+        "version": "v1",
+        "dataItems": [{"data": {"Errors": "a number"}, "unit": "calls"}],
+    }
+}
+"""When clusterloader2 wrote its reports, a counter began with its first event, so it found nothing
+to report. Now each is 0 from the start."""
+
+
 def summaries(folder: Path, test: str) -> dict[str, Any]:
     """Return what the measurements reported, by the first part of the names of their files."""
     found = {}
@@ -188,7 +198,7 @@ async def test_reports_look_like_those_of_clusterloader2(
     assert run.code == 0, run.output
 
     kept = REPORTS / test
-    assert shape(summaries(run.reports, test)) == shape(summaries(kept, test))
+    assert shape(summaries(run.reports, test)) == shape(summaries(kept, test)) | ERRORS
     assert cases(run.reports) == cases(kept)
     name = f"generatedConfig_{test}.yaml"
     ours, theirs = (yaml.safe_load((each / name).read_text()) for each in (run.reports, kept))
