@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from tests.conformance.programs import FAST_PATH
 from tests.e2e.extending import SHADOW
-from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.scheduling import STOCK
 from tests.e2e.test_workloads import NAMESPACES, SIX_NODES, workload
 
@@ -14,19 +15,24 @@ if TYPE_CHECKING:
     from tests.e2e.bench import Bench
 
 WEB, DB = {"app": "web"}, {"app": "db"}
-RED = namespace("red", team="red")
-NOT_RED: JSON = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]}
 DISAGREEMENTS = "affinity_extender_shadow_disagreements_total"
 SECOND_LOOK_S = 20.0
 """Far beyond the seconds after which a difference is looked at again."""
 
 
-def misread(name: str) -> JSON:
-    """Return a pod whose rule kube-scheduler 1.34 to 1.36 reads in its own way.
+def twin(name: str) -> JSON:
+    """Return a node that shares its hostname, and so its domain, with every other twin."""
+    made = node(name)
+    made["metadata"]["labels"][HOSTNAME] = "twin"
+    return made
 
-    It may be near a database of any namespace but red ones; for these schedulers, of red ones too.
+
+def misread(name: str) -> JSON:
+    """Return a pod whose rule the scheduler's fast path reads in its own way, among twins.
+
+    It must not be in one domain with a database; to the fast path each node is a domain.
     """
-    return pod(name, near=[term(HOSTNAME, DB, namespaceSelector=NOT_RED)])
+    return pod(name, apart=[term(HOSTNAME, DB)])
 
 
 async def disagreements(bench: Bench) -> int:
@@ -45,13 +51,15 @@ async def until_disagreement(bench: Bench) -> None:
 async def test_the_same_pods_wait_and_nothing_differs(bench: Bench) -> None:
     waiting = {}
     for mode in (STOCK, SHADOW):
-        await bench.add(*SIX_NODES, *NAMESPACES, RED, pod("db", "red", labels=DB, on="a1"))
-        async with bench.scheduled_by(mode):
+        await bench.add(*SIX_NODES, *NAMESPACES)
+        async with bench.scheduled_by(mode, gates=(FAST_PATH,)):
             await bench.settle(*workload())
             waiting[mode] = bench.waiting()
             await bench.assert_lawful()
             if bench.extender:
                 assert await bench.extender.calls("filter") > 0
+                await bench.add(twin("twin-1"), twin("twin-2"))
+                await bench.add(pod("db", labels=DB, on="twin-1"))
                 await bench.settle(misread("known"))
                 await until_disagreement(bench)
                 assert await disagreements(bench) == 1, "the one that was forced"
@@ -78,17 +86,17 @@ async def test_our_scores_do_not_add_to_the_schedulers(bench: Bench) -> None:
 
 
 async def test_a_node_that_we_would_refuse_is_counted_and_said(bench: Bench) -> None:
-    await bench.add(node("a1"), node("b1"), RED, pod("db", "red", labels=DB, on="a1"))
-    async with bench.scheduled_by(SHADOW):
+    await bench.add(twin("a1"), twin("b1"), pod("db", labels=DB, on="a1"))
+    async with bench.scheduled_by(SHADOW, gates=(FAST_PATH,)):
         placed = await bench.settle(misread("web"))
         await until_disagreement(bench)
 
-        assert placed == {"web": "a1"}, "it is the scheduler who decides"
+        assert placed == {"web": "b1"}, "it is the scheduler who decides"
         assert bench.extender
         (line,) = bench.extender.warnings()
         what = "the scheduler would place default/web where the extender would not: "
         assert line.startswith(what)
-        assert line.endswith("node(s) didn't match pod affinity rules: a1")
+        assert line.endswith("node(s) didn't match pod anti-affinity rules: b1")
 
 
 async def test_pods_are_placed_while_the_extender_is_away(bench: Bench) -> None:
