@@ -217,7 +217,8 @@ class Bench:
     async def assert_lawful(self) -> None:
         """Assert that every placed pod obeyed every required rule in the order of binding."""
         order = [key for key in bound_order(self.pods.history) if key in self.pods.objects]
-        assert (await self.checker()).broken_rules(order) == []
+        broken = (await self.checker()).broken_rules(order)
+        assert broken == [], broken
 
     def places(self) -> dict[str, str]:
         """Return the node of each pod that has one."""

@@ -32,7 +32,7 @@ EXTENDER = User(
 _ROOT = Path(__file__).resolve().parents[2]
 _WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "config.yaml"
 
-_LAG_S = 10.0
+LAG_S = 10.0
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
 
 
@@ -150,7 +150,9 @@ class Extender:
             page = await answer.text()
         return int(sum(map(float, re.findall(rf"^{series} (\S+)$", page, re.MULTILINE))))
 
-    async def await_seen(self, pod: JSON, nodes: list[str], *, counted: bool = True) -> None:
+    async def await_seen(
+        self, pod: JSON, nodes: list[str], *, counted: bool = True, within: float = LAG_S
+    ) -> None:
         """Return once the extender's answers count this placed pod, or do so no more.
 
         The extender tells us by its own callbacks: a pod that wants to be near this one, asked
@@ -160,13 +162,13 @@ class Extender:
         if self.mode == SHADOW:
             return
         try:
-            async with asyncio.timeout(_LAG_S):
+            async with asyncio.timeout(within):
                 while await self._sees(pod, nodes) is not counted:  # noqa: ASYNC110 (a process)
                     await asyncio.sleep(0.002)
         except TimeoutError:
             name = pod["metadata"]["name"]
             wrong = "does not count" if counted else "still counts"
-            raise AssertionError(f"the extender {wrong} {name} after {_LAG_S} s") from None
+            raise AssertionError(f"the extender {wrong} {name} after {within} s") from None
 
     async def _sees(self, pod: JSON, nodes: list[str]) -> bool:
         where = pod["spec"]["nodeName"]

@@ -41,7 +41,9 @@ V1, V2 = WEB | {"version": "1"}, WEB | {"version": "2"}
 MERGED = {"key": "version", "operator": "In", "values": ["1"]}
 NODES = [node("a", "a"), node("b", "b"), *(node(f"g{n}", "g") for n in range(1, 6))]
 
-_NOTICE_S = 30.0
+_NOTICE_S = 60.0
+"""The waits between attempts to watch double with each restart of the API server, to 30 s and more:
+as those of client-go, they start small again only after two calm minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +213,7 @@ class Steps:
         )
         if manifest["spec"].get("nodeName"):
             for extender in self._extenders:
-                await extender.await_seen(stored, self._nodes)
+                await extender.await_seen(stored, self._nodes, within=_NOTICE_S)
         return stored
 
 
