@@ -19,6 +19,13 @@ class Reservation:
     pod: Pod
     """With the node that is reserved."""
     claims: list[Claim] = field(default_factory=list)
+    confirmed: bool = False
+    """Whether the pod is known to be bound there: only the watch has not shown it yet."""
+
+    @property
+    def under_way(self) -> bool:
+        """Return whether a bind of the pod to its node has not ended."""
+        return any(not claim.ended for claim in self.claims)
 
     @property
     def deadline(self) -> float:

@@ -326,6 +326,7 @@ class ClusterState:
             if reservation.pod.node != node:
                 self._drop(reservation)
                 continue
+            reservation.confirmed = True
             for claim in [each for each in reservation.claims if each.ended]:
                 self._reservations.hold(claim, deadline)
 

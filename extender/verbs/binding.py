@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from extender.cluster.reservations import Reservation
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
@@ -49,6 +50,31 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
         why = f"{node} since the filter call: {reason.value}"
         return BindVerdict(Decision.REFUSE, why, reason)
     return BindVerdict(Decision.BIND)
+
+
+def unconfirmed_support(
+    state: ClusterState, pod: Pod, node: str, plugins: Plugins
+) -> list[Reservation]:
+    """Return the reservations without which a pod's required affinity is not met on a node.
+
+    Those of pods that are known to be bound do not count. In-tree counts a pod from the moment it
+    is assumed; the binds of two pods run side by side, so the one that must be near the other may
+    be bound first, and stay alone when the other's bind fails.
+    """
+    if not 0 < len(pod.pod_class.affinity.required) <= MOST_COMPARED:
+        return []
+    support = [
+        each
+        for each in state.reservations
+        if not each.confirmed
+        and each.pod.uid != pod.uid
+        and _joins(state, each.pod.pod_class, pod.pod_class)
+    ]
+    if not support:
+        return []
+    with state.without(pod.key, pod.uid, gone=[each.pod for each in support]):
+        refused = judge(state, pod, state.nodes.asked([node]), plugins).refused
+    return support if refused else []
 
 
 def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:

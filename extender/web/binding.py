@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from time import perf_counter
@@ -15,7 +16,7 @@ from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.throttle import LogThrottle
-from extender.verbs.binding import BindVerdict, Decision, may_bind
+from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
 from extender.verbs.plugins import Plugins
 from extender.web.annotations import check_annotations
 from extender.web.flights import Flights
@@ -98,6 +99,7 @@ class Binds:
         self._unready = unready
         self._clock = clock
         metrics.begin_plugin(INTER_POD_AFFINITY, "Bind", ("Success", "Unschedulable", "Error"))
+        self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
 
     async def answer(self, body: bytes) -> bytes:
@@ -139,13 +141,39 @@ class Binds:
         return await self._place(pod, args.node, deadline)
 
     async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:
-        if self._preparer.takes_long(pod):
-            await self._preparer.prepare(pod)
-        decided = self._decide(pod, node)
+        decided = await self._decided(pod, node, deadline)
         if isinstance(decided, BindVerdict):
             return ("bound", "") if decided.decision is Decision.DONE else ("refused", decided.why)
-        bound = await self._binder.bind(pod, node, deadline - self._clock())
-        return self._note(pod, decided, bound), bound.why
+        try:
+            bound = await self._binder.bind(pod, node, deadline - self._clock())
+            return self._note(pod, decided, bound), bound.why
+        finally:
+            self._one_ended.set()
+            self._one_ended = asyncio.Event()
+
+    async def _decided(self, pod: Pod, node: str, deadline: float) -> BindVerdict | Claim:
+        """Decide once the pods that this one must be near are bound.
+
+        Nothing is awaited between the last look at the state and the decision.
+        """
+        while True:
+            if self._preparer.takes_long(pod):
+                await self._preparer.prepare(pod)
+            support = unconfirmed_support(self._state, pod, node, self._plugins)
+            if not support:
+                return self._decide(pod, node)
+            if not any(each.under_way for each in support) or not await self._one_ends(deadline):
+                why = f"{support[0].pod.key}, which it must be near, may not come to be bound"
+                return BindVerdict(Decision.REFUSE, why)
+
+    async def _one_ends(self, deadline: float) -> bool:
+        """Wait until some bind has ended; tell whether that is so before the deadline."""
+        try:
+            async with asyncio.timeout(deadline - self._clock()):
+                await self._one_ended.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def _note(self, pod: Pod, claim: Claim, bound: Bound) -> str:
         """Draw from the end of a bind what is certain, and no more; return the result to count.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
@@ -112,7 +113,7 @@ class Bench:
         answers = Answers(
             self.state, rules, metrics, lambda: unready, self.flights, pods=PodReader(charges=True)
         )
-        binds = Binds(
+        self.binds = Binds(
             self.state,
             self.api,
             self.flights,
@@ -121,7 +122,7 @@ class Bench:
             unready=lambda: unready,
             clock=lambda: self.now,
         )
-        self.app = callbacks_app(answers, metrics, 1 << 20, binds)
+        self.app = callbacks_app(answers, metrics, 1 << 20, self.binds)
 
     def _take(self, seconds: float) -> None:
         self.now += seconds
@@ -131,16 +132,20 @@ class Bench:
         return self.registry.get_sample_value("affinity_extender_bind_total", {"result": result})
 
 
-async def bind(client: Client, raw: Pod, node_name: str) -> str:
-    """Ask for a bind; return the error."""
+def binding(raw: Pod, node_name: str) -> dict[str, str]:
+    """Build the request to bind a pod."""
     metadata = raw["metadata"]
-    body = {
+    return {
         "PodName": metadata["name"],
         "PodNamespace": metadata["namespace"],
         "PodUID": metadata["uid"],
         "Node": node_name,
     }
-    response = await client.post("/bind", json=body)
+
+
+async def bind(client: Client, raw: Pod, node_name: str) -> str:
+    """Ask for a bind; return the error."""
+    response = await client.post("/bind", json=binding(raw, node_name))
     assert response.status == 200
     error: str = (await response.json())["Error"]
     return error
@@ -178,6 +183,67 @@ async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:
         assert "anti-affinity" in await bind(client, TWO, "a")
         bench.api.gate.set()
         assert await first == ""
+
+
+NEAR = pod("near").affinity(term(ZONE, selector(app="web")))
+
+
+@pytest.mark.parametrize(
+    ("end", "bound"),
+    [
+        pytest.param(Bound(BindOutcome.BOUND), True, id="bound: it follows"),
+        pytest.param(Bound(BindOutcome.REFUSED, "no"), False, id="refused: so is it"),
+        pytest.param(Bound(BindOutcome.UNCLEAR, "timeout"), False, id="unclear: it is refused"),
+    ],
+)
+async def test_a_pod_is_bound_after_the_pod_that_it_must_be_near(
+    aiohttp_client: Any, end: Bound, *, bound: bool
+) -> None:
+    bench = Bench(ONE, NEAR)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    bench.api.end = end
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert await filtered(client, NEAR) == ["a"]
+        second = asyncio.create_task(bench.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (len(bench.api.within), second.done()) == (1, False)
+        bench.api.gate.set()
+        await first
+        error = orjson.loads(await second)["Error"]
+    assert (error == "") is bound, error
+    assert [key for key, _ in bench.api.bound] == ["default/one", "default/near"][: 1 + bound]
+    assert mismatches(bench.state) == []
+
+
+async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench(ONE)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        bench.api.pods["default/near"] = model_pod(NEAR)
+        bench.api.read_seconds = ANSWER_SECONDS
+        error = await bind(client, NEAR, "a")
+        assert error == "default/one, which it must be near, may not come to be bound"
+        bench.api.gate.set()
+        assert await first == ""
+
+
+async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any) -> None:
+    group = [pod(name).labels(app="g").affinity(term(ZONE, selector(app="g"))) for name in "xy"]
+    bench = Bench(*group)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    await bind(client, group[0], "a")
+    bench.api.end = Bound(BindOutcome.BOUND)
+    assert await bind(client, group[1], "a") == ""
 
 
 @pytest.mark.parametrize(
