@@ -24,25 +24,25 @@ from prometheus_client import CollectorRegistry
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
-from extender.cluster.drift import DriftWatch
-from extender.cluster.recount import audit
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.binding import Binds, NoApiServer
+from extender.callbacks.in_flight import Flights
+from extender.callbacks.preempting import Preemptions
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.audits.recount import audit
+from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
-from extender.cluster.violations import Watch, patrol
+from extender.controllers.violations import DRIFT_STEP_CLASSES, STEP_ENTRIES, STEP_LOOKS
 from extender.kube.apart import ApartReader
 from extender.metrics import Metrics
 from extender.model.labels import Operator, Requirement, Selector
+from extender.model.node_resources import Wish
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
-from extender.model.room import Wish
-from extender.patrol import DRIFT_STEP_CLASSES, STEP_ENTRIES, STEP_LOOKS
-from extender.verbs.hinting import Chooser
+from extender.preparing import OverBudgetError, Preparer
+from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import InterPodAffinity
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.binding import Binds, NoApiServer
-from extender.web.flights import Flights
-from extender.web.preempting import Preemptions
-from extender.web.preparing import OverBudgetError, Preparer
 from extender.wire.objects import MOST_ENTRIES, PodReader
 
 if TYPE_CHECKING:

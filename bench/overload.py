@@ -17,6 +17,8 @@ from prometheus_client import CollectorRegistry
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
+from extender.callbacks.binding import Binds
+from extender.callbacks.in_flight import Flights
 from extender.cluster.state import ClusterState
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
@@ -25,8 +27,6 @@ from extender.kube.timing import Timing
 from extender.metrics import Metrics
 from extender.verbs.binding import interact
 from extender.verbs.plugins import InterPodAffinity
-from extender.web.binding import Binds
-from extender.web.flights import Flights
 from extender.wire.objects import PodReader
 from tests.builders import model_node, model_pod, node, pod
 from tests.kube.binding_api import BindingApi

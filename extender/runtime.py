@@ -19,13 +19,20 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from extender import __version__
-from extender.cluster.drift import DriftWatch
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.binding import Binds
+from extender.callbacks.in_flight import Flights
+from extender.callbacks.preempting import Preemptions
+from extender.callbacks.shadow import Disagreements
+from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
-from extender.listening import listen_callbacks, listen_ops
+from extender.controllers.nomination.hints import HintLimits, Hints
+from extender.controllers.staleness import Freshness
+from extender.controllers.violations import keep_patrolling, keep_watching_drift
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
-from extender.patrol import keep_patrolling, keep_watching_drift
+from extender.preparing import Preparer
 from extender.source import (
     RESOURCES,
     Source,
@@ -43,20 +50,13 @@ from extender.verbs.plugins import (
     Plugins,
 )
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.binding import Binds
-from extender.web.callbacks import callbacks_app
+from extender.web.app import callbacks_app
 from extender.web.calls import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
-from extender.web.flights import Flights
-from extender.web.freshness import Freshness
 from extender.web.health import Check
-from extender.web.hints import HintLimits, Hints
+from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
-from extender.web.preempting import Preemptions
-from extender.web.preparing import Preparer
-from extender.web.shadow import Disagreements
 from extender.wire.objects import MOST_ENTRIES
 
 _log = logging.getLogger(__name__)

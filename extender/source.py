@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from extender.cluster.recount import audit
+from extender.callbacks.binding import NoApiServer, PodBinder
+from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
+from extender.controllers.nomination.nominations import Nominator
 from extender.metrics import Metrics
 from extender.offline import ClusterFiles
-from extender.throttle import LogThrottle
-from extender.web.annotations import warn_of_annotated
-from extender.web.binding import NoApiServer, PodBinder
-from extender.web.nominations import Nominator
+from extender.timing import LogThrottle
+from extender.wire.annotations import warn_of_annotated
 from extender.wire.gates import Gates
 from extender.wire.objects import PodReader
 
@@ -171,14 +171,14 @@ async def _watch(
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
     from extender.kube.endings import Relist, Restart  # noqa: PLC0415
-    from extender.kube.feed import (  # noqa: PLC0415
+    from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
+    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
+    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
+    from extender.kube.resources import (  # noqa: PLC0415
         budget_reflector,
         cluster_reflectors,
         quota_reflector,
     )
-    from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
-    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
-    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
     connection = config.client_connection

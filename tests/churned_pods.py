@@ -12,18 +12,18 @@ from itertools import count
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.binding import Binds
+from extender.callbacks.in_flight import Flights
+from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import MOST_COUNTED_SETS, ClusterState
+from extender.controllers.nomination.hints import HintLimits, Hints
 from extender.metrics import Metrics
 from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
 from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.binding import Binds
-from extender.web.flights import Flights
-from extender.web.hints import HintLimits, Hints
-from extender.web.preempting import Preemptions
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 NODES = 20

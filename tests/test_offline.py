@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.cluster.recount import live
+from extender.cluster.audits.recount import live
 from extender.cluster.state import ClusterState
 from extender.errors import UnreadableError
 from extender.offline import ClusterFileError, ClusterFiles

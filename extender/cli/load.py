@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clusterload import DRY_RUN_NODES
 from extender.cli.parsing import (
     DONE,
     NOT_FINE,
@@ -14,7 +15,6 @@ from extender.cli.parsing import (
     command,
     exit_codes,
 )
-from extender.load import DRY_RUN_NODES
 
 if TYPE_CHECKING:
     import argparse
@@ -130,6 +130,6 @@ def _add_cluster(load: Parser) -> None:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    from extender.load.command import load  # noqa: PLC0415 - see the head of this package
+    from clusterload.command import load  # noqa: PLC0415 - see the head of this package
 
     return DONE if load(flags) else NOT_FINE

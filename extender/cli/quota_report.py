@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from extender.cluster.quotas import QuotaInUse
+from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.model.labels import Requirement, Selector
 from extender.verbs.quota import Cause
 from extender.verbs.quota_survey import NamespaceSurvey, Refusal

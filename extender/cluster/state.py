@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 
-from extender.cluster.budgets import Budgets
-from extender.cluster.carried import CarriedTerms
-from extender.cluster.counted import CountedSets
-from extender.cluster.counters import Counters
-from extender.cluster.groups import WaitingGroups
-from extender.cluster.nodes import Nodes
-from extender.cluster.placed import PlacedClass
-from extender.cluster.question import Question
-from extender.cluster.questions import Questions
-from extender.cluster.quotas import Quotas
-from extender.cluster.reservations import Claim, Reservation, Reservations
-from extender.cluster.residents import Residents
-from extender.cluster.room import Room
-from extender.cluster.sought import Sought
-from extender.cluster.topology import DomainTable
-from extender.cluster.wanted import Named
+from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.existing_terms import CarriedTerms
+from extender.cluster.counts.matching_pods import CountedSets
+from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.prefilter_state import Question
+from extender.cluster.counts.questions import Questions
+from extender.cluster.counts.sought import Sought
+from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.wanted import Named
+from extender.cluster.ledgers.budgets import Budgets
+from extender.cluster.ledgers.node_resources import Room
+from extender.cluster.ledgers.pod_groups import WaitingGroups
+from extender.cluster.ledgers.pods_by_node import Residents
+from extender.cluster.ledgers.quotas import Quotas
+from extender.cluster.ledgers.reservations import Claim, Reservation, Reservations
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import Term

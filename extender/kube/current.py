@@ -6,10 +6,10 @@ import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from extender.kube.feed import NOT_TERMINAL
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
 from extender.kube.repeats import SkipLog
+from extender.kube.resources import NOT_TERMINAL
 from extender.wire.quotas import read_quota
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from extender.throttle import LogThrottle
+from extender.timing import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

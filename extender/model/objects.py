@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from extender.model.labels import Labels
+from extender.model.node_resources import JUST_A_POD, NO_OFFER, Offer, Requests
 from extender.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
@@ -14,7 +15,6 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
-from extender.model.room import JUST_A_POD, NO_OFFER, Offer, Requests
 
 
 class PodClass:

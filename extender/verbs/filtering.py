@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 
-from extender.cluster.nodes import AskedNodes
-from extender.cluster.question import DomainUnion, Question
-from extender.cluster.topology import Topology, picker
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.prefilter_state import DomainUnion, Question
+from extender.cluster.counts.topology import Topology, picker
 from extender.model.verdict import Reason
 
 

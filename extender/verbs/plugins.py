@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from extender.cluster.nodes import AskedNodes
+from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, INTER_POD_AFFINITY, Reason

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
-from extender.cluster.nodes import AskedNodes
-from extender.cluster.question import Question
-from extender.cluster.topology import DomainTable, Topology, picker
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.prefilter_state import Question
+from extender.cluster.counts.topology import DomainTable, Topology, picker
 
 MAX_NODE_SCORE = 100
 """The upper end of a plugin's normalised score (framework.MaxNodeScore)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.quotas import QuotaInUse
+from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.objects import Pod

@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 
 from aiohttp import web
 
-from extender.cluster.carried import CarriedTerm, Role
-from extender.cluster.drift import DriftedPods, DriftWatch
-from extender.cluster.overview import (
+from extender.cluster.audits.drift import DriftedPods, DriftWatch
+from extender.cluster.audits.overview import (
     amount_in,
     covered_namespaces,
     matched_by_domain,
     nodes_by_domain,
 )
+from extender.cluster.counts.existing_terms import CarriedTerm, Role
 from extender.cluster.state import ClusterState
 from extender.wire.terms import write_term
 

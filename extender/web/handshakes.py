@@ -11,7 +11,7 @@ import logging
 import ssl
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
-from extender.throttle import LogThrottle
+from extender.timing import LogThrottle
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Mapping

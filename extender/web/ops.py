@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from extender.throttle import LogThrottle
+from extender.timing import LogThrottle
 from extender.web import page
 from extender.web.health import Check, LoopLag, Remark, ping, report, run
 

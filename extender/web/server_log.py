@@ -9,7 +9,7 @@ from typing import Any, Final
 from aiohttp.http_exceptions import BadHttpMethod, HttpProcessingError
 from aiohttp.web import RequestPayloadError
 
-from extender.throttle import LogThrottle
+from extender.timing import LogThrottle
 
 LOG_SECONDS: Final = 10.0
 """Between two lines of a kind; anybody who reaches the port can cause them."""

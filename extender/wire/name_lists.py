@@ -6,7 +6,7 @@ from collections import deque
 
 import msgspec
 
-from extender.cluster.nodes import AskedNodes, Nodes
+from extender.cluster.counts.nodes import AskedNodes, Nodes
 from extender.model import memory
 from extender.wire.objects import decode
 

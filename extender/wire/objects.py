@@ -12,10 +12,10 @@ from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.lru_cache import LruCache, Pool
+from extender.model.node_resources import Offer, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
-from extender.model.room import Offer, Taint
 from extender.wire import manifests
 from extender.wire.affinity import read_affinity, read_selector
 from extender.wire.charges import ChargeReader

@@ -8,7 +8,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.room import Comparison, NodeTerm, Requests, Toleration, Wish
+from extender.model.node_resources import Comparison, NodeTerm, Requests, Toleration, Wish
 from extender.wire.objects import Json, decode
 from extender.wire.sizes import decoded_size
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.room import JUST_A_POD, PODS, Requests
+from extender.model.node_resources import JUST_A_POD, PODS, Requests
 from extender.wire.manifests import PodSpec
 from extender.wire.pod_resources import (
     ResourcesKey,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from extender.cluster.recount import audit
+from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from tests.builders import (
     crossing,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.drift import DriftWatch
-from extender.cluster.overview import (
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.audits.overview import (
     amount_in,
     covered_namespaces,
     matched_by_domain,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.quota_recount import quota_mismatches
-from extender.cluster.recount import mismatches, room_mismatches
-from extender.cluster.reservations import Claim
+from extender.cluster.audits.quota_recount import quota_mismatches
+from extender.cluster.audits.recount import mismatches, room_mismatches
+from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from tests.builders import Pod as Manifest

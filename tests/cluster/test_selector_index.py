@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.selector_index import SelectorIndex
+from extender.cluster.counts.selector_index import SelectorIndex
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
 

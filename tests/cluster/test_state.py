@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from extender.cluster.recount import mismatches
+from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from tests.builders import (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
+from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.verbs.plugins import InterPodAffinity
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
 from extender.wire.objects import PodReader
 from tests.builders import model_namespace, model_node, model_pod
 from tests.oracle import UNKNOWN_NODE

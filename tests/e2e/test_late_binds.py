@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
 from extender.kube.binder import LOOK_SECONDS
-from extender.web.binding import ANSWER_SECONDS, RESERVATION_SECONDS
 from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 

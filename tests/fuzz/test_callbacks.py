@@ -18,7 +18,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from extender.cluster.recount import mismatches
+from extender.cluster.audits.recount import mismatches
 from extender.config import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import TextFormatter

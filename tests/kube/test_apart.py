@@ -10,7 +10,7 @@ from itertools import islice
 import msgspec
 import pytest
 
-from extender.cluster.recount import mismatches
+from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
 from extender.kube.apart import LARGE_BYTES, ApartReader
 from extender.model.objects import Pod

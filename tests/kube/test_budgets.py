@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.kube.feed import budget_reflector
+from extender.kube.resources import budget_reflector
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
 

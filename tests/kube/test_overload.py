@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.callbacks.binding import ANSWER_SECONDS
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, ThrottledError
@@ -16,7 +17,6 @@ from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.nominator import Nominator
 from extender.kube.timing import Timing
 from extender.model.binding import BindOutcome, Bound
-from extender.web.binding import ANSWER_SECONDS
 from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.binding_api import PODS, BindingApi

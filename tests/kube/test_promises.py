@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.kube.feed import cluster_reflectors
+from extender.kube.resources import cluster_reflectors
 from extender.wire.objects import PodReader
 from tests.builders import model_pod
 from tests.kube.fake_api import CLOSE
-from tests.kube.test_feed import PODS, pod
+from tests.kube.test_resources import PODS, pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable

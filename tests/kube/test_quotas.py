@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.kube.feed import quota_reflector
+from extender.kube.resources import quota_reflector
 from extender.model.quota import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE

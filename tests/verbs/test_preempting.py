@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.recount import mismatches
+from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.wire.objects import read_budget

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.model.room import Wish
+from extender.model.node_resources import Wish
 from extender.model.verdict import Reason
-from extender.verbs.hinting import Chooser
+from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins, judge
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.verbs.quota import Cause, Shortfall, shortfall

@@ -18,11 +18,11 @@ import pytest
 from yarl import URL
 
 import extender
+from extender.callbacks.answers import Answers
 from extender.config import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import JsonFormatter, TextFormatter
 from extender.runtime import running
-from extender.web.answers import Answers
 
 SAMPLES = Path(extender.__file__).with_name("samples")
 HEAD = b"POST /filter HTTP/1.1\r\nHost: extender\r\n"

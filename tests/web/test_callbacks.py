@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.callbacks import callbacks_app
+from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests import strategies
 from tests.builders import model_node, model_pod, node, pod, selector, state_of, term

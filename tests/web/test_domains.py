@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.drift import DriftWatch
+from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.domains import Domains

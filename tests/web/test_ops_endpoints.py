@@ -13,7 +13,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.cluster.drift import DriftWatch
+from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.domains import Domains

@@ -11,11 +11,11 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.recount import mismatches
+from extender.callbacks.answers import Answers, Rules
+from extender.cluster.audits.recount import mismatches
 from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
-from extender.web.answers import Answers, Rules
-from extender.web.callbacks import callbacks_app
+from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.builders import (
     Pod,
@@ -28,8 +28,8 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.callbacks.test_binding import WAIT, Bench, bind, filtered
 from tests.verbs.judging import AFFINITY
-from tests.web.test_binding import WAIT, Bench, bind, filtered
 
 Client = TestClient[Request, Application]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from extender.cluster.nodes import Nodes
+from extender.cluster.counts.nodes import Nodes
 from extender.errors import ObjectError
 from extender.wire.name_lists import REMEMBERED, NameLists
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.room import JUST_A_POD, Offer, Taint, Wish
+from extender.model.node_resources import JUST_A_POD, Offer, Taint, Wish
 from extender.wire.placement import read_wish
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.nodes import AskedNodes
+from extender.cluster.counts.nodes import AskedNodes
 from extender.errors import ObjectError, RequestError
 from extender.model.verdict import Reason
 from extender.verbs.filtering import Verdicts
-from extender.wire.objects import PodReader
-from extender.wire.protocol import (
+from extender.wire.filtering import (
     BindingArgs,
     ExtenderArgs,
     error_text,
@@ -23,6 +22,7 @@ from extender.wire.protocol import (
     write_filter_result,
     write_names,
 )
+from extender.wire.objects import PodReader
 from tests.builders import node, pod
 
 POD = pod("new")

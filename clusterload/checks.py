@@ -1,0 +1,106 @@
+"""Rules that tie the fields of a test together, those of clusterloader2's api/validation.go."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from clusterload.schema import (
+    BundledObject,
+    Config,
+    Measurement,
+    NamespaceRange,
+    Phase,
+    Step,
+    TuningSet,
+)
+from extender.config.faults import show
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_LOADS = tuple(name for name in TuningSet.__struct_fields__ if name.endswith("_load"))
+
+
+def faults(config: Config, folder: Path, methods: Collection[str]) -> Iterator[ConfigError]:
+    """Yield all that is wrong with a test whose modules have been put in."""
+    return _Checker(config, folder, methods).errors()
+
+
+def below(folder: Path, name: str) -> Path:
+    """Return where a test means this file to be; a slash in front changes nothing."""
+    return folder / name.lstrip("/")
+
+
+class _Checker:
+    """Goes through a test from its head to its last step."""
+
+    def __init__(self, config: Config, folder: Path, methods: Collection[str]) -> None:
+        self._config = config
+        self._folder = folder
+        self._methods = methods
+        self._tuning_sets = {each.name for each in config.tuning_sets}
+
+    def errors(self) -> Iterator[ConfigError]:
+        config = self._config
+        if not config.name:
+            yield ConfigError("name", "missing")
+        if config.dependencies:
+            yield ConfigError("dependencies", "not supported here")
+        if config.chaos_monkey.node_failure:
+            yield ConfigError("chaosMonkey.nodeFailure", "not supported here")
+        for index, tuning_set in enumerate(config.tuning_sets):
+            loads = sum(getattr(tuning_set, name) is not None for name in _LOADS)
+            if loads != 1:
+                yield ConfigError(f"tuningSets[{index}]", f"{loads} loads given instead of one")
+        if not config.steps:
+            yield ConfigError("steps", "missing")
+        for index, step in enumerate(config.steps):
+            yield from self._step(step, f"steps[{index}]")
+
+    def _step(self, step: Step, path: str) -> Iterator[ConfigError]:
+        if bool(step.phases) == bool(step.measurements):
+            problem = (
+                "phases and measurements" if step.phases else "neither phases nor measurements"
+            )
+            yield ConfigError(path, f"{problem} given instead of one of them")
+        for index, phase in enumerate(step.phases):
+            yield from self._phase(phase, f"{path}.phases[{index}]")
+        for index, measurement in enumerate(step.measurements):
+            yield from self._measurement(measurement, f"{path}.measurements[{index}]")
+
+    def _phase(self, phase: Phase, path: str) -> Iterator[ConfigError]:
+        if phase.namespace_list and phase.namespace_range is not None:
+            yield ConfigError(f"{path}.namespaceList", "given as well as namespaceRange")
+        if phase.namespace_range is not None:
+            yield from _range(phase.namespace_range, f"{path}.namespaceRange")
+        if phase.tuning_set not in self._tuning_sets:
+            yield ConfigError(f"{path}.tuningSet", f"{show(phase.tuning_set)} is not declared")
+        for index, each in enumerate(phase.object_bundle):
+            yield from self._object(each, f"{path}.objectBundle[{index}]")
+
+    def _object(self, each: BundledObject, path: str) -> Iterator[ConfigError]:
+        if not _SUBDOMAIN.fullmatch(each.basename):
+            yield ConfigError(f"{path}.basename", f"{show(each.basename)} is not a DNS subdomain")
+        template = below(self._folder, each.object_template_path)
+        if not template.is_file():
+            yield ConfigError(f"{path}.objectTemplatePath", f"no such file: {template}")
+        if each.list_unknown_object_options:
+            yield ConfigError(f"{path}.listUnknownObjectOptions", "not supported here")
+
+    def _measurement(self, measurement: Measurement, path: str) -> Iterator[ConfigError]:
+        if bool(measurement.identifier) == bool(measurement.instances):
+            yield ConfigError(f"{path}.identifier", "either this or instances has to be given")
+        if measurement.method not in self._methods:
+            known = ", ".join(sorted(self._methods))
+            yield ConfigError(
+                f"{path}.method", f"{show(measurement.method)} is not known here; known: {known}"
+            )
+
+
+def _range(numbers: NamespaceRange, path: str) -> Iterator[ConfigError]:
+    if numbers.max < numbers.min:
+        yield ConfigError(f"{path}.max", f"{numbers.max} is less than min, {numbers.min}")

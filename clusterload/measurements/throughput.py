@@ -1,0 +1,81 @@
+"""SchedulingThroughput: how many pods get a node in a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from clusterload.measurements.base import Following, Outcome
+from clusterload.summaries import PERCENTILES, Summary, percentile
+from clusterload.watching import Pod, Watch, read_pod, watching
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterload.measurements.base import Surroundings
+    from clusterload.parameters import Parameters
+
+NAME = "SchedulingThroughput"
+DEFAULT_INTERVAL_S = 5.0
+
+
+class SchedulingThroughput(Following):
+    """Counts scheduled pods at intervals; the figures are of the increase from one to the next."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        super().__init__(surroundings)
+        self._samples: list[float] = []
+
+    async def _start(self, parameters: Parameters) -> None:
+        # The name of the parameter is misspelt upstream, and so it has to be here.
+        interval = parameters.seconds("measurmentInterval", DEFAULT_INTERVAL_S)
+        pods = await self._open.enter_async_context(
+            watching(self._surroundings.client, *pods_of(parameters), read_pod)
+        )
+        sampling = asyncio.create_task(self._sample(pods, interval), name=NAME)
+        self._open.push_async_callback(_end, sampling)
+
+    async def _sample(self, pods: Watch[Pod], interval: float) -> None:
+        scheduled, moment = _scheduled(pods), time.monotonic()
+        while True:
+            await asyncio.sleep(interval)
+            before, begin = scheduled, moment
+            scheduled, moment = _scheduled(pods), time.monotonic()
+            # By the time that really went by: a busy machine must not look like a fast scheduler.
+            self._samples.append((scheduled - before) / (moment - begin))
+
+    async def _gather(self, parameters: Parameters) -> Outcome:
+        threshold = parameters.number("threshold", 0.0)
+        violations = parameters.flag("enableViolations", default=True)
+        await self.dispose()
+        summary = throughput(self._samples)
+        best = summary["max"]
+        error = ""
+        if violations and best < threshold:
+            error = f"scheduler throughput: {best:f} pods/s at best, less than {threshold:f}"
+        return Outcome([Summary(NAME, summary)], error)
+
+
+def throughput(samples: Sequence[float]) -> dict[str, float]:
+    """Return the figures of the report."""
+    ordered = sorted(samples)
+    figures = {f"perc{each}": percentile(ordered, each) for each in PERCENTILES}
+    return figures | {"max": max(ordered, default=0.0)}
+
+
+def pods_of(parameters: Parameters) -> tuple[str, dict[str, str]]:
+    """Return the path and the query of the selected pods."""
+    namespace, query = parameters.selection()
+    return f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods", dict(query)
+
+
+def _scheduled(pods: Watch[Pod]) -> int:
+    return sum(bool(pod.node) and not pod.deleting for pod in pods.objects.values())
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,124 @@
+"""WaitForRunningPods, Sleep and Timer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from clusterload.measurements.base import Outcome
+from clusterload.measurements.throughput import pods_of
+from clusterload.summaries import Summary, perf_data
+from clusterload.watching import Pod, read_pod, watching
+from extender.errors import ExtenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clusterload.measurements.base import Surroundings
+    from clusterload.parameters import Parameters
+
+DEFAULT_TIMEOUT_S = 60.0
+
+_ENDED = frozenset(("Succeeded", "Failed"))
+
+
+class WaitForRunningPods:
+    """Waits for a number of pods that run and are ready, and no other that does not.
+
+    It looks at each change, so `refreshInterval` has no meaning here.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._client = surroundings.client
+
+    async def execute(self, parameters: Parameters) -> Outcome:
+        """Wait until the time is over at most."""
+        wanted = parameters.whole("desiredPodCount")
+        timeout = parameters.seconds("timeout", DEFAULT_TIMEOUT_S)
+        critical = parameters.flag("isFatal", default=False)
+        async with watching(self._client, *pods_of(parameters), read_pod) as pods:
+            try:
+                async with asyncio.timeout(timeout):
+                    await pods.pulse.until(lambda: all_run(pods.objects.values(), wanted))
+            except TimeoutError:
+                found = describe(pods.objects.values())
+                error = f"after {timeout:g} s not {wanted} pods run: {found}"
+                return Outcome(error=error, critical=critical)
+        return Outcome()
+
+    async def dispose(self) -> None:
+        """Do nothing: it is over when the call is."""
+
+
+class Sleep:
+    """Does nothing for a while."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        del surroundings
+
+    async def execute(self, parameters: Parameters) -> Outcome:
+        """Sleep."""
+        await asyncio.sleep(parameters.seconds("duration"))
+        return Outcome()
+
+    async def dispose(self) -> None:
+        """Do nothing."""
+
+
+class Timer:
+    """Takes times under labels."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        del surroundings
+        self._begun: dict[str, float] = {}
+        self._taken: dict[str, float] = {}
+
+    async def execute(self, parameters: Parameters) -> Outcome:
+        """Start or stop the time of a label, or report all of them."""
+        match parameters.text("action"):
+            case "start":
+                self._begun[parameters.text("label")] = time.monotonic()
+            case "stop":
+                label = parameters.text("label")
+                if label not in self._begun:
+                    raise ExtenderError(f"uninitialized timer {label}")
+                self._taken[label] = time.monotonic() - self._begun.pop(label)
+            case "gather":
+                content = perf_data("v1", [(self._taken, "s", {"test": "phases"})])
+                return Outcome([Summary("Timer", content)])
+            case action:
+                raise ExtenderError(f"unknown action {action}")
+        return Outcome()
+
+    async def dispose(self) -> None:
+        """Do nothing."""
+
+
+def runs(pod: Pod) -> bool:
+    """Whether a pod is there to stay and does its work."""
+    return pod.phase == "Running" and pod.ready and not pod.deleting
+
+
+def all_run(pods: Iterable[Pod], wanted: int) -> bool:
+    """Whether so many pods run, and all others have ended."""
+    live = [pod for pod in pods if pod.deleting or pod.phase not in _ENDED]
+    return len(live) == wanted and all(map(runs, live))
+
+
+def describe(pods: Iterable[Pod]) -> str:
+    """Count pods by what they are up to."""
+    counts = Counter(map(state, pods))
+    return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no pods"
+
+
+def state(pod: Pod) -> str:
+    """Say what a pod is up to."""
+    if pod.deleting:
+        return "terminating"
+    if pod.phase in _ENDED:
+        return "ended"
+    if pod.phase == "Running":
+        return "running" if pod.ready else "running but not ready"
+    return "not running yet" if pod.node else "without a node"

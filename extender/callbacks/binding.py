@@ -1,0 +1,212 @@
+"""The bind callback: decide and reserve in one step, then ask the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Protocol
+
+from extender.callbacks.in_flight import Flights
+from extender.cluster.ledgers.reservations import Claim
+from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError
+from extender.metrics import Metrics
+from extender.model.binding import BindOutcome, Bound
+from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.preparing import Preparer
+from extender.timing import LogThrottle
+from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
+from extender.verbs.plugins import Plugins
+from extender.wire.annotations import check_annotations
+from extender.wire.filtering import BindingArgs, read_binding_args, write_binding_result
+
+ANSWER_SECONDS = 4.0
+"""For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
+RESERVATION_SECONDS = 180.0
+"""How long the place of a pod is kept when nobody can tell whether it was bound. A Binding that we
+gave up may be carried out after
+
+- 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
+  (`connecting.UNDELIVERED_SECONDS`);
+- 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
+  with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
+  10 s (`calls.Call.params`);
+- the time that etcd stands still with the write in its hands. Measured: Bindings given up after
+  2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
+  Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.
+
+`tests/e2e/test_late_binds.py` measures it. As a rule the place is free much earlier: as soon as
+the pod is bound anywhere, or gone."""
+CONFIRMED_SECONDS = 600.0
+"""How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
+broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
+
+LOG_SECONDS = 10.0
+LOG_BURST = 20
+"""Lines about pods that were not bound, for each result in so long."""
+
+_log = logging.getLogger(__name__)
+
+
+class PodBinder(Protocol):
+    """Talks to the API server; or says that there is none."""
+
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Bind a pod, or find out in so many seconds that this cannot be done."""
+
+    async def read(self, key: str) -> Pod | None:
+        """Return a pod as the API server has it."""
+
+
+class NoApiServer:
+    """Stands in for the API server where the cluster comes from a file."""
+
+    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
+        """Refuse: there is nobody to bind it."""
+        del node, within
+        return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
+
+    async def read(self, key: str) -> Pod | None:
+        """Know nothing beyond the file."""
+        del key
+        return None
+
+
+class Binds:
+    """Answers /bind. Nothing is awaited between the decision and the reservation."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        binder: PodBinder,
+        flights: Flights,
+        metrics: Metrics,
+        plugins: Plugins,
+        *,
+        unready: Callable[[], str | None],
+        clock: Callable[[], float],
+        preparer: Preparer | None = None,
+    ) -> None:
+        self._preparer = preparer or Preparer(state, metrics)
+        self._state = state
+        self._binder = binder
+        self._flights = flights
+        self._metrics = metrics
+        self._plugins = plugins
+        self._unready = unready
+        self._clock = clock
+        metrics.begin_plugin(INTER_POD_AFFINITY, "Bind", ("Success", "Unschedulable", "Error"))
+        self._one_ended = asyncio.Event()
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
+
+    async def answer(self, body: bytes) -> bytes:
+        """Answer /bind; RequestError when no scheduler sends such a body."""
+        args = read_binding_args(body)
+        try:
+            result, error = await self._bind(args)
+        except ExtenderError as failure:
+            result, error = "error", str(failure)
+        finally:
+            self._flights.land(args.uid)
+        self._metrics.count_bind(result)
+        if error:
+            says = "%s is not bound to %s: %s"
+            self._log.log(logging.WARNING, result, says, args.key, args.node, error)
+        return write_binding_result(error)
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        """Answer /bind when something broke."""
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", "Error", seconds)
+        self._metrics.count_bind("error")
+        return write_binding_result(str(error) or type(error).__name__)
+
+    async def _bind(self, args: BindingArgs) -> tuple[str, str]:
+        deadline = self._clock() + ANSWER_SECONDS
+        reason = self._unready()
+        if reason is not None:
+            return "error", f"the extender is not ready: {reason}"
+        pod = self._state.pod(args.key, args.uid)
+        if pod is None:
+            # The scheduler's watch is ahead of ours.
+            pod = await self._binder.read(args.key)
+            if pod is None or pod.uid != args.uid:
+                return "refused", "the pod is gone"
+            if pod.terminal:
+                # No watch would ever tell of it, and a place reserved for it would stay taken.
+                return "refused", "the pod has ended"
+        check_annotations(pod)
+        return await self._place(pod, args.node, deadline)
+
+    async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:
+        decided = await self._decided(pod, node, deadline)
+        if isinstance(decided, BindVerdict):
+            return ("bound", "") if decided.decision is Decision.DONE else ("refused", decided.why)
+        try:
+            bound = await self._binder.bind(pod, node, deadline - self._clock())
+            return self._note(pod, decided, bound), bound.why
+        finally:
+            self._one_ended.set()
+            self._one_ended = asyncio.Event()
+
+    async def _decided(self, pod: Pod, node: str, deadline: float) -> BindVerdict | Claim:
+        """Decide once the pods that this one must be near are bound.
+
+        Nothing is awaited between the last look at the state and the decision.
+        """
+        while True:
+            if self._preparer.takes_long(pod):
+                await self._preparer.prepare(pod)
+            support = unconfirmed_support(self._state, pod, node, self._plugins)
+            if not support:
+                return self._decide(pod, node)
+            if not any(each.under_way for each in support) or not await self._one_ends(deadline):
+                why = f"{support[0].pod.key}, which it must be near, may not come to be bound"
+                return BindVerdict(Decision.REFUSE, why)
+
+    async def _one_ends(self, deadline: float) -> bool:
+        """Wait until some bind has ended; tell whether that is so before the deadline."""
+        try:
+            async with asyncio.timeout(deadline - self._clock()):
+                await self._one_ended.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _note(self, pod: Pod, claim: Claim, bound: Bound) -> str:
+        """Draw from the end of a bind what is certain, and no more; return the result to count.
+
+        A refusal ends the claim of this bind alone. An earlier one that ended unclearly may still
+        bind the pod, to this node or another.
+        """
+        confirmed = self._clock() + CONFIRMED_SECONDS
+        match bound.outcome:
+            case BindOutcome.BOUND:
+                # The watch has not shown it yet.
+                self._state.hold(claim, confirmed)
+                self._state.settle(pod, claim.reservation.pod.node, confirmed)
+            case BindOutcome.UNCLEAR:
+                self._state.hold(claim, self._clock() + RESERVATION_SECONDS)
+            case BindOutcome.REFUSED:
+                self._state.release(claim)
+            case BindOutcome.ELSEWHERE | BindOutcome.GONE:
+                self._state.settle(pod, bound.elsewhere, confirmed)
+                return BindOutcome.REFUSED.value
+        result: str = bound.outcome.value
+        return result
+
+    def _decide(self, pod: Pod, node: str) -> BindVerdict | Claim:
+        """Reserve the node, or say why not; one step, with no await in it."""
+        start = perf_counter()
+        verdict = may_bind(self._state, pod, node, self._plugins)
+        decided: BindVerdict | Claim = verdict
+        if verdict.decision is Decision.BIND:
+            decided = self._state.reserve(pod, node, self._clock() + RESERVATION_SECONDS)
+        self._flights.land(pod.uid)
+        if verdict.reason is Reason.QUOTA:
+            self._metrics.count_quota_refusal("Bind")
+        status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
+        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", status, perf_counter() - start)
+        return decided

@@ -1,0 +1,188 @@
+"""The preempt callback: which of the scheduler's candidates help, and who else has to go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from time import perf_counter
+
+from extender.callbacks.answers import LOG_BURST, LOG_SECONDS, NotReadyError
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.metrics import Metrics
+from extender.model import memory
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY
+from extender.preparing import OverBudgetError, Preparer
+from extender.timing import LogThrottle
+from extender.verbs.plugins import Plugins, unclear
+from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.wire.annotations import check_annotations
+from extender.wire.objects import PodReader
+from extender.wire.preempting import (
+    PreemptionArgs,
+    read_preemption_args,
+    write_preemption_result,
+)
+
+LAG_SECONDS = 2.0
+"""How long victims that we have just named count as on their way out before any watch tells; the
+scheduler's own watch may be ahead. Longer, and an eviction that failed would hold up the pod."""
+MOST_REMEMBERED = 64
+PER_NAME = 128
+"""Bytes of a node's name or a victim's uid, beside its text."""
+
+GiveWay = Callable[[Pod, Collection[str]], Awaitable[str | None]]
+"""Leaves a pod's nomination to the scheduler; returns a node of these where it must not preempt."""
+
+_NONE = write_preemption_result({})
+
+_log = logging.getLogger(__name__)
+
+
+class Preemptions:
+    """Answers /preempt. Whatever goes wrong, nobody is evicted for it.
+
+    Evictions take their time, and victims go one by one. When the room is there and a victim that
+    repels the pod is not gone yet, filter refuses the node; the scheduler would then look for
+    victims elsewhere, and so on, node after node. So a pod that has a node held for it waits.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        metrics: Metrics,
+        plugins: Plugins,
+        *,
+        unready: Callable[[], str | None],
+        may_be_empty: bool,
+        clock: Callable[[], float],
+        pods: PodReader,
+        give_way: GiveWay | None = None,
+        preparer: Preparer | None = None,
+    ) -> None:
+        """With `give_way`, whoever else nominates nodes hears of preemptions before they begin."""
+        self._give_way = give_way
+        self._preparer = preparer or Preparer(state, metrics)
+        self._state = state
+        self._metrics = metrics
+        self._plugins = plugins
+        # All judge at once, and inter-pod affinity takes the time, where it is among them.
+        names = [each.name for each in plugins]
+        self._name = INTER_POD_AFFINITY if INTER_POD_AFFINITY in names else names[0]
+        metrics.begin_plugin(self._name, "Preempt", ("Success", "Unschedulable", "Error"))
+        self._unready = unready
+        self._may_be_empty = may_be_empty
+        self._clock = clock
+        self._pods = pods
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
+        self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
+            memory.VICTIMS, most=MOST_REMEMBERED
+        )
+
+    async def answer(self, body: bytes) -> bytes:
+        """Answer /preempt; RequestError when no scheduler sends such a body."""
+        start = perf_counter()
+        try:
+            args = self._read(body)
+            if self._preparer.takes_long(args.pod):
+                await self._preparer.prepare(args.pod)
+            chosen = await self._without_our_hints(args, self._choose(args))
+            if chosen:
+                self._remember(args.pod.uid, chosen)
+            return write_preemption_result(chosen)
+        except (ObjectError, NotReadyError, OverBudgetError) as error:
+            return self.fault(error, perf_counter() - start)
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        """Answer /preempt when there is no verdict; the answer has no field to say why."""
+        self._metrics.observe_plugin(self._name, "Preempt", "Error", seconds)
+        kind = type(error).__name__
+        self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
+        return _NONE
+
+    def keep_waiting(self, pod: Pod) -> bool:
+        """Tell whether a pod only waits for its victims to be gone from the node held for it."""
+        if pod.nominated is None:
+            return False
+        told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
+        victims = candidates.get(pod.nominated)
+        lagging = victims is not None and self._clock() - told < LAG_SECONDS
+        going = victims.uids if victims and lagging else ()
+        return only_waits(self._state, pod, going, self._plugins)
+
+    def _read(self, body: bytes) -> PreemptionArgs:
+        args = read_preemption_args(body, self._pods)
+        reason = self._unready()
+        if reason is not None:
+            raise NotReadyError(f"the extender is not ready: {reason}")
+        check_annotations(args.pod)
+        return args
+
+    async def _without_our_hints(
+        self, args: PreemptionArgs, chosen: Mapping[str, Victims]
+    ) -> Mapping[str, Victims]:
+        """Let the scheduler have the pod's nomination to itself before it hears of any victim."""
+        waits = not chosen and args.pod.nominated is not None and self.keep_waiting(args.pod)
+        nodes = {str(args.pod.nominated)} if waits else chosen.keys()
+        if self._give_way is None or not nodes:
+            return chosen
+        version = self._state.version
+        unsure = await self._give_way(args.pod, nodes)
+        if unsure in chosen:
+            says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
+            self._log.log(logging.WARNING, says, says, unsure, args.pod.key)
+        elif version == self._state.version:
+            return chosen
+        left = {node: args.candidates[node] for node in chosen if node != unsure}
+        return self._choose(replace(args, candidates=left))
+
+    def _choose(self, args: PreemptionArgs) -> Mapping[str, Victims]:
+        if not args.may_preempt:
+            # The scheduler does not even ask for such a pod.
+            return {}
+        if args.pod.node is not None:
+            # A resize that is deferred wants room (kube-scheduler 1.37), and no rule is about that.
+            return args.candidates
+        if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
+            says = "%s waits for its victims on %s to go"
+            self._log.log(logging.INFO, says, says, args.pod.key, args.pod.nominated)
+            return {}
+        why_unclear = unclear(self._state, args.pod, self._plugins)
+        if why_unclear is not None:
+            says = "no eviction for %s: %s"
+            self._log.log(logging.WARNING, says, says, args.pod.key, why_unclear)
+            return {}
+        start = perf_counter()
+        chosen = choose_victims(
+            self._state,
+            args.pod,
+            args.candidates,
+            self._plugins,
+            may_be_empty=self._may_be_empty,
+        )
+        status = "Success" if chosen else "Unschedulable"
+        self._metrics.observe_plugin(self._name, "Preempt", status, perf_counter() - start)
+        if _log.isEnabledFor(logging.DEBUG):
+            added = sum(len(chosen[node].uids) - len(args.candidates[node].uids) for node in chosen)
+            _log.debug(
+                "preempting for %s: %d of %d nodes are possible, with %d victims added",
+                args.pod.key, len(chosen), len(args.candidates), added,
+            )  # fmt: skip
+        return chosen
+
+    def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
+        now = self._clock()
+        self._told.put(uid, (now, chosen), _size(chosen))
+        while (oldest := self._told.oldest()) is not None and now - oldest[0] >= LAG_SECONDS:
+            self._told.pop_oldest()
+
+
+def _size(chosen: Mapping[str, Victims]) -> int:
+    """Estimate what it takes to remember some victims, in bytes."""
+    return sum(
+        PER_NAME * (2 + len(victims.uids)) + len(node) + sum(map(len, victims.uids))
+        for node, victims in chosen.items()
+    )

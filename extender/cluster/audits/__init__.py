@@ -1,0 +1,1 @@
+"""From-scratch recounts of the picture, and what they find in it."""

@@ -1,0 +1,211 @@
+"""The slow truth: every counter again from scratch, to compare the live ones with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeAlias
+
+from extender.cluster.audits.quota_recount import quota_mismatches
+from extender.cluster.counts.existing_terms import CarriedTerm, Role
+from extender.cluster.counts.matching_pods import CountedPods
+from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.sought import Sought
+from extender.cluster.counts.topology import DomainTable
+from extender.cluster.state import ClusterState
+from extender.model.labels import NO_LABELS
+from extender.model.objects import PodClass
+from extender.model.pod_affinity import Affinity, Term
+
+AUDITED_NODES = 100
+"""Nodes of one step: a few thousand pods."""
+AUDITED_COMPARISONS = 20_000
+"""Of a class with a selector, in one step: some tens of milliseconds."""
+AUDITED_BATCHES = 20
+"""Steps for a set that is compared with a sample of the classes."""
+
+TableName: TypeAlias = tuple[Term, Role] | tuple[Sought, str]
+Tables: TypeAlias = dict[TableName, dict[str, int]]
+"""Per table the non-zero counts by the domain's label value."""
+Placements: TypeAlias = dict[PodClass, dict[int, int]]
+"""Placed pods of each class by the number of their node."""
+
+
+def live(state: ClusterState) -> Tables:
+    """Return the counters as they stand."""
+    tables: Tables = {}
+    for carried in state.carried:
+        tables[carried.term, carried.role] = carried.owners.by_value()
+    for counted in state.counted:
+        if counted.pending is None:
+            tables[counted.name] = counted.table.by_value()
+    return tables
+
+
+def recount(state: ClusterState) -> Tables:
+    """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
+    placements = _placements(state)
+    carried = {
+        (term, role)
+        for pod_class in placements
+        for term, role, _ in _carried_by(pod_class.affinity)
+    }
+    tables: Tables = {
+        (term, role): _owners(state, placements, term, role) for term, role in carried
+    }
+    for counted in state.counted:
+        if counted.pending is None:
+            tables[counted.name] = _matching(state, placements, counted)
+    return tables
+
+
+def mismatches(state: ClusterState) -> list[TableName]:
+    """Return the tables whose live counters differ from the recount; none in a sound state.
+
+    A term that is about to be dropped, or taken up, has no owners, which is as good as none.
+    """
+    counted, truth = live(state), recount(state)
+    names = {**counted, **truth}
+    return [name for name in names if counted.get(name, {}) != truth.get(name, {})]
+
+
+def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
+    """Return the nodes, of all or some, where more or less is in use than their pods request."""
+    if names is None:
+        names = {*state.room.in_use, *(pod.node or "" for pod in state.placed_pods)}
+    return [name for name in names if state.room.used(name) != _requested(state, name)]
+
+
+def _requested(state: ClusterState, node: str) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for pod in (*state.pods_on(node), *state.reservations.on(node)):
+        total.update(dict(pod.requests))
+    return {resource: amount for resource, amount in total.items() if amount}
+
+
+def audit(state: ClusterState) -> Iterator[str | None]:
+    """Recount a live state in steps between which it may change; yield what each step found.
+
+    One round over the tables that there were at its start, each compared with the placed classes
+    at its turn in O(classes); the classes themselves are first compared with the pods, on some
+    nodes at a time, then the use of quotas in O(pods), and the room on some nodes at a time. Of
+    sets with many selectors a sample of the classes is compared.
+    """
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    while some := list(islice(names, AUDITED_NODES)):
+        sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
+        yield None if sound else "pods by class and node"
+    wrong_quotas = quota_mismatches(state)
+    yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    while some := list(islice(names, AUDITED_NODES)):
+        wrong = room_mismatches(state, some)
+        yield f"room on {wrong[0]}" if wrong else None
+    for carried in list(state.carried):
+        if carried.classes:
+            truth = _owners(state, _live_placements(state), carried.term, carried.role)
+            yield _finding(carried.owners, truth, carried)
+    for counted in list(state.counted):
+        yield from _audit_set(state, counted)
+
+
+def _audit_set(state: ClusterState, counted: CountedPods) -> Iterator[str | None]:
+    """Recount a set, a step at a time where there is much to compare."""
+    classes = list(state.placed_classes)
+    if counted.size * len(classes) > AUDITED_COMPARISONS:
+        batch = max(1, AUDITED_COMPARISONS // counted.size)
+        stride = max(1, len(classes) // (AUDITED_BATCHES * batch))
+        sample = iter(classes[::stride])
+        while some := list(islice(sample, batch)):
+            wrong = any(not _is_member_as_it_should(state, counted, placed) for placed in some)
+            yield f"members of a set over {counted.table.topology.key}" if wrong else None
+        if counted in state.counted and counted.pending is None:
+            members = {placed.pod_class: placed.on_nodes for placed in counted.members}
+            weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
+            truth = _by_domain(state, members, weights, counted.table.topology.key)
+            yield _finding(counted.table, truth, counted)
+    elif counted in state.counted and counted.pending is None:
+        truth = _matching(state, _live_placements(state), counted)
+        yield _finding(counted.table, truth, counted)
+
+
+def _is_member_as_it_should(state: ClusterState, counted: CountedPods, placed: PlacedClass) -> bool:
+    if counted not in state.counted or counted.pending is not None or not placed.on_nodes:
+        return True
+    labels = state.namespace_labels(placed.pod_class.namespace)
+    amount = counted.sought.weigh(placed.pod_class, labels)
+    return amount == placed.counted.get(counted, 0)
+
+
+def _finding(
+    table: DomainTable, truth: dict[str, int], what: CarriedTerm | CountedPods
+) -> str | None:
+    if table.by_value() == truth:
+        return None
+    subject = (
+        what.term.pods if isinstance(what, CarriedTerm) else sorted(map(str, what.sought.weights))
+    )
+    return f"{table.topology.key} of {subject}"
+
+
+def _placements(state: ClusterState) -> Placements:
+    placements: Placements = {}
+    for pod in state.placed_pods:
+        on_nodes = placements.setdefault(pod.pod_class, {})
+        number = state.nodes.number_of(pod.node or "")
+        on_nodes[number] = on_nodes.get(number, 0) + 1
+    return placements
+
+
+def _classes_on(state: ClusterState, node: str) -> dict[PodClass, int]:
+    """Return the classes of the pods that count on a node, as the pods say."""
+    pods = (*state.pods_on(node), *state.reservations.on(node))
+    return dict(Counter(pod.pod_class for pod in pods))
+
+
+def _live_placements(state: ClusterState) -> Placements:
+    return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
+
+
+def _owners(state: ClusterState, placements: Placements, term: Term, role: Role) -> dict[str, int]:
+    weights = {
+        pod_class: sum(
+            weight
+            for carried, its_role, weight in _carried_by(pod_class.affinity)
+            if its_role is role and carried == term
+        )
+        for pod_class in placements
+    }
+    return _by_domain(state, placements, weights, term.topology_key)
+
+
+def _matching(state: ClusterState, placements: Placements, counted: CountedPods) -> dict[str, int]:
+    weights = {
+        pod_class: counted.sought.weigh(
+            pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
+        )
+        for pod_class in placements
+    }
+    return _by_domain(state, placements, weights, counted.table.topology.key)
+
+
+def _by_domain(
+    state: ClusterState, placements: Placements, weights: dict[PodClass, int], key: str
+) -> dict[str, int]:
+    """Return what the pods add to each domain, zeros left out."""
+    table: Counter[str] = Counter()
+    names = state.nodes.names
+    for pod_class, weight in weights.items():
+        if weight:
+            for node, pods in placements[pod_class].items():
+                value = state.nodes.labels(names[node]).get(key)
+                if value is not None:
+                    table[value] += weight * pods
+    return {value: count for value, count in table.items() if count}
+
+
+def _carried_by(affinity: Affinity) -> Iterable[tuple[Term, Role, int]]:
+    yield from ((term, Role.REQUIRED, 1) for term in affinity.required)
+    yield from ((term, Role.REQUIRED_ANTI, 1) for term in affinity.required_anti)
+    yield from ((w.term, Role.PREFERRED, w.weight) for w in affinity.preferred)

@@ -1,0 +1,220 @@
+"""Required rules that placed pods break, whoever placed them.
+
+Found by walking over classes and the tables of the terms that concern them; never over pairs of
+pods. Pods are looked at only where a rule is broken, to name two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+from extender.cluster.counts.existing_terms import CarriedTerm, Role
+from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.topology import NO_DOMAIN, picker
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.model.pod_affinity import Term
+
+COMPARISONS = 2_000
+"""Of a pod class with a condition, in one step of counting: some milliseconds."""
+CONDITIONS = 16
+"""Of terms that match a class: as many cost about what a pair of a class and a node does."""
+MOST_KNOWN = 10_000
+"""Violations that are known at a time: one pod can break thousands of rules in a domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One term that is broken in one topology domain, by however many pods."""
+
+    role: Role
+    """REQUIRED_ANTI or REQUIRED."""
+    term: Term
+    domain: str | None
+    """Label value; None for pods with required affinity on nodes that lack the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """The pods that show a violation."""
+
+    owner: str
+    """A pod that carries the term."""
+    other: str | None = None
+    """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
+
+
+Looked: TypeAlias = tuple[set[Violation], int]
+"""What was found, and how many pairs of a class and a node were looked at."""
+News: TypeAlias = tuple[Violation, Witnesses]
+
+
+def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
+    """Look at every placed class once, in steps; yield what each step found.
+
+    The state may change between two steps. A step ends once it has looked at so many pairs of a
+    class and a node, for each required term that concerns the class. Counting the company of a rule
+    for the first time, which goes over many classes, takes steps of its own.
+    """
+    found: set[Violation] = set()
+    seen = 0
+    for placed in list(state.placed_classes):
+        for _ in _company_counted(state, placed):
+            yield set()
+        for violations, looked in chain(_too_close(state, placed), _lonely(state, placed)):
+            found |= violations
+            seen += looked
+            if seen >= entries:
+                yield found
+                found, seen = set(), 0
+    yield found
+
+
+def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
+    """Name pods that show a violation, None when there are none (any more).
+
+    O(nodes + pods in the domain). A pod that may turn up on either of two nodes is not two pods.
+    """
+    pods = list(_pods_in(state, violation))
+    if violation.role is Role.REQUIRED:
+        return _lonely_pod(state, pods, violation)
+    term = violation.term
+    # Replicas have the same rules, of which there may be thousands.
+    classes = {id(pod.pod_class): pod.pod_class for pod in pods}
+    owning = {key for key, each in classes.items() if term in each.affinity.required_anti}
+    owners = [pod for pod in pods if id(pod.pod_class) in owning]
+    matched: dict[int, bool] = {}
+    for pod in pods if owners else ():
+        key = id(pod.pod_class)
+        if key not in matched:
+            matched[key] = state.speaks_of(term, pod.pod_class)
+        if matched[key]:
+            other = next((owner for owner in owners if owner.uid != pod.uid), None)
+            if other is not None:
+                return Witnesses(other.key, pod.key)
+    return None
+
+
+class Watch:
+    """What is broken at present, and what is new."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._known: dict[Violation, Witnesses] = {}
+
+    def count(self, role: Role) -> int:
+        """Return how many violations there are of one kind of rule."""
+        return sum(violation.role is role for violation in self._known)
+
+    def take(self, found: Iterable[Violation]) -> Iterator[News | None]:
+        """Take over what a step found; yield what was not known yet, once each.
+
+        None is yielded after a look that brought no news, so that each item is one look at pods.
+        """
+        for violation in found:
+            if violation not in self._known and len(self._known) < MOST_KNOWN:
+                shown = witnesses(self._state, violation)
+                if shown is not None:
+                    self._known[violation] = shown
+                yield None if shown is None else (violation, shown)
+
+    def drop_ended(self, still: Container[Violation]) -> Iterator[News | None]:
+        """Forget what a whole round did not find and nobody shows; yield it, as `take` does.
+
+        Classes come and go during a round, so one that was not found may be there all the same.
+        """
+        for violation, shown in list(self._known.items()):
+            if violation not in still:
+                ended = witnesses(self._state, violation) is None
+                if ended:
+                    del self._known[violation]
+                yield (violation, shown) if ended else None
+
+
+def _company_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]:
+    """Count what tells whether pods of a class have company, a step for each item."""
+    rules = placed.pod_class.affinity.required
+    if rules and placed.on_nodes:
+        yield from (None for _ in state.counting_company(rules, COMPARISONS))
+
+
+def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
+    """Look for the anti-affinity terms of other pods that pods of a class break, term by term."""
+    pod_class = placed.pod_class
+    labels = state.namespace_labels(pod_class.namespace)
+    if not placed.on_nodes:
+        return
+    # All at once: the state may change before the next item is asked for.
+    matching = list(state.carried.matching(pod_class, labels))
+    yield set(), sum(carried.term.pods.conditions for carried in matching) // CONDITIONS
+    for carried in matching:
+        if carried.role is Role.REQUIRED_ANTI and placed.on_nodes:
+            yield _broken_by(placed, carried), len(placed.on_nodes)
+
+
+def _broken_by(placed: PlacedClass, carried: CarriedTerm) -> set[Violation]:
+    counts, topology = carried.owners.counts, carried.owners.topology
+    if not counts:
+        return set()
+    own = _own_share(placed, carried)
+    domains = picker(list(placed.on_nodes))(topology.domain_of)
+    # A pod is no trouble to itself, but to the next one of its class it is.
+    return {
+        Violation(Role.REQUIRED_ANTI, carried.term, topology.values[domain])
+        for domain in counts.keys() & set(domains)
+        if counts[domain] > own
+    }
+
+
+def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
+    """Return what one pod of a class adds to the carriers of a term."""
+    return placed.owned.get(carried.owners, 0)
+
+
+def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
+    """Look for the required affinity terms of a class that its nodes do not meet.
+
+    A pod that matches its own terms counts as its own company: it may have been the first of its
+    group, and all others may have gone since. It is only ever wrong on a node without the key.
+    """
+    rules = placed.pod_class.affinity.required
+    if not rules:
+        return
+    numbers = [number for number in placed.on_nodes if state.nodes.names[number] in state.nodes]
+    company = state.company(rules)
+    if not numbers or company is None:
+        return
+    yield (
+        {
+            Violation(Role.REQUIRED, term, None if domain == NO_DOMAIN else values[domain])
+            for term, table in zip(rules, company, strict=True)
+            for values in (table.topology.values,)
+            for domain in set(picker(numbers)(table.topology.domain_of))
+            if domain not in table.counts
+        },
+        len(numbers) * len(rules),
+    )
+
+
+def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
+    for pod in pods:
+        rules = pod.pod_class.affinity.required
+        company = state.company(rules) if violation.term in rules else None
+        if company is not None:
+            table = company[rules.index(violation.term)]
+            domain = table.topology.domain_of[state.nodes.number_of(pod.node or "")]
+            if domain not in table.counts:
+                return Witnesses(pod.key)
+    return None
+
+
+def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod]:
+    """Yield the pods on the known nodes of a violation's domain, reserved ones as well."""
+    key, value = violation.term.topology_key, violation.domain
+    names = {name: None for name in state.nodes if state.nodes.labels(name).get(key) == value}
+    for name in names:
+        yield from state.pods_on(name)
+    yield from (each.pod for each in state.reservations if each.pod.node in names)

@@ -1,0 +1,1 @@
+"""Counters per topology domain, and what moves them."""

@@ -1,0 +1,304 @@
+"""Placed pods by class, and every counter that they move."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+
+from extender.cluster.counts.class_index import ClassIndex
+from extender.cluster.counts.existing_terms import CarriedTerm, CarriedTerms
+from extender.cluster.counts.matching_pods import CountedPods, CountedSets, MovedSets
+from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.sought import How, Sought
+from extender.cluster.counts.topology import DomainTable
+from extender.model.labels import NO_LABELS, Labels
+from extender.model.objects import PodClass
+
+CHORES = 256
+"""Things that were put off and are done with every event of a pod, while there are any: about as
+many microseconds."""
+MOST_REMATCHED = 50_000
+"""Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
+that would cost more are given up: whoever asks for them again pays, in slices."""
+MANY_TERMS = 64
+"""Terms beyond which a class that goes leaves them to be dropped little by little."""
+
+
+class Counters:
+    """The signed counters of a cluster, moved by the pods that are placed.
+
+    Knows classes and nodes, not single pods: who counts, and why, is ClusterState's business.
+    What can wait is put off as a chore, so that no event costs much more than any other.
+    """
+
+    def __init__(self, nodes: Nodes, namespaces: Mapping[str, Labels], most_sets: int) -> None:
+        self._nodes = nodes
+        self._namespaces = namespaces
+        self._carried = CarriedTerms(nodes)
+        self._sets = CountedSets(nodes, most_sets)
+        self._placed: dict[PodClass, PlacedClass] = {}
+        self._index = ClassIndex()
+        self._placed_on: dict[int, list[PlacedClass]] = {}
+        self._rematches = 0
+        self._chores: deque[Iterator[None]] = deque()
+        self._held: list[Iterator[None]] = []
+        """Takes back what `taking_up` registered."""
+
+    @property
+    def carried(self) -> CarriedTerms:
+        """Return the terms that placed pods carry."""
+        return self._carried
+
+    @property
+    def counted(self) -> CountedSets:
+        """Return the sets of matching pods that are kept up to date."""
+        return self._sets
+
+    @property
+    def classes(self) -> Iterable[PlacedClass]:
+        """Return the classes that have placed pods."""
+        return self._placed.values()
+
+    @property
+    def structure(self) -> tuple[int, int, int]:
+        """Return what changes whenever a class may have to be compared with other tables."""
+        return self._carried.version, self._rematches, self._nodes.located
+
+    # Pods
+
+    def place(self, pod_class: PodClass, node: str) -> PodClass:
+        """Count one more pod on a node; return the class object that all its pods share."""
+        placed = self._placed.get(pod_class)
+        if placed is None:
+            placed = self._add_class(pod_class)
+        number = self._nodes.number_for_pod(node)
+        placed.place(number, 1)
+        if placed.on_nodes[number] == 1:
+            self._placed_on.setdefault(number, []).append(placed)
+        self._chores.extend(self._held)
+        self._held.clear()
+        if self._chores:
+            self.tidy(CHORES)
+        return placed.pod_class
+
+    def displace(self, pod_class: PodClass, node: str) -> None:
+        """Count one pod less on a node."""
+        placed = self._placed[pod_class]
+        number = self._nodes.number_of(node)
+        placed.place(number, -1)
+        if number not in placed.on_nodes:
+            self._placed_on[number].remove(placed)
+            if not self._placed_on[number]:
+                del self._placed_on[number]
+        self._nodes.release_for_pod(number)
+        if not placed.on_nodes:
+            self._drop_class(placed)
+        if self._chores:
+            self.tidy(CHORES)
+
+    def shift(self, pod_class: PodClass, node: str, pods: int) -> None:
+        """Move the counters for a while, by a pod that is not to count, or counts again."""
+        self._placed[pod_class].place(self._nodes.number_of(node), pods)
+
+    def _add_class(self, pod_class: PodClass) -> PlacedClass:
+        placed = PlacedClass(pod_class, self._carried.carry(pod_class.affinity))
+        namespace_labels = self.namespace_labels(pod_class.namespace)
+        for counted, amount in self._sets.weigh(pod_class, namespace_labels).items():
+            placed.belong(counted, amount)
+        self._placed[pod_class] = placed
+        self._index.add(placed)
+        return placed
+
+    def _drop_class(self, placed: PlacedClass) -> None:
+        affinity = placed.pod_class.affinity
+        del self._placed[placed.pod_class]
+        self._index.remove(placed)
+        for counted in placed.counted:
+            del counted.members[placed]
+        dropping = self._carried.dropping(affinity)
+        if len(affinity) > MANY_TERMS:
+            self._chores.append(dropping)
+        else:
+            deque(dropping, maxlen=0)
+
+    def taking_up(self, pod_class: PodClass) -> Iterator[None]:
+        """Register the terms of a class that is about to be placed, some at a step.
+
+        Placing it then finds them there. Terms without owners mean nothing to anybody; those that
+        nobody owns by the next event are dropped little by little.
+        """
+        affinity = pod_class.affinity
+        if len(affinity) <= MANY_TERMS or pod_class in self._placed:
+            return
+        held = 0
+        try:
+            for held, _ in enumerate(self._carried.holding(affinity), 1):
+                if held % CHORES == 0:
+                    yield
+        finally:
+            self._held.append(islice(self._carried.dropping(affinity), held))
+
+    def tidy(self, steps: int | None = None) -> int:
+        """Do some, or all, of what was put off; return how many steps that took."""
+        done = 0
+        while self._chores and (steps is None or done < steps):
+            chore = self._chores[0]
+            done += sum(1 for _ in islice(chore, None if steps is None else steps - done))
+            if steps is None or done < steps:
+                self._chores.popleft()
+        return done
+
+    @property
+    def is_tidy(self) -> bool:
+        """Tell whether nothing is put off."""
+        return not self._chores
+
+    # Nodes and namespaces
+
+    def classes_on(self, name: str) -> dict[PodClass, int]:
+        """Return the classes that have pods on a node, with how many."""
+        number = self._nodes.number(name)
+        if number is None:
+            return {}
+        return {each.pod_class: each.on_nodes[number] for each in self._placed_on.get(number, ())}
+
+    def move_node(self, name: str, sign: int) -> None:
+        """Take what a node's pods count for out of the tables (-1), or put it in again (1)."""
+        number = self._nodes.number(name)
+        if number is not None:
+            for placed in self._placed_on.get(number, ()):
+                placed.count(number, sign * placed.on_nodes[number])
+
+    def rematch(self, namespace: str, before: Labels) -> None:
+        """Compare the classes of a namespace with the terms that its labels make a difference to.
+
+        O(sets + classes of the namespace), and only O(sets) when the change means nothing to any.
+        """
+        moved = self._sets.moved_by(namespace, before, self.namespace_labels(namespace))
+        if moved.sets and not self._moved(moved, namespace):
+            for counted in moved.sets:
+                self._sets.give_up(counted)
+                self._put_off(counted)
+        self._rematches += 1
+
+    def _moved(self, moved: MovedSets, namespace: str) -> bool:
+        """Move the classes of a namespace in and out of sets; False if that costs too much."""
+        left = MOST_REMATCHED - 4 * moved.selectors
+        if left < 0:
+            return False
+        moved.file()
+        for placed in self._index.in_namespace(namespace):
+            amounts, cost = moved.weigh(placed.pod_class)
+            left -= cost + len(placed.counted) // 8
+            gone = [each for each in placed.counted if each in moved.sets and each not in amounts]
+            for counted in gone:
+                placed.belong(counted, 0)
+            changed = [each for each in amounts.items() if placed.counted.get(each[0]) != each[1]]
+            for counted, amount in changed:
+                placed.belong(counted, amount)
+            left -= (len(gone) + len(changed)) * len(placed.on_nodes)
+            if left < 0:
+                return False
+        return True
+
+    # Terms
+
+    def carried_against(self, pod_class: PodClass) -> Iterable[CarriedTerm]:
+        """Return the carried terms that match pods of a class."""
+        return self._carried.matching(pod_class, self.namespace_labels(pod_class.namespace))
+
+    def matching(self, sought: Sought, topology_key: str) -> DomainTable:
+        """Return the table of the placed pods that are sought, counted at once when new."""
+        counted = self.started(sought, topology_key)
+        while counted.pending is not None:
+            self.advance(counted, len(self._placed) or 1)
+        return counted.table
+
+    def started(self, sought: Sought, topology_key: str) -> CountedPods:
+        """Return the set of the placed pods that are sought, which may have classes pending."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is None:
+            counted = self._sets.add(sought, topology_key)
+            counted.pending = iter(self._candidates(sought))
+        return counted
+
+    def counting(self, sought: Sought, topology_key: str, comparisons: int) -> Iterator[int]:
+        """Complete a set in steps of so many comparisons; yield what each took."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is None:
+            counted = self.started(sought, topology_key)
+            self.give_up_excess()
+            yield counted.size
+        while counted.pending is not None:
+            yield self.advance(counted, comparisons)
+
+    def expense(self, sought: Sought, topology_key: str) -> int:
+        """Return how many comparisons, roughly, it still takes to complete a set."""
+        counted = self._sets.find(sought, topology_key)
+        if counted is not None and counted.pending is None:
+            return 0
+        if len(sought.weights) > MANY_TERMS:
+            # To find out how many exactly would take long itself.
+            return len(sought.weights) * (len(self._placed) or 1)
+        sizes = [self._index.candidates(pods)[0] for pods, _ in sought.weights]
+        if sought.how is How.ALL:
+            return min(sizes) * sought.conditions
+        return sum(
+            size * pods.conditions for size, (pods, _) in zip(sizes, sought.weights, strict=True)
+        )
+
+    def advance(self, counted: CountedPods, comparisons: int) -> int:
+        """Compare a set with more of its pending classes; return what that took.
+
+        A step may take one class more than it was allowed.
+        """
+        spent = 0
+        for placed in counted.pending or ():
+            spent += 1
+            # Some have gone since the set was started.
+            if self._placed.get(placed.pod_class) is placed:
+                labels = self.namespace_labels(placed.pod_class.namespace)
+                before = counted.compared
+                amount = counted.weigh(placed.pod_class, labels)
+                spent += counted.compared - before
+                if amount != placed.counted.get(counted, 0):
+                    spent += len(placed.on_nodes)
+                    placed.belong(counted, amount)
+            if spent >= comparisons:
+                return spent
+        counted.pending = None
+        return spent
+
+    def give_up_excess(self) -> None:
+        """Stop keeping the sets beyond the bound; their tables are right until the next event."""
+        for counted in self._sets.pop_excess():
+            self._put_off(counted)
+            self._rematches += 1
+
+    def _put_off(self, counted: CountedPods) -> None:
+        counted.pending = None
+        self._chores.append(self._forgetting(counted))
+
+    def _forgetting(self, counted: CountedPods) -> Iterator[None]:
+        """Undo what keeps a set that was given up, a selector or a class at a step."""
+        yield from self._sets.unfile(counted)
+        while counted.members:
+            placed, _ = counted.members.popitem()
+            placed.abandon(counted)
+            yield
+        self._sets.drop(counted)
+
+    def namespace_labels(self, namespace: str) -> Labels:
+        """Return the labels of a namespace, none for one that is unknown."""
+        return self._namespaces.get(namespace, NO_LABELS)
+
+    def _candidates(self, sought: Sought) -> list[PlacedClass]:
+        """Return the placed classes that may be sought; more events may come before they are."""
+        found = [self._index.candidates(pods) for pods, _ in sought.weights]
+        if sought.how is How.ALL:
+            return list(min(found, key=lambda each: each[0])[1])
+        if sum(size for size, _ in found) >= len(self._placed):
+            return list(self._placed.values())
+        return list(dict.fromkeys(chain.from_iterable(classes for _, classes in found)))

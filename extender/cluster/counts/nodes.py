@@ -1,0 +1,240 @@
+"""The nodes of the cluster, numbered, with their place in every topology in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from extender.cluster.counts.signed import shift
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
+from extender.model.labels import NO_LABELS, Labels
+
+
+class AskedNodes:
+    """The known nodes of one question, in its order, and the names that no known node has.
+
+    Each is there once, where the question names it first.
+    """
+
+    __slots__ = ("_known", "_numbers", "names", "repeated", "unknown", "version")
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        unknown: Sequence[str],
+        known: Mapping[str, int],
+        version: int,
+        numbers: Sequence[int] | None = None,
+        *,
+        repeated: bool = False,
+    ) -> None:
+        self.names = names
+        self.unknown = unknown
+        self.version = version
+        """Nodes.version when the names were looked up: later numbers may mean other nodes."""
+        self.repeated = repeated
+        """The question names some of them more than once."""
+        self._known = known
+        self._numbers = numbers
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Return the nodes' numbers, by position in names; looked up when first needed."""
+        if self._numbers is None:
+            self._numbers = picker(self.names)(self._known)
+        return self._numbers
+
+    def only(self, names: Sequence[str]) -> AskedNodes:
+        """Return the question about some of its known nodes."""
+        return AskedNodes(names, (), self._known, self.version)
+
+
+class Nodes:
+    """Numbers every node that exists or that pods claim to be on.
+
+    A number is given back when the node is gone and no pod refers to it any more.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Grows when a node appears or disappears."""
+        self._known: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._labels: list[Labels] = []
+        self._pods: list[int] = []
+        self._free: list[int] = []
+        self._topologies: dict[str, Topology] = {}
+        self._located: dict[str, Topology] = {}
+        """Those whose key some node has, or had."""
+        self._tables: dict[str, int] = {}
+        self._having: dict[str, int] = {}
+        """How many known nodes have each label key."""
+        self._nowhere: list[int] = []
+        """NO_DOMAIN for each number."""
+        self.located = 0
+        """Grows when a node is the first to have a key that terms use."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def labels(self, name: str) -> Labels:
+        """Return the labels of a node, none for an unknown one."""
+        number = self._known.get(name)
+        return NO_LABELS if number is None else self._labels[number]
+
+    def asked(self, names: Sequence[str], *, numbered: bool = False) -> AskedNodes:
+        """Look up the names of a question; `numbered` if their numbers are needed in any case.
+
+        Each name costs a visit to cold memory: with 500 of them the larger part of an answer.
+        """
+        known, version = self._known, self.version
+        distinct = set(names)
+        repeated = len(distinct) < len(names)
+        if repeated:
+            names = list(dict.fromkeys(names))
+        if numbered:
+            with suppress(KeyError):
+                numbers = picker(names)(known)
+                return AskedNodes(names, (), known, version, numbers, repeated=repeated)
+        # Membership only: a number is one more object to fetch for each name, and filters about
+        # hostnames never need it.
+        if distinct <= known.keys():
+            return AskedNodes(names, (), known, version, repeated=repeated)
+        found = [name for name in names if name in known]
+        unknown = [name for name in names if name not in known]
+        return AskedNodes(found, unknown, known, version, repeated=repeated)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names by number; a number that is free has none."""
+        return self._names
+
+    def compact(self) -> None:
+        """Copy the known names next to each other in memory.
+
+        They were made among everything else that was read, and a question about thousands of
+        nodes fetches each of them: so it touches a tenth of the pages. For after the first list.
+        """
+        names = [name.encode() for name in self._known]
+        copies = [name.decode() for name in names]
+        self._known = dict(zip(copies, self._known.values(), strict=True))
+
+    def learn(self, name: str, labels: Labels) -> int:
+        """Make a node known, or change its labels, and return its number."""
+        number = self._number(name)
+        self._relabel(number, labels)
+        if name not in self._known:
+            self._known[name] = number
+            self.version += 1
+        return number
+
+    def forget(self, name: str) -> None:
+        """Make a node unknown; pods on it keep their number but are in no domain."""
+        number = self._known.pop(name)
+        self._relabel(number, NO_LABELS)
+        self.version += 1
+        self._release(name, number)
+
+    def number_for_pod(self, name: str) -> int:
+        """Return the number of a node that a pod is bound to, known or not."""
+        number = self._number(name)
+        self._pods[number] += 1
+        return number
+
+    def number(self, name: str) -> int | None:
+        """Return the number of a node that exists or that pods are bound to."""
+        return self._numbers.get(name)
+
+    def number_of(self, name: str) -> int:
+        """Return the number of a node that pods are bound to; KeyError for any other."""
+        return self._numbers[name]
+
+    def release_for_pod(self, number: int) -> None:
+        """Take back one pod's reference to a node."""
+        self._pods[number] -= 1
+        self._release(self._names[number], number)
+
+    def table(self, key: str) -> DomainTable:
+        """Make an empty table over a topology key."""
+        topology = self._topologies.get(key)
+        if topology is None:
+            topology = self._topologies[key] = Topology(key, self._nowhere)
+            self._tables[key] = 0
+            if key in self._having:
+                self._locate(topology)
+        self._tables[key] += 1
+        return DomainTable(topology)
+
+    def drop(self, table: DomainTable) -> None:
+        """Forget a table, and its topology with the last one."""
+        key = table.topology.key
+        self._tables[key] -= 1
+        if not self._tables[key]:
+            del self._tables[key], self._topologies[key]
+            self._located.pop(key, None)
+
+    def has_key(self, key: str) -> bool:
+        """Tell whether some node has a label key; `located` grows when a used one appears."""
+        return key in self._having
+
+    def nowhere(self, key: str) -> DomainTable:
+        """Make an empty table over a key that no node has; true until `located` grows."""
+        return DomainTable(Topology(key, self._nowhere))
+
+    def _locate(self, topology: Topology) -> None:
+        self._located[topology.key] = topology
+        for number, labels in enumerate(self._labels):
+            topology.place(number, self._names[number], labels.get(topology.key))
+
+    def _relabel(self, number: int, labels: Labels) -> None:
+        """Change a node's labels; costs the labels, however many keys terms use."""
+        old, self._labels[number] = self._labels[number], labels
+        for key in labels:
+            if key not in old:
+                had = self._having.get(key, 0)
+                self._having[key] = had + 1
+                if not had:
+                    self._appeared(key)
+        for key in old:
+            if key not in labels:
+                shift(self._having, key, -1)
+        for key in {*old, *labels}:
+            if key in self._located:
+                self._located[key].place(number, self._names[number], labels.get(key))
+
+    def _appeared(self, key: str) -> None:
+        self.located += 1
+        topology = self._topologies.get(key)
+        if topology is not None:
+            self._located[key] = topology
+
+    def _number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is not None:
+            return number
+        if self._free:
+            number = self._free.pop()
+            self._names[number] = name
+        else:
+            number = len(self._names)
+            self._names.append(name)
+            self._labels.append(NO_LABELS)
+            self._pods.append(0)
+            self._nowhere.append(NO_DOMAIN)
+        self._numbers[name] = number
+        for topology in self._located.values():
+            topology.place(number, name, None)
+        return number
+
+    def _release(self, name: str, number: int) -> None:
+        if not self._pods[number] and name not in self._known:
+            del self._numbers[name]
+            self._names[number] = ""
+            self._free.append(number)

@@ -1,0 +1,1 @@
+"""What is booked on nodes, namespaces and pods: sums that events move."""

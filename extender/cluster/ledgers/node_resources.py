@@ -1,0 +1,63 @@
+"""How much room each node has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from extender.cluster.counts.signed import shift
+from extender.model.node_resources import NO_OFFER, Offer, Requests
+
+_NOTHING: Mapping[str, int] = {}
+
+
+class Room:
+    """What nodes offer, and what the pods that count there have requested of it.
+
+    Nodes go by name, for pods may be bound to one that we do not know yet.
+    """
+
+    def __init__(self) -> None:
+        self._offers: dict[str, Offer] = {}
+        self._used: dict[str, dict[str, int]] = {}
+
+    def offer(self, node: str) -> Offer:
+        """Return what a node offers, nothing for an unknown one."""
+        return self._offers.get(node, NO_OFFER)
+
+    def learn(self, node: str, offer: Offer) -> bool:
+        """Take over what a node offers; tell whether it differs from what was known."""
+        if self._offers.get(node) == offer:
+            return False
+        self._offers[node] = offer
+        return True
+
+    def forget(self, node: str) -> None:
+        """Forget a node; what its pods use stays."""
+        self._offers.pop(node, None)
+
+    def use(self, node: str, requests: Requests, sign: int) -> None:
+        """Count a pod's requests on a node (1), or take them back (-1)."""
+        used = self._used.setdefault(node, {})
+        for resource, amount in requests:
+            shift(used, resource, sign * amount)
+        if not used:
+            del self._used[node]
+
+    def used(self, node: str) -> Mapping[str, int]:
+        """Return what is requested on a node, zeros left out."""
+        return self._used.get(node, _NOTHING)
+
+    @property
+    def in_use(self) -> Iterator[str]:
+        """Return the nodes, known or not, that have pods."""
+        return iter(self._used)
+
+    def has(self, node: str, requests: Requests) -> bool:
+        """Tell whether a pod with these requests finds room on a node."""
+        allocatable = self.offer(node).allocatable
+        used = self.used(node)
+        return all(
+            used.get(resource, 0) + amount <= allocatable.get(resource, 0)
+            for resource, amount in requests
+            if amount
+        )

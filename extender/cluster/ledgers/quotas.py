@@ -1,0 +1,110 @@
+"""The quotas on cross-namespace affinity, and how much of each is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from extender.cluster.counts.signed import shift
+from extender.model.objects import Pod
+from extender.model.quota import Charge, ResourceQuota
+
+_NONE: Mapping[Charge, int] = MappingProxyType({})
+
+
+@dataclass(slots=True, eq=False)
+class QuotaInUse:
+    """A quota, and what the pods that count use of it."""
+
+    quota: ResourceQuota
+    used: dict[str, int] = field(default_factory=dict)
+    """Amounts of the resources that the quota limits, zeros left out."""
+
+    def count(self, charge: Charge, pods: int) -> None:
+        """Add pods with a charge, negative to take away, if the quota is about them."""
+        if not self.quota.applies_to(charge):
+            return
+        for resource, amount in charge.usage:
+            if resource in self.quota.hard:
+                shift(self.used, resource, pods * amount)
+
+
+class Quotas:
+    """Quotas that name the scope of cross-namespace affinity; others are not kept.
+
+    Pods are counted by what they are charged for, so a quota that appears later knows its usage
+    without a walk over pods. A pod's event costs the quotas of its namespace. A pod whose bind
+    ended unclear counts for each node that it may turn up on.
+    """
+
+    def __init__(self) -> None:
+        self.pods = 0
+        """Pods in scope that count."""
+        self._in: dict[str, dict[str, QuotaInUse]] = {}
+        self._charges: dict[str, dict[Charge, int]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._in.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        for quotas in self._in.values():
+            yield from quotas
+
+    @property
+    def namespaces(self) -> Collection[str]:
+        """Return the namespaces that have pods in scope."""
+        return self._charges.keys()
+
+    def get(self, key: str) -> ResourceQuota | None:
+        """Return a quota by its key, None when there is none."""
+        found = self._in.get(key.partition("/")[0], {}).get(key)
+        return None if found is None else found.quota
+
+    def of(self, namespace: str) -> Collection[QuotaInUse]:
+        """Return the quotas of a namespace."""
+        return self._in.get(namespace, {}).values()
+
+    def charges(self, namespace: str) -> Mapping[Charge, int]:
+        """Return the pods of a namespace that count, by what they are charged for."""
+        return self._charges.get(namespace, _NONE)
+
+    def count(self, pod: Pod, pods: int) -> None:
+        """Count a pod (1), or take it back (-1); one that is out of scope moves nothing."""
+        charge, namespace = pod.charge, pod.pod_class.namespace
+        if charge is None:
+            return
+        self.pods += pods
+        charges = self._charges.setdefault(namespace, {})
+        shift(charges, charge, pods)
+        if not charges:
+            del self._charges[namespace]
+        for each in self.of(namespace):
+            each.count(charge, pods)
+
+    def upsert(self, quota: ResourceQuota) -> bool:
+        """Add a quota, or replace the one of the same key; tell whether anything changed.
+
+        O(distinct charges of the namespace).
+        """
+        known = self.get(quota.key)
+        if known == quota:
+            return False
+        if not quota.is_about_crossing:
+            return known is not None and self.remove(quota.key, known.uid)
+        in_use = QuotaInUse(quota)
+        for charge, pods in self.charges(quota.namespace).items():
+            in_use.count(charge, pods)
+        self._in.setdefault(quota.namespace, {})[quota.key] = in_use
+        return True
+
+    def remove(self, key: str, uid: str) -> bool:
+        """Forget a quota and tell whether it was there, under this uid."""
+        quota = self.get(key)
+        if quota is None or quota.uid != uid:
+            return False
+        quotas = self._in[quota.namespace]
+        del quotas[key]
+        if not quotas:
+            del self._in[quota.namespace]
+        return True

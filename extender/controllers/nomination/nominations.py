@@ -1,0 +1,76 @@
+"""Nominates nodes for pods, and counts how that ends."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from extender.errors import ApiError, ExtenderError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.timing import LogThrottle
+
+COMPLAINT_SECONDS = 60.0
+"""Between two lines about failures of the same kind."""
+
+FIRST_UNCLEAR_STATUS = 500
+
+_log = logging.getLogger(__name__)
+
+
+class Nominator(Protocol):
+    """Sets the field that points the scheduler to a node."""
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Change it from `before`; False when it is something else, or the pod is gone."""
+
+
+class Nominations:
+    """Talks to a nominator that may fail."""
+
+    def __init__(self, nominator: Nominator, metrics: Metrics) -> None:
+        self._nominator = nominator
+        self._metrics = metrics
+        self._log = LogThrottle(_log, seconds=COMPLAINT_SECONDS)
+
+    async def change(
+        self,
+        pod: Pod,
+        before: str | None,
+        node: str | None,
+        *,
+        success: str,
+        overtaken: str = "skipped",
+    ) -> bool | None:
+        """Nominate and count the result, `overtaken` if the field was something else than `before`.
+
+        Returns None when nobody can tell whether it was done.
+        """
+        try:
+            done = await self._nominator.nominate(pod, before, node)
+        except ExtenderError as error:
+            self._metrics.count_hint("failed")
+            self._complain(pod, str(error))
+            # An API server that has trouble of its own may have done it, or do it yet.
+            clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
+            return False if clear else None
+        self._metrics.count_hint(success if done else overtaken)
+        return done
+
+    async def restore(self, pod: Pod, node: str) -> bool:
+        """Put back a nomination that was removed; False when it may still be missing.
+
+        When somebody else has set the field meanwhile, that stands.
+        """
+        try:
+            await self._nominator.nominate(pod, None, node)
+        except ExtenderError as error:
+            self._metrics.count_hint("failed")
+            self._complain(pod, str(error))
+            return False
+        return True
+
+    def _complain(self, pod: Pod, why: str) -> None:
+        """Warn once a minute of what is likely to be the same for every pod."""
+        kind = why.replace(pod.key.partition("/")[2], "")
+        self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)

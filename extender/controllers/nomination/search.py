@@ -1,0 +1,48 @@
+"""The search for nodes, among all of them, and the time that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.refusals import Refused
+from extender.model import memory
+from extender.model.lru_cache import LruCache
+from extender.verbs.nominating import Chooser, Promise
+from extender.verbs.plugins import Plugins
+
+
+class Search:
+    """Chooses nodes for refused pods; what was in vain is tried again when something changes."""
+
+    def __init__(self, state: ClusterState, plugins: Plugins, chance: Callable[[], float]) -> None:
+        self._state = state
+        self._chance = chance
+        self._chooser = Chooser(state, plugins)
+        self._fruitless: tuple[int, LruCache[object, bool]] = (-1, LruCache(memory.FRUITLESS))
+        """Prospects without a node, and the version of the state that this is true of."""
+        self._spent = 0.0
+
+    def time_spent(self) -> float:
+        """Return the seconds of searching since somebody asked last."""
+        spent, self._spent = self._spent, 0.0
+        return spent
+
+    def choose(self, refused: Refused, promises: Sequence[Promise]) -> str | None:
+        """Choose a node, if there is one that the pod was not pointed to in vain."""
+        pod, wish = refused.pod, refused.wish
+        # Replicas of a workload have the same prospects.
+        prospects = (pod.pod_class, pod.charge, wish)
+        if self._fruitless[0] != self._state.version:
+            self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
+        if self._fruitless[1].get(prospects):
+            return None
+        start = perf_counter()
+        node = self._chooser.choose(
+            pod, wish, avoid=refused.tried, promises=promises, chance=self._chance()
+        )
+        self._spent += perf_counter() - start
+        if node is None and not refused.tried and not promises:
+            self._fruitless[1].put(prospects, value=True, size=pod.pod_class.size + wish.size)
+        return node

@@ -1,0 +1,91 @@
+"""Where a pod that was refused everywhere it was asked about might go instead."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.model.node_resources import Wish
+from extender.model.objects import Pod
+from extender.verbs.binding import interact
+from extender.verbs.plugins import Plugins, judge
+
+MOST_CONDITIONS = 250_000
+"""Comparisons of nodes with conditions in one search: dozens for each node of a large cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A node that another pod was pointed to, and may be bound to any moment."""
+
+    pod: Pod
+    node: str
+
+
+class Chooser:
+    """Chooses among all nodes of the cluster."""
+
+    def __init__(self, state: ClusterState, plugins: Plugins) -> None:
+        self._state = state
+        self._plugins = plugins
+        self._everywhere: AskedNodes | None = None
+
+    def choose(
+        self,
+        pod: Pod,
+        wish: Wish,
+        *,
+        avoid: Collection[str],
+        promises: Sequence[Promise],
+        chance: float,
+    ) -> str | None:
+        """Return a node that satisfies our rules and seems to suit the pod otherwise, if any.
+
+        `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
+        node. Nodes to avoid are left out, and those promised to pods that would get in this one's
+        way. What we do not look at (ports, volumes, spreading) the scheduler does: a wrong choice
+        costs it one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
+        """
+        state = self._state
+        with state.without(pod.key, pod.uid):
+            fits = judge(state, pod, self._all(), self._plugins).fits.names
+        taken: set[str] | None = None
+        most = MOST_CONDITIONS // wish.conditions
+        for name in islice(_from_somewhere(fits, chance), most):
+            if name in avoid or not self._suits(wish, name):
+                continue
+            if taken is None:
+                taken = set(self._taken(pod, promises))
+            if name not in taken:
+                return name
+        return None
+
+    def _suits(self, wish: Wish, name: str) -> bool:
+        state = self._state
+        return (
+            wish.accepts(name, state.nodes.labels(name))
+            and wish.tolerates(state.room.offer(name))
+            and state.room.has(name, wish.requests)
+        )
+
+    def _taken(self, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
+        for promise in promises:
+            other = promise.pod
+            if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
+                yield promise.node
+
+    def _all(self) -> AskedNodes:
+        """Return the question about every node, looked up anew when nodes came or went."""
+        nodes = self._state.nodes
+        if self._everywhere is None or self._everywhere.version != nodes.version:
+            self._everywhere = nodes.asked(list(nodes))
+        return self._everywhere
+
+
+def _from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
+    """Yield all names, from a random one on."""
+    start = int(chance * len(names))
+    return chain(islice(names, start, None), islice(names, start))

@@ -1,0 +1,112 @@
+"""The callbacks' HTTP side: routes, limits, latency, and an answer whatever happens."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+from time import perf_counter
+from typing import Final
+
+from aiohttp import web
+
+from extender.callbacks.answers import Answers
+from extender.callbacks.binding import Binds
+from extender.callbacks.precomputed_scores import soon
+from extender.callbacks.preempting import Preemptions
+from extender.errors import RequestError
+from extender.metrics import Metrics
+from extender.metrics.callbacks import HUNG_UP
+from extender.timing import LogThrottle
+from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
+from extender.web.calls import LAST_CALLS, LastCalls
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+Verb = Callable[[bytes], Awaitable[bytes]]
+Fault = Callable[[Exception, float], bytes]
+
+LOG_SECONDS: Final = 10.0
+"""Between two lines of a kind: whoever sends broken requests sends many."""
+
+_log = logging.getLogger(__name__)
+
+
+def callbacks_app(
+    answers: Answers,
+    metrics: Metrics,
+    max_body_bytes: int,
+    binds: Binds | None = None,
+    preemptions: Preemptions | None = None,
+) -> web.Application:
+    """Serve POST /filter and /prioritize, /bind where we bind, and /preempt where we judge that.
+
+    Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
+    gives up the connection when more follows.
+    """
+    app = web.Application(client_max_size=max_body_bytes)
+    arrivals = app[ARRIVALS] = Arrivals()
+    verbs: dict[str, tuple[Verb, Fault]] = {
+        "filter": (answers.filter, answers.filter_fault),
+        "prioritize": (answers.prioritize, answers.prioritize_fault),
+    }
+    if binds is not None:
+        verbs["bind"] = binds.answer, binds.fault
+    if preemptions is not None:
+        verbs["preempt"] = preemptions.answer, preemptions.fault
+    calls = app[LAST_CALLS] = LastCalls(verbs)
+    for name, (answer, fault) in verbs.items():
+        metrics.begin_verb(name)
+        app.router.add_post(
+            f"/{name}", _handler(name, answer, fault, metrics, arrivals=arrivals, calls=calls)
+        )
+    return app
+
+
+def _handler(
+    name: str,
+    answer: Verb,
+    fault: Fault,
+    metrics: Metrics,
+    *,
+    arrivals: Arrivals,
+    calls: LastCalls,
+) -> Handler:
+    throttle = LogThrottle(_log, seconds=LOG_SECONDS)
+
+    async def handle(request: web.Request) -> web.Response:
+        start = perf_counter()
+        code: int = HUNG_UP  # also for a call that is cancelled
+        try:
+            response = _json(await answer(await arrivals.read(request)))
+            code = HTTPStatus.OK
+        except HungUpError:
+            response = web.Response(status=HUNG_UP)  # nobody is there to read it
+        except web.HTTPException as error:
+            code = error.status
+            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, error.text)
+            raise
+        except RequestError as error:
+            code = HTTPStatus.BAD_REQUEST
+            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, error)
+            response = web.Response(status=code, text=f"{error}\n")
+        except Exception as error:  # noqa: BLE001 - an answer is owed whatever broke
+            kind = type(error).__name__
+            throttle.log(logging.ERROR, kind, "%s failed unexpectedly", name, exc_info=error)
+            code = HTTPStatus.OK
+            response = _json(fault(error, perf_counter() - start))
+        finally:
+            if request.transport is None:
+                code = HUNG_UP
+                throttle.log(logging.DEBUG, "hung up", "%s: the client hung up", name)
+            if code == HTTPStatus.OK:
+                calls.note(name)
+            # The scheduler need not wait for it.
+            soon(partial(metrics.observe_request, name, code, perf_counter() - start))
+        return response
+
+    return handle
+
+
+def _json(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json")

@@ -1,0 +1,110 @@
+"""The preempt callback on the wire: ExtenderPreemptionArgs and ExtenderPreemptionResult."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from extender.errors import ObjectError, RequestError
+from extender.model.objects import Pod
+from extender.verbs.preempting import Victims
+from extender.wire.filtering import folded
+from extender.wire.objects import PodReader, decode
+
+_NULL = b"null"
+_NEVER = "Never"
+
+
+class _PolicySpec(msgspec.Struct):
+    preemptionPolicy: str | None = None  # noqa: N815 - the API's spelling
+
+
+class _Preemptor(msgspec.Struct):
+    spec: _PolicySpec | None = None
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+_PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_UID = msgspec.json.Decoder(str)
+_COUNT = msgspec.json.Decoder(int | None)
+_PREEMPTOR = msgspec.json.Decoder(_Preemptor)
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionArgs:
+    """For which pod others may be evicted, and which ones the scheduler thinks of, by node."""
+
+    pod: Pod
+    may_preempt: bool
+    """False when its preemptionPolicy is Never."""
+    candidates: Mapping[str, Victims]
+
+
+def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
+    """Read ExtenderPreemptionArgs, with victims by uid or as whole pods.
+
+    RequestError when the body is not such an object at all (the caller is no kube-scheduler);
+    ObjectError when it is, but something in it is broken.
+    """
+    try:
+        args = folded(body, _OBJECT)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderPreemptionArgs object: {error}") from error
+    if "pod" not in args:
+        raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
+    preemptor = decode(_PREEMPTOR, args["pod"], "Pod")
+    return PreemptionArgs(
+        pods.read(args["pod"]),
+        preemptor.spec is None or preemptor.spec.preemptionPolicy != _NEVER,
+        _candidates(args, pods),
+    )
+
+
+def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:
+    """Write an ExtenderPreemptionResult; victims are named by uid whatever was asked."""
+    return orjson.dumps(
+        {
+            "NodeNameToMetaVictims": {
+                node: {
+                    "Pods": [{"UID": uid} for uid in victims.uids],
+                    "NumPDBViolations": victims.violations,
+                }
+                for node, victims in candidates.items()
+            }
+        }
+    )
+
+
+def _candidates(args: Mapping[str, msgspec.Raw], pods: PodReader) -> dict[str, Victims]:
+    """Read whichever of the two maps is given; with both null, the scheduler means neither."""
+    for name, uid_of in (
+        ("NodeNameToMetaVictims", _meta_uid),
+        ("NodeNameToVictims", lambda raw, _: pods.read(raw).uid),
+    ):
+        raw = args.get(name.lower())
+        if raw is not None and bytes(raw) != _NULL:
+            return {
+                node: _victims(victims, f"{name}.{node}", uid_of)
+                for node, victims in decode(_OBJECT, raw, name).items()
+            }
+    raise ObjectError("NodeNameToMetaVictims", "neither it nor NodeNameToVictims is given")
+
+
+def _victims(raw: msgspec.Raw, path: str, uid_of: Callable[[msgspec.Raw, str], str]) -> Victims:
+    found = decode(_OBJECT_OR_NULL, raw, path) or {}
+    fields = {key.lower(): value for key, value in found.items()}
+    null = msgspec.Raw(_NULL)
+    listed = decode(_PODS, fields.get("pods", null), f"{path}.Pods") or ()
+    violations = decode(_COUNT, fields.get("numpdbviolations", null), f"{path}.NumPDBViolations")
+    return Victims([uid_of(pod, f"{path}.Pods") for pod in listed], violations or 0)
+
+
+def _meta_uid(raw: msgspec.Raw, path: str) -> str:
+    for key, value in decode(_OBJECT, raw, path).items():
+        if key.lower() == "uid":
+            return decode(_UID, value, f"{path}.UID")
+    raise ObjectError(f"{path}.UID", "a victim needs a uid")

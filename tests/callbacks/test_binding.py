@@ -1,0 +1,463 @@
+"""The bind callback, from the scheduler's request to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.binding import (
+    ANSWER_SECONDS,
+    CONFIRMED_SECONDS,
+    RESERVATION_SECONDS,
+    Binds,
+    NoApiServer,
+)
+from extender.callbacks.in_flight import Flights
+from extender.cluster.audits.quota_recount import quota_mismatches
+from extender.cluster.audits.recount import mismatches
+from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError
+from extender.metrics import Metrics
+from extender.model.binding import BindOutcome, Bound
+from extender.model.objects import Pod as ModelPod
+from extender.model.verdict import Reason
+from extender.verbs.binding import interact
+from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
+from extender.verbs.prioritizing import Scoring
+from extender.web.app import callbacks_app
+from extender.wire.objects import PodReader
+from tests.builders import (
+    Pod,
+    crossing,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+from tests.verbs.judging import AFFINITY
+
+Client = TestClient[Request, Application]
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WAIT = 10.0
+
+
+def loner(name: str) -> Pod:
+    """Build a pod that wants a zone without others of its kind."""
+    return pod(name).labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+
+
+ONE, TWO = loner("one"), loner("two")
+
+
+class ApiServer:
+    """An API server that ends binds as it is told."""
+
+    def __init__(self) -> None:
+        self.end = Bound(BindOutcome.BOUND)
+        self.gate: asyncio.Event | None = None
+        self.pods: dict[str, ModelPod] = {}
+        self.broken = False
+        self.bound: list[tuple[str, str]] = []
+        self.arrived = asyncio.Event()
+        self.within: list[float] = []
+        """How long each bind may take."""
+        self.read_seconds = 0.0
+        self.take: Callable[[float], None] = print
+        """Lets time pass."""
+
+    async def bind(self, pod: ModelPod, node: str, within: float) -> Bound:
+        """Bind a pod, when the gate is open."""
+        self.within.append(within)
+        self.arrived.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        self.bound.append((pod.key, node))
+        return self.end
+
+    async def read(self, key: str) -> ModelPod | None:
+        """Show a pod."""
+        self.take(self.read_seconds)
+        if self.broken:
+            raise ExtenderError("no connection")
+        return self.pods.get(key)
+
+
+class Bench:
+    """Everything behind the callbacks, on a clock that stands still."""
+
+    def __init__(self, *pods: Pod, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
+        self.now = 0.0
+        self.api = ApiServer()
+        self.api.take = self._take
+        self.state: ClusterState = state_of(NODES, [], pods)
+        self.registry = CollectorRegistry()
+        metrics = Metrics(self.registry, "test")
+        self.flights = Flights(partial(interact, self.state), hold=WAIT * 2)
+        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
+        answers = Answers(
+            self.state, rules, metrics, lambda: unready, self.flights, pods=PodReader(charges=True)
+        )
+        self.binds = Binds(
+            self.state,
+            self.api,
+            self.flights,
+            metrics,
+            plugins,
+            unready=lambda: unready,
+            clock=lambda: self.now,
+        )
+        self.app = callbacks_app(answers, metrics, 1 << 20, self.binds)
+
+    def _take(self, seconds: float) -> None:
+        self.now += seconds
+
+    def count(self, result: str) -> float | None:
+        """Return how many binds ended so."""
+        return self.registry.get_sample_value("affinity_extender_bind_total", {"result": result})
+
+
+def binding(raw: Pod, node_name: str) -> dict[str, str]:
+    """Build the request to bind a pod."""
+    metadata = raw["metadata"]
+    return {
+        "PodName": metadata["name"],
+        "PodNamespace": metadata["namespace"],
+        "PodUID": metadata["uid"],
+        "Node": node_name,
+    }
+
+
+async def bind(client: Client, raw: Pod, node_name: str) -> str:
+    """Ask for a bind; return the error."""
+    response = await client.post("/bind", json=binding(raw, node_name))
+    assert response.status == 200
+    error: str = (await response.json())["Error"]
+    return error
+
+
+async def filtered(client: Client, raw: Pod) -> list[str]:
+    """Ask which nodes fit."""
+    response = await client.post("/filter", json={"Pod": raw, "NodeNames": ["a", "b"]})
+    names: list[str] = (await response.json())["NodeNames"]
+    return names
+
+
+async def test_a_bound_pod_counts_before_any_watch_shows_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    assert await bind(client, ONE, "a") == ""
+    assert bench.api.bound == [("default/one", "a")]
+    assert await filtered(client, TWO) == ["b"]
+    assert (
+        await bind(client, TWO, "a")
+        == "a since the filter call: node(s) didn't match pod anti-affinity rules"
+    )
+    assert bench.api.bound == [("default/one", "a")]
+    assert (bench.count("bound"), bench.count("refused")) == (1, 1)
+    assert mismatches(bench.state) == []
+
+
+async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert "anti-affinity" in await bind(client, TWO, "a")
+        bench.api.gate.set()
+        assert await first == ""
+
+
+NEAR = pod("near").affinity(term(ZONE, selector(app="web")))
+
+
+@pytest.mark.parametrize(
+    ("end", "bound"),
+    [
+        pytest.param(Bound(BindOutcome.BOUND), True, id="bound: it follows"),
+        pytest.param(Bound(BindOutcome.REFUSED, "no"), False, id="refused: so is it"),
+        pytest.param(Bound(BindOutcome.UNCLEAR, "timeout"), False, id="unclear: it is refused"),
+    ],
+)
+async def test_a_pod_is_bound_after_the_pod_that_it_must_be_near(
+    aiohttp_client: Any, end: Bound, *, bound: bool
+) -> None:
+    bench = Bench(ONE, NEAR)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    bench.api.end = end
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert await filtered(client, NEAR) == ["a"]
+        second = asyncio.create_task(bench.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (len(bench.api.within), second.done()) == (1, False)
+        bench.api.gate.set()
+        await first
+        error = orjson.loads(await second)["Error"]
+    assert (error == "") is bound, error
+    assert [key for key, _ in bench.api.bound] == ["default/one", "default/near"][: 1 + bound]
+    assert mismatches(bench.state) == []
+
+
+async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench(ONE)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        bench.api.pods["default/near"] = model_pod(NEAR)
+        bench.api.read_seconds = ANSWER_SECONDS
+        error = await bind(client, NEAR, "a")
+        assert error == "default/one, which it must be near, may not come to be bound"
+        bench.api.gate.set()
+        assert await first == ""
+
+
+async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any) -> None:
+    group = [pod(name).labels(app="g").affinity(term(ZONE, selector(app="g"))) for name in "xy"]
+    bench = Bench(*group)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    await bind(client, group[0], "a")
+    bench.api.end = Bound(BindOutcome.BOUND)
+    assert await bind(client, group[1], "a") == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "held_until"),
+    [
+        pytest.param(Bound(BindOutcome.REFUSED, "no"), None, id="a refusal releases at once"),
+        pytest.param(
+            Bound(BindOutcome.UNCLEAR, "timeout"),
+            RESERVATION_SECONDS,
+            id="an unclear end holds the place for a while",
+        ),
+        pytest.param(
+            Bound(BindOutcome.BOUND), CONFIRMED_SECONDS, id="a success waits for the watch"
+        ),
+    ],
+)
+async def test_how_long_a_place_is_held(
+    aiohttp_client: Any, end: Bound, held_until: float | None
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = end
+    assert await bind(client, ONE, "a") == end.why
+    if held_until is not None:
+        bench.state.expire(held_until - 1)
+        assert await filtered(client, TWO) == ["b"]
+        bench.flights.land("default-two")
+        bench.state.expire(held_until)
+    assert await filtered(client, TWO) == ["a", "b"]
+
+
+@pytest.mark.parametrize("again", ["a", "b"])
+async def test_a_refusal_gives_up_no_place_that_an_earlier_bind_may_still_take(
+    aiohttp_client: Any, again: str
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    assert await bind(client, ONE, "a") == "no answer"
+    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
+    for _ in range(3):
+        bench.now += 10
+        assert await bind(client, ONE, again) == "busy"
+    assert await filtered(client, TWO) == ["b"]
+    bench.flights.land("default-two")
+    assert "anti-affinity" in await bind(client, TWO, "a")
+    # A minute after it was given up, the API server carries the first one out.
+    bench.now = 60
+    bench.state.expire(bench.now)
+    assert await filtered(client, TWO) == ["b"]
+    bench.flights.land("default-two")
+    bench.state.upsert_pod(model_pod(ONE.on("a")))
+    assert await filtered(client, TWO) == ["b"]
+    assert len(bench.state.reservations) == 0
+    assert mismatches(bench.state) == []
+
+
+async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    await bind(client, ONE, "a")
+    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
+    while bench.now < RESERVATION_SECONDS:
+        bench.now += 10
+        await bind(client, ONE, "a")
+    bench.state.expire(bench.now)
+    assert await filtered(client, TWO) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("end", "nodes"),
+    [
+        pytest.param(Bound(BindOutcome.BOUND), ["a"], id="it is bound elsewhere"),
+        pytest.param(
+            Bound(BindOutcome.ELSEWHERE, "there", "a"), ["b"], id="the earlier bind has bound it"
+        ),
+        pytest.param(Bound(BindOutcome.GONE, "gone"), ["a", "b"], id="it is gone"),
+        pytest.param(Bound(BindOutcome.UNCLEAR, "again"), [], id="this one is unclear as well"),
+    ],
+)
+async def test_what_is_certain_of_a_pod_ends_all_its_unclear_binds(
+    aiohttp_client: Any, end: Bound, nodes: list[str]
+) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    await bind(client, ONE, "a")
+    bench.api.end = end
+    await bind(client, ONE, "b")
+    assert await filtered(client, TWO) == nodes
+    assert mismatches(bench.state) == []
+
+
+async def test_reading_a_pod_and_binding_it_share_one_deadline(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    bench.api.pods["default/one"] = model_pod(ONE)
+    bench.api.read_seconds = 0.75
+    assert await bind(client, ONE, "a") == ""
+    assert bench.api.within == [ANSWER_SECONDS - 0.75]
+
+
+async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
+    aiohttp_client: Any,
+) -> None:
+    far = term(ZONE, selector(app="none"), namespaceSelector={})
+    one, two = pod("one").anti_affinity(far), pod("two").anti_affinity(far)
+    bench = Bench(one, two, plugins=(*AFFINITY, CrossNamespacePodAffinity()))
+    bench.state.upsert_quota(model_quota(quota("q", {"pods": 1}, crossing())))
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, two) == ["a", "b"]
+    bench.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, one, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        assert await bind(client, two, "b") == f"b since the filter call: {Reason.QUOTA.value}"
+        assert await filtered(client, two) == []
+        bench.api.gate.set()
+        assert await first == ""
+    assert bench.api.bound == [("default/one", "a")]
+    assert quota_mismatches(bench.state) == []
+    for point in ("Filter", "Bind"):
+        refusals = "affinity_extender_quota_refusals_total"
+        assert bench.registry.get_sample_value(refusals, {"extension_point": point}) == 1
+    bench.state.remove_pod("default/one", "default-one")
+    assert await filtered(client, two) == ["a", "b"]
+    assert await bind(client, two, "b") == ""
+
+
+async def test_a_watch_that_is_faster_than_the_answer_settles_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE)
+    client = await aiohttp_client(bench.app)
+    bench.api.gate = asyncio.Event()
+    binding = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await bench.api.arrived.wait()
+        bench.state.upsert_pod(model_pod(ONE.on("a")))
+        bench.api.gate.set()
+        assert await binding == ""
+    assert len(bench.state.reservations) == 0
+    assert mismatches(bench.state) == []
+
+
+async def test_a_pod_that_our_watch_has_not_shown_is_read(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    bench.api.pods["default/one"] = model_pod(ONE)
+    assert await bind(client, ONE, "a") == ""
+    assert await filtered(client, TWO) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("known", "error"),
+    [
+        pytest.param([], "the pod is gone", id="nobody knows it"),
+        pytest.param([ONE.uid("successor")], "the pod is gone", id="another has its name"),
+        pytest.param([ONE.on("b")], "the pod is bound to b already", id="it is elsewhere"),
+        pytest.param([ONE.on("a")], "", id="it is there already"),
+    ],
+)
+async def test_a_pod_that_is_not_to_be_bound(
+    aiohttp_client: Any, known: list[Pod], error: str
+) -> None:
+    bench = Bench(*known)
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == error
+    assert bench.api.bound == []
+
+
+async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench()
+    bench.api.pods["default/one"] = replace(model_pod(ONE), terminal=True)
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "the pod has ended"
+    assert bench.api.bound == []
+    assert len(bench.state.reservations) == 0
+
+
+async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:
+    bench = Bench()
+    bench.api.broken = True
+    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "no connection"
+    assert bench.count("error") == 1
+
+
+async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, unready="pods not synced yet")
+    assert "pods not synced yet" in await bind(await aiohttp_client(bench.app), ONE, "a")
+    assert bench.api.bound == []
+
+
+async def test_a_cluster_from_a_file_binds_nothing() -> None:
+    bound = await NoApiServer().bind(model_pod(ONE), "a", 1.0)
+    assert bound.outcome is BindOutcome.REFUSED
+    assert await NoApiServer().read("default/one") is None
+
+
+async def test_what_is_no_bind_is_a_client_error(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench().app)
+    assert (await client.post("/bind", data=b"{}")).status == 400
+
+
+async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> None:
+    bench = Bench(ONE, TWO)
+    client = await aiohttp_client(bench.app)
+    assert await filtered(client, ONE) == ["a", "b"]
+    waiting = asyncio.create_task(filtered(client, TWO))
+    assert await filtered(client, pod("plain")) == ["a", "b"], "a plain pod does not wait"
+    assert not waiting.done()
+    async with asyncio.timeout(WAIT):
+        assert await bind(client, ONE, "b") == ""
+        assert await waiting == ["a"]
+    held = bench.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
+    assert held == 1

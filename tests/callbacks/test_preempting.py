@@ -1,0 +1,278 @@
+"""The preempt callback, from the scheduler's request to its answer."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from prometheus_client import CollectorRegistry
+
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.preempting import LAG_SECONDS, MOST_REMEMBERED, Preemptions
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.verbs.plugins import Plugins
+from extender.verbs.prioritizing import Scoring
+from extender.web.app import callbacks_app
+from extender.wire.objects import PodReader
+from tests.builders import Json, model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
+
+Client = TestClient[Request, Application]
+
+HOST = "kubernetes.io/hostname"
+NODES = [node(name, {HOST: name}) for name in ("a", "b")]
+IMPORTANT = pod("new").priority(100).anti_affinity(term(HOST, selector(app="web")))
+PODS = [
+    pod("plain").on("a"),
+    pod("web").labels(app="web").on("a"),
+    pod("calm").on("b"),
+    pod("firm").labels(app="web").priority(100).on("b"),
+]
+PROPOSED = {"a": ["default-plain"], "b": ["default-calm"]}
+NOBODY: Json = {"NodeNameToMetaVictims": {}}
+
+
+class Bench:
+    """Everything behind the callback."""
+
+    def __init__(
+        self,
+        state: ClusterState | None = None,
+        *,
+        unready: str | None = None,
+        may_be_empty: bool = False,
+        plugins: Plugins = AFFINITY,
+    ) -> None:
+        self.now = 0.0
+        self.registry = CollectorRegistry()
+        metrics = Metrics(self.registry, "test")
+        self.state = state = state or state_of(NODES, [], PODS)
+        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
+        preemptions = Preemptions(
+            state,
+            metrics,
+            plugins,
+            unready=lambda: unready,
+            may_be_empty=may_be_empty,
+            clock=lambda: self.now,
+            pods=PodReader(),
+        )
+        answers = Answers(
+            state,
+            rules,
+            metrics,
+            lambda: unready,
+            pods=PodReader(),
+            keep_waiting=preemptions.keep_waiting,
+        )
+        self.app = callbacks_app(answers, metrics, 1 << 20, preemptions=preemptions)
+
+    def observed(self, status: str) -> float | None:
+        """Return how many calls ended with a status."""
+        return self.registry.get_sample_value(
+            "affinity_extender_plugin_execution_duration_seconds_count",
+            {"plugin": "InterPodAffinity", "extension_point": "Preempt", "status": status},
+        )
+
+
+def question(incoming: Any, victims: dict[str, list[str]]) -> dict[str, Any]:
+    """Ask about some nodes, as the scheduler does."""
+    return {
+        "Pod": incoming,
+        "NodeNameToVictims": None,
+        "NodeNameToMetaVictims": {
+            name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0}
+            for name, uids in victims.items()
+        },
+    }
+
+
+async def ask(client: Client, body: Any, verb: str = "preempt") -> Any:
+    """Ask, and check what Go relies on in every answer."""
+    response = await client.post(f"/{verb}", json=body)
+    assert response.status == 200
+    assert response.headers["Content-Length"] == str(len(await response.read()))
+    return await response.json()
+
+
+async def test_victims_for_a_pod_that_is_on_its_node_already_are_the_schedulers_alone(
+    aiohttp_client: Any,
+) -> None:
+    """kube-scheduler 1.37 can make room for one whose resize is deferred."""
+    bench = Bench()
+    there = IMPORTANT.on("a")
+    answer = await ask(await aiohttp_client(bench.app), question(there, {"a": ["default-plain"]}))
+    assert answer == {
+        "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-plain"}], "NumPDBViolations": 0}}
+    }
+
+
+async def test_a_node_is_kept_with_who_else_has_to_go(aiohttp_client: Any) -> None:
+    bench = Bench()
+    answer = await ask(await aiohttp_client(bench.app), question(IMPORTANT, PROPOSED))
+    assert answer == {
+        "NodeNameToMetaVictims": {
+            "a": {
+                "Pods": [{"UID": "default-plain"}, {"UID": "default-web"}],
+                "NumPDBViolations": 0,
+            }
+        }
+    }
+    assert bench.observed("Success") == 1
+
+
+async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench().app)
+    body = {"Pod": IMPORTANT, "NodeNameToVictims": {"a": {"Pods": [PODS[1]]}}}
+    assert await ask(client, body) == {
+        "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-web"}], "NumPDBViolations": 0}}
+    }
+
+
+async def test_no_candidate_helps(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    assert await ask(client, question(IMPORTANT, {"b": ["default-calm"]})) == NOBODY
+    assert bench.observed("Unschedulable") == 1
+
+
+async def test_the_configuration_allows_empty_victims(aiohttp_client: Any) -> None:
+    client = await aiohttp_client(Bench(may_be_empty=True).app)
+    answer = await ask(client, question(pod("harmless"), {"a": []}))
+    assert answer == {"NodeNameToMetaVictims": {"a": {"Pods": [], "NumPDBViolations": 0}}}
+
+
+async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
+    polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
+    assert await ask(await aiohttp_client(Bench().app), question(polite, PROPOSED)) == NOBODY
+
+
+HELD = {**IMPORTANT, "status": {"nominatedNodeName": "a"}}
+ELSEWHERE = {"c": ["default-other"]}
+REFUSED = "node(s) didn't match pod anti-affinity rules"
+
+
+async def verdict_on(client: Client, incoming: Any, name: str) -> str:
+    """Filter one node; return the list that it ends up in."""
+    answer = await ask(client, {"Pod": incoming, "NodeNames": [name]}, "filter")
+    (found,) = (key for key, value in answer.items() if value and key != "Nodes")
+    assert answer[found] in ({name: REFUSED}, [name])
+    return str(found)
+
+
+async def test_a_pod_waits_for_victims_that_take_their_time(
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
+    bench.state.upsert_pod(model_pod(PODS[1].being_deleted()))
+    with caplog.at_level(logging.INFO):
+        assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
+    assert "default/new waits for its victims on a to go" in caplog.text
+    # Resolvable, for then the scheduler looks at the node itself and waits as well.
+    assert await verdict_on(client, HELD, "a") == "FailedNodes"
+    assert await verdict_on(client, IMPORTANT, "a") == "FailedAndUnresolvableNodes"
+    assert await verdict_on(client, HELD, "b") == "FailedAndUnresolvableNodes"
+    bench.state.remove_pod("default/web", "default-web")
+    assert await verdict_on(client, HELD, "a") == "NodeNames"
+
+
+async def test_victims_just_named_are_on_their_way_though_the_watch_is_late(
+    aiohttp_client: Any,
+) -> None:
+    bench = Bench()
+    bench.state.upsert_node(model_node(node("c", {HOST: "c"})))
+    client = await aiohttp_client(bench.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    assert await verdict_on(client, HELD, "a") == "FailedNodes"
+    assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
+    # An eviction may fail, and the scheduler ask about the node again, or about others later.
+    assert set((await ask(client, question(HELD, PROPOSED)))["NodeNameToMetaVictims"]) == {"a"}
+    bench.now = LAG_SECONDS
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
+    answer = await ask(client, question(HELD, ELSEWHERE))
+    assert set(answer["NodeNameToMetaVictims"]) == {"c"}
+
+
+async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:
+    bench = Bench()
+    client = await aiohttp_client(bench.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    for number in range(MOST_REMEMBERED):
+        other = IMPORTANT.uid(f"uid-{number}")
+        await ask(client, question(other, PROPOSED))
+    assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
+
+
+class Defective(ClusterState):
+    """A state that cannot be asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.upsert_node(model_node(NODES[0]))
+
+    def question(self, pod_class: Any) -> Any:
+        """Fail."""
+        del pod_class
+        raise ZeroDivisionError("100% broken")
+
+
+@pytest.mark.parametrize(
+    ("bench", "body", "says"),
+    [
+        pytest.param(
+            Bench(unready="pods not synced yet"),
+            question(IMPORTANT, PROPOSED),
+            "pods not synced yet",
+            id="not synced",
+        ),
+        pytest.param(Bench(), question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"),
+        pytest.param(
+            Bench(), {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
+        ),
+        pytest.param(
+            Bench(Defective()), question(IMPORTANT, PROPOSED), "ZeroDivisionError", id="a defect"
+        ),
+    ],
+)
+async def test_a_fault_evicts_nobody(
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture, bench: Bench, body: Any, says: str
+) -> None:
+    assert await ask(await aiohttp_client(bench.app), body) == NOBODY
+    assert bench.observed("Error") == 1
+    assert says in caplog.text
+    assert "no pod is evicted" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(b"{", id="not JSON"), pytest.param(b"{}", id="no preemption at all")],
+)
+async def test_what_is_no_callback_is_a_client_error(aiohttp_client: Any, body: bytes) -> None:
+    client = await aiohttp_client(Bench().app)
+    assert (await client.post("/preempt", data=body)).status == 400
+
+
+async def test_nobody_is_evicted_for_a_group_that_cannot_be_judged(
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    solos = [
+        IMPORTANT.labels(app="web").uid(uid).in_group("gang") for uid in ("default-new", "other")
+    ]
+    solos[1]["metadata"]["name"] = "other"
+    bench = Bench(state_of(NODES, [], [*PODS, *solos]))
+    client = await aiohttp_client(bench.app)
+    assert await ask(client, question(solos[0], PROPOSED)) == NOBODY
+    assert "no eviction for default/new: the pods of pod group default/gang" in caplog.text
+
+
+async def test_a_group_that_can_be_judged_evicts_like_any_pod(aiohttp_client: Any) -> None:
+    bench = Bench(state_of(NODES, [], [*PODS, IMPORTANT.in_group("gang")]))
+    client = await aiohttp_client(bench.app)
+    answer = await ask(client, question(IMPORTANT.in_group("gang"), PROPOSED))
+    assert list(answer["NodeNameToMetaVictims"]) == ["a"]

@@ -1,0 +1,272 @@
+"""Mode shadow: answers change nothing, and what would have differed is counted and said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.shadow import LOG_PAUSE_SECONDS, MOST_OPEN, SETTLE_SECONDS, Disagreements
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
+from extender.model.verdict import Reason
+from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins, judge
+from extender.verbs.prioritizing import Scoring
+from extender.wire.objects import PodReader
+from tests.builders import (
+    crossing,
+    model_node,
+    model_pod,
+    model_quota,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+from tests.verbs.judging import AFFINITY
+
+HOST = "kubernetes.io/hostname"
+NAMES = ["a", "b"]
+WAIT = 10.0
+WEB = selector(app="web")
+OLD = pod("old").labels(app="web").on("a")
+NEW = pod("new").labels(app="web")
+APART = NEW.anti_affinity(term(HOST, WEB))
+NEAR_DB = pod("api").affinity(term(HOST, selector(app="db")))
+
+OWN_RULE = "node(s) didn't match pod anti-affinity rules"
+NO_COMPANY = "node(s) didn't match pod affinity rules"
+UNKNOWN = "node(s) unknown to the extender"
+
+
+class Shadow:
+    """Answers in mode shadow, over a small cluster, with a clock that tests move."""
+
+    def __init__(self, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
+        self.state: ClusterState = state_of([node(name, {HOST: name}) for name in NAMES], [], [OLD])
+        self.registry = CollectorRegistry()
+        self.now = 0.0
+        self.second_looks: list[Callable[[], None]] = []
+        metrics = Metrics(self.registry, "test")
+        rules = Rules(plugins=(), resolvable=False, scoring=Scoring(), max_score=20)
+        disagreements = Disagreements(
+            self.state, metrics, plugins, later=self._later, clock=lambda: self.now
+        )
+        pods = PodReader(charges=True)
+        self.answers = Answers(
+            self.state,
+            rules,
+            metrics,
+            lambda: unready,
+            pods=pods,
+            shadow=disagreements,
+            defer=lambda work: work(),
+        )
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        assert seconds == SETTLE_SECONDS
+        self.second_looks.append(call)
+
+    async def filter(self, incoming: Any, names: list[str]) -> Any:
+        """Ask as the scheduler does."""
+        body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
+        return json.loads(await self.answers.filter(json.dumps(body).encode()))
+
+    async def prioritize(self, incoming: Any, names: list[str]) -> Any:
+        """Ask as the scheduler does."""
+        body = {"Pod": incoming, "Nodes": None, "NodeNames": names}
+        return json.loads(await self.answers.prioritize(json.dumps(body).encode()))
+
+    def settle(self) -> None:
+        """Take all second looks that are due."""
+        looks, self.second_looks = self.second_looks, []
+        for look in looks:
+            look()
+
+    def counted(self) -> dict[tuple[str, str], float]:
+        """Return the disagreements that are not 0, by reason and cause."""
+        return {
+            (sample.labels["reason"], sample.labels["cause"]): sample.value
+            for metric in self.registry.collect()
+            for sample in metric.samples
+            if sample.name == "affinity_extender_shadow_disagreements_total" and sample.value
+        }
+
+    def seen(self, name: str, **labels: str) -> float | None:
+        """Return the value of one series."""
+        return self.registry.get_sample_value(f"affinity_extender_{name}", labels)
+
+
+@pytest.fixture
+def shadow() -> Shadow:
+    return Shadow()
+
+
+async def test_every_node_passes(shadow: Shadow) -> None:
+    assert await shadow.filter(APART, ["b", "a", "stranger"]) == {
+        "Nodes": None,
+        "NodeNames": ["b", "a", "stranger"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }
+
+
+async def test_whole_nodes_pass_as_well(shadow: Shadow) -> None:
+    items = [node("stranger"), node("a", {HOST: "a"})]
+    body = {"Pod": APART, "Nodes": {"items": items}, "NodeNames": None}
+    answer = json.loads(await shadow.answers.filter(json.dumps(body).encode()))
+    assert answer["Nodes"]["items"] == items
+
+
+async def test_scores_are_measured_and_not_given(shadow: Shadow) -> None:
+    liking = NEW.prefers(1, term(HOST, WEB))
+    assert await shadow.prioritize(liking, NAMES) == []
+    labels = {"plugin": PLUGIN, "extension_point": "Score", "status": "Success"}
+    assert shadow.seen("plugin_execution_duration_seconds_count", **labels) == 1
+
+
+async def test_what_differs_is_counted_by_reason(
+    shadow: Shadow, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shadow.filter(APART, ["a", "b", "stranger"])
+    assert shadow.counted() == {}, "not before the second look"
+    shadow.settle()
+    assert shadow.counted() == {(OWN_RULE, "rule"): 1, (UNKNOWN, "rule"): 1}
+    (line,) = caplog.messages
+    assert line == (
+        "the scheduler would place default/new where the extender would not: "
+        f"{UNKNOWN}: stranger; {OWN_RULE}: a"
+    )
+
+
+async def test_a_pod_that_its_quota_does_not_allow_differs_on_every_node() -> None:
+    shadow = Shadow(plugins=(*AFFINITY, CrossNamespacePodAffinity()))
+    shadow.state.upsert_quota(model_quota(quota("q", {"pods": 0}, crossing())))
+    barred = pod("new").anti_affinity(term(HOST, WEB, namespaceSelector={}))
+    answer = await shadow.filter(barred, ["b", "a"])
+    assert answer["NodeNames"] == ["b", "a"]
+    shadow.settle()
+    assert shadow.counted() == {(OWN_RULE, "rule"): 1, (Reason.QUOTA.value, "rule"): 1}
+    name = "plugin_execution_duration_seconds_count"
+    refused = {"extension_point": "Filter", "status": "UnschedulableAndUnresolvable"}
+    assert shadow.seen(name, plugin="CrossNamespacePodAffinity", **refused) == 1
+    assert shadow.seen("quota_refusals_total", extension_point="Filter") == 0
+
+
+async def test_agreement_leaves_no_trace(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:
+    await shadow.filter(APART, ["b"])
+    assert shadow.second_looks == []
+    assert (shadow.counted(), caplog.messages) == ({}, [])
+    zero = shadow.seen("shadow_disagreements_total", plugin=PLUGIN, reason=OWN_RULE, cause="rule")
+    assert zero == 0, "the series is there from the start"
+
+
+async def test_nothing_counts_as_refused(shadow: Shadow) -> None:
+    await shadow.filter(APART, ["a"])
+    assert shadow.seen("schedule_attempts_total", result="feasible") == 1
+    assert shadow.seen("nodes_filtered_total", reason=OWN_RULE) == 0
+    verdict = {"extension_point": "Filter", "status": "Unschedulable"}
+    assert shadow.seen("plugin_execution_duration_seconds_count", plugin=PLUGIN, **verdict) == 1
+
+
+async def test_a_blocker_that_is_gone_by_then_was_our_lag(
+    shadow: Shadow, caplog: pytest.LogCaptureFixture
+) -> None:
+    await shadow.filter(APART, ["a"])
+    shadow.state.remove_pod("default/old", "default-old")
+    # The pod itself is placed meanwhile, and is no obstacle to itself.
+    shadow.state.upsert_pod(model_pod(APART.on("a")))
+    shadow.settle()
+    assert shadow.counted() == {(OWN_RULE, "lag"): 1}
+    assert caplog.messages == []
+
+
+async def test_company_that_has_come_by_then_was_our_lag(shadow: Shadow) -> None:
+    await shadow.filter(NEAR_DB, ["a", "b"])
+    shadow.state.upsert_pod(model_pod(pod("db").labels(app="db").on("b")))
+    shadow.settle()
+    assert shadow.counted() == {(NO_COMPANY, "lag"): 1, (NO_COMPANY, "rule"): 1}
+
+
+async def test_a_node_that_is_known_by_then_was_our_lag(shadow: Shadow) -> None:
+    await shadow.filter(NEW, ["c"])
+    shadow.state.upsert_node(model_node(node("c")))
+    shadow.settle()
+    assert shadow.counted() == {(UNKNOWN, "lag"): 1}
+
+
+async def test_a_line_names_few_nodes(shadow: Shadow, caplog: pytest.LogCaptureFixture) -> None:
+    await shadow.filter(NEW, [f"n{number}" for number in range(9)])
+    shadow.settle()
+    assert caplog.messages[0].endswith(f"{UNKNOWN}: n0, n1, n2, n3, n4 and 4 more")
+
+
+async def test_lines_come_no_faster_than_people_read(
+    shadow: Shadow, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        await shadow.filter(APART, ["a"])
+        shadow.settle()
+    assert len(caplog.messages) == 1
+    shadow.now += LOG_PAUSE_SECONDS
+    await shadow.filter(APART, ["a"])
+    shadow.settle()
+    assert len(caplog.messages) == 2
+    assert caplog.messages[1].endswith("(and 2 times before, not logged)")
+    assert shadow.counted() == {(OWN_RULE, "rule"): 4}, "counted all the same"
+
+
+async def test_what_waits_for_a_second_look_is_bounded(shadow: Shadow) -> None:
+    for _ in range(MOST_OPEN + 3):
+        await shadow.filter(APART, ["a"])
+    assert len(shadow.second_looks) == MOST_OPEN
+    assert shadow.counted() == {(OWN_RULE, "rule"): 3}
+    shadow.settle()
+    await shadow.filter(APART, ["a"])
+    assert len(shadow.second_looks) == 1, "there is room again"
+
+
+async def test_the_second_look_comes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Alarm(Metrics):
+        def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
+            super().count_disagreements(plugin, reason, cause, number)
+            if number:
+                rung.set()
+
+    rung = asyncio.Event()
+    monkeypatch.setattr("extender.callbacks.shadow.SETTLE_SECONDS", 0.0)
+    state = state_of([node("a", {HOST: "a"})], [], [OLD])
+    incoming = model_pod(APART)
+    verdicts = judge(state, incoming, state.nodes.asked(["a"]), AFFINITY)
+    Disagreements(state, Alarm(CollectorRegistry(), "test"), AFFINITY).note(incoming, verdicts)
+    async with asyncio.timeout(WAIT):
+        await rung.wait()
+
+
+async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
+    shadow = Shadow(unready="pods not synced yet")
+    answer = await shadow.filter(APART, ["a"])
+    assert "pods not synced yet" in answer["Error"]
+    assert await shadow.prioritize(APART, ["a"]) == []
+    assert shadow.second_looks == []
+
+
+async def test_a_group_whose_pods_depend_on_each_other_is_not_compared(shadow: Shadow) -> None:
+    # The scheduler has counted the leader where it is about to go; nobody told us.
+    leader = pod("leader").labels(app="db").in_group("gang")
+    follower = NEAR_DB.in_group("gang")
+    for each in (leader, follower):
+        shadow.state.upsert_pod(model_pod(each))
+    assert (await shadow.filter(follower, NAMES))["NodeNames"] == NAMES
+    shadow.settle()
+    assert shadow.counted() == {}
+    assert shadow.seen("schedule_attempts_total", result="feasible") == 1

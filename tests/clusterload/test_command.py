@@ -1,0 +1,408 @@
+"""`affinity-extender load` from its flags to its reports, in a cluster of this process."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from clusterload import command
+from clusterload.command import load
+from clusterload.progress import Progress
+from extender import cli
+from extender.cli.load import add_to
+from extender.cli.parsing import parser
+from extender.errors import ConfigError, ExtenderError
+from tests.clusterload.small_cluster import NAMESPACES, NODES, PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.clusterload.small_cluster import SmallCluster
+
+TEST = """\
+name: small
+namespace: {number: 2, prefix: own}
+tuningSets:
+- name: Fast
+  parallelismLimitedLoad: {parallelismLimit: 5}
+steps:
+- name: start
+  measurements:
+  - {Identifier: Startup, Method: PodStartupLatency, Params: {action: start}}
+- name: create pods
+  phases:
+  - namespaceRange: {min: 1, max: 2}
+    replicasPerNamespace: {{.CL2_PODS}}
+    tuningSet: Fast
+    objectBundle: [{basename: pod, objectTemplatePath: pod.yaml}]
+- name: wait
+  measurements:
+  - Identifier: Pods
+    Method: WaitForRunningPods
+    Params: {desiredPodCount: {{MultiplyInt 2 .CL2_PODS}}, timeout: 10s, isFatal: true}
+- measurements:
+  - Instances:
+    - {identifier: One, params: {duration: 1ms}}
+    - {identifier: Two}
+    Method: Sleep
+    Params: {duration: 2ms}
+- name: gather
+  measurements:
+  - {Identifier: Startup, Method: PodStartupLatency, Params: {action: gather}}
+"""
+POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{.Name}}\nspec: {}\n"
+OVERRIDES = "CL2_PODS: 3\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a test."""
+    (tmp_path / "small.yaml").write_text(TEST)
+    (tmp_path / "pod.yaml").write_text(POD)
+    (tmp_path / "overrides.yaml").write_text(OVERRIDES)
+    return tmp_path
+
+
+def flags(*given: str) -> argparse.Namespace:
+    program = parser("test", "", "")
+    add_to(program.add_subparsers())
+    return program.parse_args(["load", *given])
+
+
+async def run(cluster: SmallCluster, folder: Path, *given: str) -> bool:
+    kubeconfig = folder / "kubeconfig"
+    named = [{"name": "c", "cluster": {"server": cluster.url}}]
+    contexts = [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": named,
+        "contexts": contexts,
+        "users": [{"name": "u", "user": {}}],
+    }
+    kubeconfig.write_text(json.dumps(config))
+    chosen = flags("--kubeconfig", str(kubeconfig), "--report-dir", str(folder / "out"), *given)
+    return await command._load(chosen, Progress(io.StringIO()))
+
+
+def small(folder: Path) -> list[str]:
+    return [
+        *("--testconfig", str(folder / "small.yaml")),
+        *("--testoverrides", str(folder / "overrides.yaml")),
+    ]
+
+
+def cases(folder: Path) -> dict[str, bool]:
+    """Return whether each case of the report passed, by its name."""
+    suite = ET.fromstring((folder / "out" / "junit.xml").read_text())  # noqa: S314 - our own
+    return {each.attrib["name"]: each.find("failure") is None for each in suite}
+
+
+async def test_a_test_leaves_reports_and_nothing_else(cluster: SmallCluster, folder: Path) -> None:
+    assert await run(cluster, folder, *small(folder))
+
+    assert cases(folder) == dict.fromkeys(
+        [
+            f"small overall ({folder / 'small.yaml'})",
+            "small: [step: 01] start [00] - Startup",
+            "small: [step: 02] create pods",
+            "small: [step: 03] wait [00] - Pods",
+            "small: [step: 04] without a name [00] - ",
+            "small: [step: 05] gather [00] - Startup",
+        ],
+        True,
+    )
+    names = [path.name.partition("_small_")[0] for path in (folder / "out").glob("*.json")]
+    assert sorted(names) == [
+        "PodStartupLatency_Startup",
+        "StatefulPodStartupLatency_Startup",
+        "StatelessPodStartupLatency_Startup",
+    ]
+    assert (folder / "out" / "generatedConfig_small.yaml").is_file()
+    assert cluster.names(NAMESPACES) == []
+    assert cluster.names(PODS) == []
+
+
+async def test_pods_are_made_in_every_namespace(cluster: SmallCluster, folder: Path) -> None:
+    (folder / "small.yaml").write_text(
+        TEST.replace("prefix: own", "prefix: own, deleteAutomanagedNamespaces: false")
+    )
+
+    assert await run(cluster, folder, *small(folder))
+
+    assert cluster.names(PODS) == [f"own-{n}/pod-{i}" for n in (1, 2) for i in (0, 1, 2)]
+
+
+async def test_a_failure_is_in_the_report_and_in_the_verdict(
+    cluster: SmallCluster, folder: Path
+) -> None:
+    cluster.refuses = "pod-1"
+    text = TEST.replace("timeout: 10s, isFatal: true", "timeout: 50ms")
+    (folder / "small.yaml").write_text(text)
+
+    assert not await run(cluster, folder, *small(folder))
+
+    failed = [name for name, passed in cases(folder).items() if not passed]
+    assert failed == [
+        f"small overall ({folder / 'small.yaml'})",
+        "small: [step: 02] create pods",
+        "small: [step: 03] wait [00] - Pods",
+    ]
+    assert cluster.names(NAMESPACES) == []
+
+
+async def test_a_fatal_failure_ends_the_test(cluster: SmallCluster, folder: Path) -> None:
+    cluster.places = False
+    (folder / "small.yaml").write_text(TEST.replace("timeout: 10s", "timeout: 50ms"))
+
+    assert not await run(cluster, folder, *small(folder))
+
+    assert list(cases(folder))[-1] == "small: [step: 03] wait [00] - Pods"
+    assert cluster.names(PODS) == []
+
+
+async def test_namespaces_of_an_earlier_run_are_in_the_way(
+    cluster: SmallCluster, folder: Path
+) -> None:
+    cluster.create(NAMESPACES, {"metadata": {"name": "own-1"}})
+
+    assert not await run(cluster, folder, *small(folder))
+
+    assert cluster.names(NAMESPACES) == ["own-1"]
+
+
+async def test_unless_the_test_says_otherwise(cluster: SmallCluster, folder: Path) -> None:
+    cluster.create(NAMESPACES, {"metadata": {"name": "own-1"}})
+    cluster.create(NAMESPACES, {"metadata": {"name": "test-old-1"}})
+    settings = "prefix: own, enableExistingNamespaces: true, deleteStaleNamespaces: true"
+    (folder / "small.yaml").write_text(TEST.replace("prefix: own", settings))
+
+    assert await run(cluster, folder, *small(folder))
+
+    assert cluster.names(NAMESPACES) == []
+
+
+async def test_a_suite_runs_its_tests_under_their_identifiers(
+    cluster: SmallCluster, folder: Path
+) -> None:
+    (folder / "more.yaml").write_text("CL2_PODS: 1\n")
+    scenario = {"configPath": str(folder / "small.yaml")}
+    suite = [
+        scenario | {"identifier": "three", "overridePaths": [str(folder / "overrides.yaml")]},
+        scenario | {"identifier": "one", "overridePaths": [str(folder / "more.yaml")]},
+    ]
+    (folder / "suite.yaml").write_text(json.dumps(suite))
+
+    assert await run(cluster, folder, "--testsuite", str(folder / "suite.yaml"))
+
+    assert {name.split()[0].rstrip(":") for name in cases(folder)} == {"three", "one"}
+    for name in ("generatedConfig_small_three.yaml", "generatedConfig_small_one.yaml"):
+        assert (folder / "out" / name).is_file()
+    assert len(list((folder / "out").glob("PodStartupLatency_Startup_small_one_*.json"))) == 1
+
+
+async def test_the_nodes_that_take_pods_are_counted(cluster: SmallCluster, folder: Path) -> None:
+    cordoned = {"metadata": {"name": "n3"}, "spec": {"unschedulable": True}}
+    cluster.collection(NODES).put(cordoned)
+    (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{.Nodes}}"))
+
+    assert await run(cluster, folder, *small(folder), "--dry-run")
+
+    generated = (folder / "out" / "generatedConfig_small.yaml").read_text()
+    assert "number: 2\n" in generated
+    assert cluster.names(NAMESPACES) == []
+
+
+async def test_a_cluster_without_nodes_is_refused(cluster: SmallCluster, folder: Path) -> None:
+    for name in cluster.names(NODES):
+        cluster.collection(NODES).delete(name)
+
+    with pytest.raises(ExtenderError, match="the cluster has no node that takes pods"):
+        await run(cluster, folder, *small(folder))
+
+
+async def test_without_a_report_folder_figures_are_printed(
+    cluster: SmallCluster, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await run(cluster, folder, *small(folder))
+    chosen = flags("--kubeconfig", str(folder / "kubeconfig"), *small(folder))
+
+    assert await command._load(chosen, Progress(io.StringIO()))
+
+    assert 'PodStartupLatency_Startup: {\n  "version": "1.0"' in capsys.readouterr().out
+
+
+async def test_an_interrupted_run_cleans_up(cluster: SmallCluster, folder: Path) -> None:
+    cluster.places = False
+    running = asyncio.create_task(run(cluster, folder, *small(folder)))
+    await cluster.pulse.until(lambda: len(cluster.pods.objects) == 6)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert cluster.names(NAMESPACES) == []
+
+
+async def test_a_signal_ends_a_run_and_cleans_up(cluster: SmallCluster, folder: Path) -> None:
+    await run(cluster, folder, *small(folder), "--dry-run")  # writes the kubeconfig
+    cluster.places = False
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "extender", "load", *small(folder)),
+        *("--kubeconfig", str(folder / "kubeconfig")),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await cluster.pulse.until(lambda: len(cluster.pods.objects) == 6)
+
+    program.terminate()
+    _, said = await asyncio.wait_for(program.communicate(), 10)
+
+    assert program.returncode == 1
+    assert (
+        said.decode()
+        .splitlines()[-1]
+        .endswith("interrupted; the namespaces of the test are removed")
+    )
+    assert cluster.names(NAMESPACES) == []
+
+
+# Wrong usage, and what needs no cluster
+
+
+def test_a_dry_run_needs_no_cluster_when_it_knows_the_nodes(folder: Path) -> None:
+    given = ("--nodes", "10", "--dry-run", "--report-dir", str(folder / "out"))
+
+    assert load(flags(*small(folder), *given))
+
+    assert [path.name for path in (folder / "out").iterdir()] == ["generatedConfig_small.yaml"]
+
+
+def test_a_dry_run_needs_no_cluster_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder / "nobody"))
+    (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{.Nodes}}"))
+
+    assert load(flags(*small(folder), "--dry-run", "--report-dir", str(folder / "out")))
+
+    assert "number: 100\n" in (folder / "out" / "generatedConfig_small.yaml").read_text()
+    assert capsys.readouterr().err == "no cluster to ask: --nodes is taken to be 100\n"
+
+
+def test_the_same_seed_makes_the_same_test(folder: Path) -> None:
+    (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{RandInt 1000000}}"))
+    texts = set()
+    for attempt in ("a", "b"):
+        given = ("--nodes", "1", "--dry-run", "--seed", "7", "--report-dir", str(folder / attempt))
+        load(flags(*small(folder), *given))
+        texts.add((folder / attempt / "generatedConfig_small.yaml").read_text())
+
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (lambda _: [], "--testconfig: either this or --testsuite has to be given"),
+        (
+            lambda path: [*small(path), "--testsuite", "x"],
+            "--testconfig: either this or --testsuite has to be given",
+        ),
+        (lambda path: [*small(path), "--nodes", "-1"], "--nodes: -1 is less than 0"),
+        (
+            lambda path: ["--testconfig", str(path / "no.yaml")],
+            "no.yaml: cannot read: No such file or directory",
+        ),
+        (
+            lambda path: [*small(path), "--report-dir", str(path / "small.yaml")],
+            "--report-dir: cannot make ",
+        ),
+        (
+            lambda path: ["--testsuite", str(path / "pod.yaml")],
+            "pod.yaml, line 4: ",
+        ),
+    ],
+)
+def test_wrong_usage(folder: Path, given: Callable[[Path], list[str]], error: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(flags("--nodes", "3", "--dry-run", *given(folder)))
+
+    assert error in str(caught.value)
+
+
+def test_underscores_in_identifiers_are_refused(folder: Path) -> None:
+    suite = folder / "suite.yaml"
+    suite.write_text("- {identifier: a_b, configPath: small.yaml}\n")
+
+    with pytest.raises(ConfigError, match=r"suite\.yaml: \[0\]\.identifier: has an underscore"):
+        load(flags("--nodes", "3", "--dry-run", "--testsuite", str(suite)))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        pytest.param(TEST, 0, "", id="all is well"),
+        pytest.param(
+            TEST.replace("Sleep", "Slip"),
+            2,
+            "steps[3].measurements[0].method: 'Slip' is not known here",
+            id="a wrong configuration",
+        ),
+        pytest.param("{{.A", 2, "line 1: '{{' without '}}'", id="a broken template"),
+    ],
+)
+def test_exit_codes(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, said: str
+) -> None:
+    (folder / "small.yaml").write_text(text)
+
+    assert cli.main(["load", *small(folder), "--nodes", "3", "--dry-run"]) == code
+
+    assert said in capsys.readouterr().err
+
+
+# Progress
+
+
+class Terminal(io.StringIO):
+    """A stream on which a line can change."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+async def test_a_terminal_shows_a_line_that_changes() -> None:
+    terminal = Terminal()
+    progress = Progress(terminal)
+    async with progress.test("small"):
+        progress.step("[step: 01] create pods")
+        progress.expect(2)
+        progress.done()
+        await asyncio.sleep(0)
+        assert terminal.getvalue().endswith("small: [step: 01] create pods 1/2 0 s")
+        progress.step_ended(ok=True)
+
+    assert "small: [step: 01] create pods: ok after 0.0 s\n" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+async def test_elsewhere_there_is_a_line_a_step() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream)
+    async with progress.test("small"):
+        progress.step("[step: 01] create pods")
+        progress.step_ended(ok=False)
+
+    assert stream.getvalue() == "small: [step: 01] create pods: FAILED after 0.0 s\n"

@@ -1,0 +1,325 @@
+"""A hint and a preemption that name the same node: the field is the scheduler's from then on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+
+from extender.callbacks.answers import Answers, Rules
+from extender.callbacks.preempting import Preemptions
+from extender.controllers.nomination import outstanding
+from extender.controllers.nomination.claims import CLAIM_SECONDS, MOST_CLAIMS, Claims
+from extender.controllers.nomination.hints import TICK_SECONDS
+from extender.controllers.nomination.withdrawals import REMEMBERED_SECONDS, Fate, Withdrawals
+from extender.errors import ApiError, ExtenderError
+from extender.verbs.prioritizing import Scoring
+from extender.web.app import callbacks_app
+from extender.wire.objects import PodReader
+from tests.builders import model_pod, pod
+from tests.callbacks.test_preempting import ask, question
+from tests.controllers.test_nomination import ONE, PATIENCE, TWO, WAIT, Bench, show
+from tests.verbs.judging import AFFINITY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
+    from extender.model.objects import Pod as ModelPod
+    from tests.builders import Pod
+
+Client = TestClient[Request, Application]
+
+BOSS = TWO.priority(100)
+VICTIM = pod("victim").on("b")
+SET = ("two", None, "b")
+WITHDRAWN = ("two", "b", None)
+
+
+async def hinted(*, victim: Pod = VICTIM) -> Bench:
+    """Return a bench where an important pod was just pointed to b."""
+    bench = Bench(ONE.on("a"), BOSS, victim)
+    bench.refuse(BOSS)
+    await bench.pass_time()
+    assert bench.api.made == [SET]
+    return bench
+
+
+def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
+    """Build the callbacks around a bench's hints; tell when they are asked to give way."""
+
+    async def give_way(pod: ModelPod, nodes: Collection[str]) -> str | None:
+        if asked is not None:
+            asked.set()
+        return await bench.hints.give_way(pod, nodes)
+
+    preemptions = Preemptions(
+        bench.state,
+        bench.metrics,
+        AFFINITY,
+        unready=lambda: None,
+        may_be_empty=False,
+        clock=lambda: bench.now,
+        pods=PodReader(),
+        give_way=give_way,
+    )
+    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+    answers = Answers(
+        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.hints
+    )
+    return callbacks_app(answers, bench.metrics, 1 << 20, preemptions=preemptions)
+
+
+async def by_patience(bench: Bench) -> None:
+    """Let the time of the hint run out."""
+    await bench.pass_time(PATIENCE)
+
+
+async def by_refusal(bench: Bench) -> None:
+    """Let the scheduler come back with the pod."""
+    bench.refuse(BOSS.nominated("b"), asked=1)
+    await bench.pass_time()
+
+
+async def by_shutdown(bench: Bench) -> None:
+    """Stop."""
+    await bench.hints.close()
+
+
+async def by_loss(bench: Bench) -> None:
+    """Let the watch show that the field was cleared."""
+    show(bench.state, "two", None)
+    await bench.pass_time(TICK_SECONDS)
+    await bench.pass_time(TICK_SECONDS)
+
+
+WAYS = [
+    pytest.param(by_patience, id="its time is over"),
+    pytest.param(by_refusal, id="the scheduler refused the node"),
+    pytest.param(by_shutdown, id="the extender stops"),
+    pytest.param(by_loss, id="the field was cleared"),
+]
+
+
+@pytest.mark.parametrize("end", WAYS)
+async def test_a_nomination_that_a_preemption_relies_on_is_left_alone(
+    aiohttp_client: Any, end: Callable[[Bench], Awaitable[None]]
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
+    assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
+    await end(bench)
+    assert bench.api.made == [SET]
+    assert bench.hints.outstanding == 0
+    counts = bench.counts()
+    assert (counts["set"], counts["preempted"]) == (1, 1)
+
+
+@pytest.mark.parametrize("end", WAYS)
+async def test_victims_on_their_way_out_show_a_preemption_that_another_process_was_asked_about(
+    end: Callable[[Bench], Awaitable[None]],
+) -> None:
+    bench = await hinted()
+    bench.state.upsert_pod(model_pod(VICTIM.being_deleted()))
+    await end(bench)
+    assert bench.api.made == [SET]
+    assert bench.hints.outstanding == 0
+
+
+async def test_as_important_pods_that_are_being_deleted_are_nobodys_victims() -> None:
+    bench = await hinted(victim=VICTIM.priority(100))
+    bench.state.upsert_pod(model_pod(VICTIM.priority(100).being_deleted()))
+    await by_patience(bench)
+    assert bench.api.made == [SET, WITHDRAWN]
+
+
+async def test_a_preemption_that_finds_no_candidate_leaves_the_hint_to_us(
+    aiohttp_client: Any,
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    # ONE is as important as any: no victims cure that on a.
+    asked = question(BOSS.priority(0).nominated("b"), {"a": ["default-victim"]})
+    assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
+    await by_patience(bench)
+    assert bench.api.made == [SET, WITHDRAWN]
+
+
+async def test_no_hint_is_set_while_the_scheduler_preempts_for_the_pod(aiohttp_client: Any) -> None:
+    bench = Bench(ONE.on("a"), BOSS, VICTIM)
+    client: Client = await aiohttp_client(preempting(bench))
+    await ask(client, question(BOSS, {"b": ["default-victim"]}))
+    bench.refuse(BOSS)
+    await bench.pass_time()
+    assert bench.api.made == []
+    await bench.pass_time(CLAIM_SECONDS)
+    await bench.tick()
+    assert bench.api.made == [SET], "the preemption came to nothing, and nothing has changed since"
+
+
+async def test_a_hint_that_was_being_set_meanwhile_is_never_withdrawn(aiohttp_client: Any) -> None:
+    bench = Bench(ONE.on("a"), BOSS, VICTIM)
+    client: Client = await aiohttp_client(preempting(bench))
+    bench.api.gate = asyncio.Event()
+    bench.refuse(BOSS)
+    setting = asyncio.create_task(bench.pass_time())
+    await bench.api.arrived.wait()
+    await ask(client, question(BOSS, {"b": ["default-victim"]}))
+    bench.api.gate.set()
+    await setting
+    await by_patience(bench)
+    assert bench.api.made == [SET]
+
+
+async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evicted(
+    aiohttp_client: Any,
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    highest = pod("highest").priority(1000)
+    bench.state.upsert_pod(model_pod(highest))
+    await ask(client, question(highest, {"b": ["default-victim"]}))
+    await by_loss(bench)
+    assert bench.api.made == [SET]
+
+
+async def withdrawing(bench: Bench) -> asyncio.Task[None]:
+    """Withdraw the hint, as far as the API server, which takes its time."""
+    bench.api.gate = asyncio.Event()
+    bench.api.arrived.clear()
+    task = asyncio.create_task(by_patience(bench))
+    await bench.api.arrived.wait()
+    assert bench.api.made == [SET, WITHDRAWN]
+    return task
+
+
+async def test_a_withdrawal_in_flight_is_undone_before_anybody_is_evicted(
+    aiohttp_client: Any,
+) -> None:
+    bench = await hinted()
+    reached = asyncio.Event()
+    client: Client = await aiohttp_client(preempting(bench, reached))
+    task = await withdrawing(bench)
+    asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
+    answer = asyncio.create_task(ask(client, asked))
+    async with asyncio.timeout(WAIT):
+        await reached.wait()
+    assert not answer.done()
+    assert bench.api.gate is not None
+    bench.api.gate.set()
+    assert set((await answer)["NodeNameToMetaVictims"]) == {"b"}
+    await task
+    assert bench.api.made == [SET, WITHDRAWN, SET]
+    assert bench.state.pods["default/two"].nominated == "b"
+
+
+async def test_a_withdrawal_that_the_scheduler_has_not_seen_is_undone(aiohttp_client: Any) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    await by_patience(bench)
+    await ask(client, question(BOSS.nominated("b"), {"b": ["default-victim"]}))
+    assert bench.api.made == [SET, WITHDRAWN, SET]
+    await by_patience(bench)
+    assert bench.api.made == [SET, WITHDRAWN, SET]
+
+
+@pytest.mark.parametrize(
+    ("nominated", "candidates"),
+    [
+        pytest.param(None, {"b": ["default-victim"]}, id="that the scheduler has seen"),
+        pytest.param("b", {"a": ["default-one"]}, id="of another node"),
+    ],
+)
+async def test_a_withdrawal_that_harms_nobody_is_not_undone(
+    aiohttp_client: Any, nominated: str | None, candidates: dict[str, list[str]]
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    await by_patience(bench)
+    incoming = BOSS if nominated is None else BOSS.nominated(nominated)
+    assert (await ask(client, question(incoming, candidates)))["NodeNameToMetaVictims"]
+    assert bench.api.made == [SET, WITHDRAWN]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ExtenderError("no answer"), id="no answer came"),
+        pytest.param(ApiError(500, "InternalError", "etcd"), id="it was refused"),
+    ],
+)
+async def test_nobody_is_evicted_where_the_nomination_cannot_be_put_back(
+    aiohttp_client: Any, error: ExtenderError
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    await by_patience(bench)
+    bench.api.error = error
+    asked = question(BOSS.nominated("b"), {"a": ["default-one"], "b": ["default-victim"]})
+    assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"a"}
+
+
+async def test_nobody_is_evicted_where_a_withdrawal_may_still_be_carried_out(
+    aiohttp_client: Any,
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    bench.api.error = ExtenderError("no answer")
+    await by_patience(bench)
+    bench.api.error = None
+    asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
+    assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
+    bench.now += REMEMBERED_SECONDS
+    assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
+    assert bench.api.made == [SET, WITHDRAWN]
+
+
+async def test_an_answer_does_not_wait_long_for_a_withdrawal(
+    aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outstanding, "GIVE_WAY_SECONDS", 0.01)
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    task = await withdrawing(bench)
+    asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
+    assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
+    assert bench.api.gate is not None
+    bench.api.gate.set()
+    await task
+
+
+async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_client: Any) -> None:
+    bench = Bench(BOSS, VICTIM.labels(app="web"))
+    bench.state.upsert_pod(model_pod(ONE.on("a").priority(100)))
+    client: Client = await aiohttp_client(preempting(bench))
+    going = VICTIM.labels(app="web").being_deleted()
+    bench.state.upsert_pod(model_pod(going))
+    asked = question(BOSS.nominated("b"), {"a": ["default-one"]})
+    assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
+    bench.state.remove_pod("default/victim", "default-victim")
+    bench.refuse(BOSS)
+    await bench.pass_time()
+    assert bench.api.made == []
+
+
+def test_claims_and_withdrawals_are_forgotten() -> None:
+    now = 0.0
+    claims, withdrawals = Claims(lambda: now), Withdrawals(lambda: now)
+    for number in range(MOST_CLAIMS + 1):
+        claims.add(model_pod(TWO.uid(f"uid-{number}")), {"b"})
+    assert len(claims) == MOST_CLAIMS
+    assert claims.until("uid-0") is None
+    with withdrawals.begin("one", "b") as first:
+        first.fate = Fate.DONE
+    now = max(CLAIM_SECONDS, REMEMBERED_SECONDS)
+    claims.add(model_pod(TWO), {"b"})
+    with withdrawals.begin("two", "b"):
+        pass
+    assert (len(claims), len(withdrawals)) == (1, 1)
+    assert withdrawals.of("one") is None
+    second = withdrawals.of("two")
+    assert second is not None
+    assert second.fate is Fate.UNCLEAR

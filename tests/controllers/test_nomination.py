@@ -1,0 +1,455 @@
+"""Hints from the refusal to their end, on a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from aiohttp.web import Application, Request
+from msgspec import Raw
+from prometheus_client import CollectorRegistry
+
+from extender.callbacks.answers import Answers, Rules
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.hints import (
+    CLOSING_SECONDS,
+    TICK_SECONDS,
+    WHOLE_SEARCH,
+    HintLimits,
+    Hints,
+)
+from extender.controllers.nomination.outstanding import MOST_RENEWALS
+from extender.controllers.nomination.refusals import SETTLING_SECONDS, Refusals
+from extender.errors import ApiError, ExtenderError
+from extender.metrics import Metrics
+from extender.model.objects import Pod as ModelPod
+from extender.verbs.prioritizing import Scoring
+from extender.web.app import callbacks_app
+from extender.wire.objects import PodReader
+from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
+
+Client = TestClient[Request, Application]
+
+HOST = "kubernetes.io/hostname"
+ROOM = {"cpu": "4", "pods": "110"}
+NODES = [node(name, {HOST: name}, ROOM) for name in ("a", "b")]
+PATIENCE = 5.0
+WAIT = 5.0
+RESULTS = (
+    "set",
+    "renewed",
+    "taken",
+    "elsewhere",
+    "gone",
+    "refused",
+    "withdrawn",
+    "preempted",
+    "failed",
+    "skipped",
+)
+
+
+def loner(name: str) -> Pod:
+    """Build a pod that wants a node without others of its kind."""
+    return pod(name).labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+
+
+ONE, TWO, THREE = loner("one"), loner("two"), loner("three")
+
+
+class Nominator:
+    """Takes nominations, and shows them to the state as a watch would."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.made: list[tuple[str, str | None, str | None]] = []
+        self.done = True
+        self.error: ExtenderError | None = None
+        self.shown = True
+        self.gate: asyncio.Event | None = None
+        self.arrived = asyncio.Event()
+
+    async def nominate(self, pod: ModelPod, before: str | None, node: str | None) -> bool:
+        """Take a nomination."""
+        self.made.append((pod.key.removeprefix("default/"), before, node))
+        self.arrived.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        known = self.state.pods.get(pod.key)
+        if not self.done or known is None or known.nominated != before:
+            return False
+        if self.shown:
+            show(self.state, pod.key.removeprefix("default/"), node)
+        return True
+
+
+def show(state: ClusterState, name: str, nominated: str | None) -> None:
+    """Show a waiting pod with its nomination."""
+    raw = loner(name) if nominated is None else loner(name).nominated(nominated)
+    state.upsert_pod(model_pod(raw))
+
+
+class Bench:
+    """Two nodes; pods that want one each; everything happens when a test says so."""
+
+    def __init__(self, *pods: Pod, per_second: float = 100, most: int = 10) -> None:
+        self.now = 100.0
+        self.state = state_of(NODES, [], pods)
+        self.api = Nominator(self.state)
+        self.registry = CollectorRegistry()
+        self.metrics = Metrics(self.registry, "test")
+        self.hints = Hints(
+            self.state,
+            self.api,
+            self.metrics,
+            HintLimits(per_second, most, PATIENCE),
+            AFFINITY,
+            clock=lambda: self.now,
+            chance=lambda: 0.0,
+        )
+
+    def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
+        """Tell of a refusal."""
+        self.hints.refused(model_pod(raw), Raw(json.dumps(raw).encode()), asked)
+
+    async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
+        """Let time pass, and the task do what is due."""
+        self.now += seconds
+        for _ in range(8):
+            await self.hints.step()
+
+    async def tick(self) -> None:
+        """Let the next look come."""
+        await self.pass_time(TICK_SECONDS)
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of hints."""
+        found = {
+            result: self.registry.get_sample_value(
+                "affinity_extender_hints_total", {"result": result}
+            )
+            for result in RESULTS
+        }
+        return {result: int(count) for result, count in found.items() if count}
+
+
+async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.hints.step()
+    assert bench.api.made == [], "the scheduler may still come back by itself"
+    await bench.pass_time()
+    assert bench.api.made == [("two", None, "b")]
+    assert bench.counts() == {"set": 1}
+
+
+async def test_nothing_is_done_for_a_pod_that_was_admitted_meanwhile() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    bench.hints.admitted(model_pod(TWO))
+    await bench.pass_time()
+    assert bench.api.made == []
+
+
+async def test_a_search_of_all_nodes_needs_no_hint_until_something_changes() -> None:
+    bench = Bench(ONE.on("a"), TWO.on("b"), THREE)
+    bench.refuse(THREE, asked=2)
+    await bench.tick()
+    assert bench.api.made == []
+    bench.state.remove_pod("default/one", "default-one")
+    await bench.tick()
+    assert bench.api.made == [("three", None, "a")], "the wake-up came before the watch event"
+
+
+async def test_a_pod_that_no_watch_has_shown_yet_is_waited_for() -> None:
+    bench = Bench(ONE.on("a"))
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.api.made == []
+    bench.state.upsert_pod(model_pod(TWO))
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b")]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(TWO.on("b"), id="bound"),
+        pytest.param(TWO.uid("successor"), id="replaced"),
+    ],
+)
+async def test_a_pod_that_waits_no_more_is_forgotten(gone: Pod) -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    bench.state.upsert_pod(model_pod(gone))
+    await bench.pass_time()
+    await bench.pass_time(10)
+    assert bench.api.made == []
+
+
+@pytest.mark.parametrize(
+    ("request_says", "watch_says"),
+    [
+        pytest.param("b", None, id="the request says so"),
+        pytest.param(None, "b", id="the watch says so"),
+    ],
+)
+async def test_a_nomination_by_somebody_else_stands(
+    request_says: str | None, watch_says: str | None
+) -> None:
+    bench = Bench(ONE.on("a"), TWO.nominated(watch_says) if watch_says else TWO)
+    bench.refuse(TWO.nominated(request_says) if request_says else TWO)
+    await bench.pass_time()
+    assert bench.api.made == []
+    assert bench.counts() == {"skipped": 1}
+
+
+@pytest.mark.parametrize(
+    ("place", "result"),
+    [
+        pytest.param("b", "taken", id="where the hint said"),
+        pytest.param("a", "elsewhere", id="elsewhere"),
+    ],
+)
+async def test_a_hint_ends_when_the_pod_is_bound(place: str, result: str) -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.state.upsert_pod(model_pod(TWO.on(place)))
+    await bench.tick()
+    assert bench.counts() == {"set": 1, result: 1}
+    assert bench.hints.outstanding == 0
+
+
+async def test_a_place_that_we_reserve_is_as_good_as_bound() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.state.reserve(model_pod(TWO), "b", bench.now + 30)
+    await bench.tick()
+    assert bench.counts() == {"set": 1, "taken": 1}
+
+
+async def test_a_hint_ends_with_its_pod() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.state.remove_pod("default/two", "default-two")
+    await bench.tick()
+    assert bench.counts() == {"set": 1, "gone": 1}
+
+
+async def test_a_hint_that_nobody_takes_is_withdrawn() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    await bench.pass_time(PATIENCE)
+    assert bench.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert bench.counts() == {"set": 1, "withdrawn": 1}
+    await bench.pass_time(0.1)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert len(bench.api.made) == 2, "not at once again"
+    await bench.tick()
+    assert len(bench.api.made) == 2, "the other nodes have their turn first"
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made[2:] == [("two", None, "b")], "there is no other"
+
+
+async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    show(bench.state, "two", None)
+    await bench.pass_time(TICK_SECONDS - SETTLING_SECONDS)
+    assert len(bench.api.made) == 1, "the watch may only be late"
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b")] * 2
+    assert bench.counts() == {"set": 1, "renewed": 1}
+
+
+async def test_a_node_that_the_scheduler_refused_is_followed_by_another() -> None:
+    bench = Bench(TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.api.made == [("two", None, "a")], "a request older than the hint says nothing"
+    bench.refuse(TWO.nominated("a"), asked=1)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.api.made[1:] == [("two", "a", None)]
+    await bench.tick()
+    assert bench.api.made[2:] == [("two", None, "b")], "after a pause"
+    bench.refuse(TWO.nominated("b"))
+    await bench.pass_time()
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made[3:] == [("two", "b", None)], "there is no third"
+    assert bench.counts() == {"set": 2, "refused": 2}
+    await bench.tick()
+    await bench.tick()
+    await bench.tick()
+    assert len(bench.api.made) == 4, "each pause is longer"
+    await bench.tick()
+    assert bench.api.made[4:] == [("two", None, "a")], "perhaps it works by now"
+
+
+async def test_a_change_during_a_pause_does_not_make_it_endless() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.refuse(TWO.nominated("b"))
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b"), ("two", "b", None)], "there is no other node"
+    bench.state.upsert_pod(model_pod(pod("other").on("a")))
+    for _ in range(4):
+        await bench.tick()
+    assert bench.api.made[2:] == [("two", None, "b")], "though nothing has changed since"
+
+
+async def test_a_hint_that_the_scheduler_refused_and_wiped_out_is_not_renewed() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.refuse(TWO.nominated("b"))
+    show(bench.state, "two", None)
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert bench.counts() == {"set": 1, "refused": 1}
+
+
+async def test_a_hint_that_is_wiped_out_again_and_again_is_given_up() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    for _ in range(12):
+        show(bench.state, "two", None)
+        await bench.tick()
+    assert bench.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
+    await bench.pass_time(PATIENCE)
+    assert bench.hints.outstanding == 0
+
+
+async def test_of_rivals_each_is_pointed_to_a_node_of_its_own() -> None:
+    bench = Bench(ONE, TWO, THREE)
+    for raw in (ONE, TWO, THREE):
+        bench.refuse(raw)
+    await bench.pass_time()
+    assert bench.api.made == [("one", None, "a"), ("two", None, "b")]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({"per_second": 1.0}, id="one a second"),
+        pytest.param({"most": 1}, id="one at a time"),
+    ],
+)
+async def test_hints_beyond_the_limits_come_later(limits: dict[str, Any]) -> None:
+    bench = Bench(ONE, TWO, **limits)
+    bench.refuse(ONE)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.api.made == [("one", None, "a")]
+    assert bench.counts() == {"set": 1, "skipped": 1}
+    bench.state.upsert_pod(model_pod(ONE.on("a")))
+    await bench.pass_time(1.0)
+    assert bench.api.made[1:] == [("two", None, "b")]
+
+
+async def test_a_hint_that_came_too_late_is_forgotten() -> None:
+    bench = Bench(TWO)
+    bench.api.done = False
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.counts() == {"skipped": 1}
+    assert bench.hints.outstanding == 0
+
+
+async def test_a_refusal_by_the_api_server_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(ONE, TWO)
+    bench.api.error = ApiError(403, "Forbidden", "you may not")
+    bench.refuse(ONE)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    assert bench.counts() == {"failed": 2}
+    assert bench.hints.outstanding == 0
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warnings == ["default/one could not be pointed to a node: 403 Forbidden: you may not"]
+
+
+async def test_a_hint_whose_end_is_unclear_is_withdrawn_in_time() -> None:
+    bench = Bench(TWO)
+    bench.api.error = ExtenderError("no answer")
+    bench.api.shown = False
+    bench.refuse(TWO)
+    await bench.pass_time()
+    show(bench.state, "two", "a")
+    assert bench.hints.outstanding == 1
+    await bench.pass_time(PATIENCE)
+    assert bench.hints.outstanding == 1, "nobody can tell whether that was withdrawn"
+    bench.api.error = None
+    await bench.pass_time(PATIENCE)
+    assert bench.api.made[1:] == [("two", "a", None)] * 2
+    assert bench.counts() == {"failed": 2, "withdrawn": 1}
+
+
+async def test_a_pod_whose_wishes_cannot_be_read_is_pointed_nowhere() -> None:
+    bench = Bench(TWO)
+    broken = Pod({**TWO, "spec": {**TWO["spec"], "tolerations": 7}})
+    bench.refuse(broken)
+    await bench.pass_time()
+    assert bench.api.made == []
+
+
+async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
+    bench = Bench(ONE, TWO)
+    bench.refuse(ONE)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.state.upsert_pod(model_pod(ONE.on("a")))
+    await bench.hints.close()
+    assert bench.api.made[2:] == [("two", "b", None)], "a bound pod is left alone"
+    assert CLOSING_SECONDS < PATIENCE
+
+
+def test_the_refusal_longest_ago_is_forgotten_first() -> None:
+    refusals = Refusals(most=2)
+    for raw in (ONE, TWO, ONE, THREE):
+        refusals.note(model_pod(raw), Raw(b"{}"), 0.0)
+    assert list(refusals) == ["default-one", "default-three"]
+
+
+async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.api.gate = asyncio.Event()
+    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+    answers = Answers(
+        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.hints
+    )
+    client: Client = await aiohttp_client(callbacks_app(answers, bench.metrics, 1 << 20))
+    running = asyncio.create_task(bench.hints.run())
+
+    async def ask(names: list[str]) -> list[str]:
+        response = await client.post("/filter", json={"Pod": TWO, "NodeNames": names})
+        found: list[str] = (await response.json())["NodeNames"]
+        return found
+
+    async with asyncio.timeout(WAIT):
+        assert await ask(["a", *(f"gone-{number}" for number in range(1, WHOLE_SEARCH))]) == []
+        bench.now += SETTLING_SECONDS
+        await bench.api.arrived.wait()
+        assert await ask(["a", "b"]) == ["b"]
+        bench.api.gate.set()
+    running.cancel()
+    assert bench.api.made == [("two", None, "b")]

@@ -1,0 +1,117 @@
+"""A picture that nobody confirms any more, and what is still answered from it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.controllers.staleness import Freshness
+from extender.verbs.binding import Decision, may_bind
+from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, unclear
+from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.controllers.test_nomination import ONE, TWO, Bench
+
+if TYPE_CHECKING:
+    from tests.builders import Pod
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"})]
+LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
+VITAL = ("namespaces", "nodes", "pods")
+
+
+class Silence:
+    """A source that says when it was last heard."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float | None] = {"pods": 0.0, "poddisruptionbudgets": 0.0}
+        self.state = ClusterState()
+        self.freshness = Freshness(lambda: self.seconds, 180, self.state, VITAL)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "passes"),
+    [
+        pytest.param(None, True, id="not even listed, which another check tells"),
+        pytest.param(179.9, True, id="just fresh"),
+        pytest.param(180.0, False, id="stale"),
+    ],
+)
+def test_readiness_fails_after_the_limit(seconds: float | None, passes: bool) -> None:
+    silence = Silence()
+    silence.seconds["pods"] = seconds
+    why = silence.freshness.check("pods")()
+    assert (why is None) is passes
+    assert why is None or "nothing of it for 180 s" in why
+    assert silence.freshness.check("poddisruptionbudgets")() is None
+
+
+def test_staleness_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    silence = Silence()
+    for seconds in (0.0, 200.0, 201.0, 1.0, 2.0):
+        silence.seconds["pods"] = seconds
+        silence.freshness.look()
+    assert [record.getMessage() for record in caplog.records] == [
+        (
+            "pods: stale: the API server said nothing of it for 200 s, 180 is the limit; "
+            "not ready until something is received"
+        ),
+        "pods: something was received, no longer stale",
+    ]
+
+
+def test_only_what_rules_are_judged_by_casts_doubt() -> None:
+    silence = Silence()
+    doubts = []
+    for resource, seconds in (("poddisruptionbudgets", 500.0), ("pods", 500.0), ("pods", 0.0)):
+        silence.seconds[resource] = seconds
+        silence.freshness.look()
+        doubts.append(silence.state.doubt)
+    assert doubts == [None, "nothing received about pods for too long", None]
+
+
+@pytest.mark.parametrize(
+    ("placed", "incoming", "waits"),
+    [
+        pytest.param([], LONER, True, id="with a hard rule of its own"),
+        pytest.param([LONER.on("a")], pod("web").labels(app="web"), True, id="of others"),
+        pytest.param([], pod("plain"), False, id="that no rule is about"),
+    ],
+)
+def test_where_a_picture_is_stale_a_pod_waits(
+    placed: list[Pod], incoming: Pod, waits: bool
+) -> None:
+    state = state_of(NODES, [], placed)
+    state.doubt = "too old"
+    plugins = (InterPodAffinity(),)
+    assert unclear(state, model_pod(incoming), plugins) == ("too old" if waits else None)
+    verdict = may_bind(state, model_pod(incoming), "a", plugins)
+    assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)
+
+
+def test_a_quota_is_still_judged_by_a_stale_picture() -> None:
+    state = state_of(NODES, [], [])
+    state.doubt = "too old"
+    incoming = model_pod(crossing_pod())
+    assert unclear(state, incoming, (CrossNamespacePodAffinity(),)) is None
+
+
+def crossing_pod() -> Pod:
+    """Build a pod with affinity across namespaces."""
+    return pod("far").affinity(term(ZONE, selector(app="db"), namespaces=["other"]))
+
+
+async def test_no_hint_comes_from_a_stale_picture() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.state.doubt = "too old"
+    bench.refuse(TWO)
+    await bench.pass_time()
+    await bench.tick()
+    assert bench.api.made == []
+    bench.state.doubt = None
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b")]

@@ -1,0 +1,142 @@
+"""A pod whose rules take long waits; nobody else does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.callbacks.answers import Answers, Rules
+from extender.cluster.state import AT_ONCE, ClusterState
+from extender.metrics import Metrics
+from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
+from extender.verbs.prioritizing import Scoring
+from extender.wire.objects import PodReader
+from tests.builders import Pod, model_node, model_pod, node, pod
+from tests.hostile import crowded, hostile, narrow
+from tests.verbs.judging import AFFINITY
+
+CLASSES = 60
+
+
+class Desk:
+    """Answers over a crowded cluster, with a budget."""
+
+    def __init__(self, budget: int) -> None:
+        self.registry = CollectorRegistry()
+        self.state = crowded(classes=CLASSES, pods=240, nodes=20)
+        self.preparer = Preparer(
+            self.state, Metrics(self.registry, "test"), budget=budget, clock=lambda: 0.0
+        )
+        rules = Rules(AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
+        self.answers = Answers(
+            self.state,
+            rules,
+            Metrics(CollectorRegistry(), "test"),
+            lambda: None,
+            pods=PodReader(),
+            preparer=self.preparer,
+        )
+
+    async def filter(self, asking: Pod) -> dict[str, Any]:
+        """Ask about all nodes."""
+        names = [f"n{number}" for number in range(20)]
+        body = json.dumps({"Pod": asking, "NodeNames": names}).encode()
+        answer: dict[str, Any] = json.loads(await self.answers.filter(body))
+        return answer
+
+    def counted(self, name: str) -> float | None:
+        """Return a counter."""
+        return self.registry.get_sample_value(f"affinity_extender_{name}_total")
+
+
+HOSTILE = hostile(800)
+PLAIN = pod("plain", "ns1").labels(app="a1").anti_affinity(*narrow(2))
+
+
+async def test_others_are_answered_while_a_costly_question_is_prepared() -> None:
+    desk = Desk(10**9)
+    waiting = asyncio.create_task(desk.filter(HOSTILE))
+    await asyncio.sleep(0)
+    for _ in range(5):
+        assert (await desk.filter(PLAIN))["NodeNames"]
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    assert len((await waiting)["FailedAndUnresolvableNodes"]) == 20
+    slices = desk.counted("question_slices")
+    assert slices is not None
+    assert slices > 800 * CLASSES // (2 * SLICE)
+
+
+async def test_beyond_its_budget_a_call_gets_an_error_and_the_next_one_goes_on() -> None:
+    desk = Desk(50_000)
+    errors = []
+    while error := (await desk.filter(HOSTILE))["Error"]:
+        errors.append(error)
+    assert 1 <= len(errors) <= 6
+    assert "ns0/hostile" in errors[0]
+    assert "%" not in errors[0]
+    assert "\n" not in errors[0]
+    assert desk.counted("questions_over_budget") == len(errors)
+
+
+async def test_who_has_had_least_is_next() -> None:
+    desk = Desk(10**9)
+    larger = asyncio.create_task(desk.filter(hostile(900, "larger")))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    smaller = asyncio.create_task(desk.filter(hostile(100, "smaller")))
+    await smaller
+    assert not larger.done()
+    await larger
+
+
+async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
+    desk = Desk(10**9)
+    asking = [hostile(400, f"h{number}") for number in range(MOST_WAITING + 1)]
+    tasks = [asyncio.create_task(desk.filter(each)) for each in asking]
+    answers = await asyncio.gather(*tasks)
+    refused = [answer["Error"] for answer in answers if answer["Error"]]
+    assert len(refused) == 1
+    assert "too many" in refused[0]
+
+
+async def test_one_slice_is_done_in_each_turn_of_the_loop() -> None:
+    desk = Desk(10**9)
+    tasks = [asyncio.create_task(desk.filter(hostile(400, f"h{number}"))) for number in range(8)]
+    before, most = 0.0, 0.0
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        now = desk.counted("question_slices") or 0.0
+        most, before = max(most, now - before), now
+    assert most <= 1
+
+
+async def test_a_question_is_whole_when_the_preparer_returns() -> None:
+    desk = Desk(10**9)
+    asking = model_pod(HOSTILE)
+    assert desk.preparer.takes_long(asking)
+    await desk.preparer.prepare(asking)
+    assert desk.state.expense_of(asking) == 0
+
+
+async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
+    state = ClusterState(most_counted_sets=100)
+    for number in range(300):
+        state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
+    state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
+    preparer = Preparer(state, Metrics(CollectorRegistry(), "test"), budget=10**9)
+    assert state.expense_of(model_pod(HOSTILE)) > AT_ONCE
+    with pytest.raises(OverBudgetError, match="dropped from memory"):
+        await preparer.prepare(model_pod(HOSTILE))
+
+
+async def test_prioritize_and_plain_pods_never_wait_for_a_turn() -> None:
+    desk = Desk(1)
+    body = json.dumps({"Pod": PLAIN, "NodeNames": ["n1", "n2"]}).encode()
+    for call in (desk.answers.filter(body), desk.answers.prioritize(body)):
+        with pytest.raises(StopIteration):
+            call.send(None)

@@ -1,0 +1,142 @@
+"""Which node a refused pod is pointed to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.cluster.state import ClusterState
+from extender.model.labels import Operator, Requirement, Selector
+from extender.model.node_resources import JUST_A_POD, Requests, Toleration, Wish
+from extender.verbs.nominating import Chooser, Promise
+from tests.builders import Json, Pod, model_node, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
+
+HOST = "kubernetes.io/hostname"
+ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
+DB = pod("db").labels(app="db")
+LONER = pod("loner").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+JOINER = pod("joiner").affinity(term(HOST, selector(app="db")))
+
+
+def host(name: str, room: Json | None = None, **more: Any) -> dict[str, Any]:
+    """Build a node with room."""
+    return node(name, {HOST: name, "name": name}, room or ROOM, **more)
+
+
+NODES = [host("a"), host("b"), host("c")]
+
+
+def choose(
+    state: ClusterState,
+    raw: Pod,
+    wish: Wish | None = None,
+    *,
+    chance: float = 0.0,
+    avoid: tuple[str, ...] = (),
+    promises: tuple[Promise, ...] = (),
+) -> str | None:
+    """Choose for a pod."""
+    return Chooser(state, AFFINITY).choose(
+        model_pod(raw), wish or Wish(), avoid=avoid, promises=promises, chance=chance
+    )
+
+
+def test_a_node_that_satisfies_the_rules() -> None:
+    state = state_of(NODES, [], [DB.on("b")])
+    assert choose(state, JOINER) == "b"
+    assert choose(state_of(NODES, [], []), JOINER) is None
+
+
+@pytest.mark.parametrize(
+    ("chance", "expected"),
+    [
+        pytest.param(0.0, "a", id="from the first"),
+        pytest.param(0.5, "b", id="from the middle"),
+        pytest.param(0.999, "c", id="from the last"),
+    ],
+)
+def test_chance_chooses_among_them(chance: float, expected: str) -> None:
+    assert choose(state_of(NODES, [], []), LONER, chance=chance) == expected
+
+
+def test_a_search_goes_round() -> None:
+    state = state_of(NODES, [], [LONER.on("c")])
+    assert choose(state, pod("x").labels(app="web"), chance=0.999) in {"a", "b"}
+    assert choose(state, pod("x").labels(app="web"), chance=0.999, avoid=("b",)) == "a"
+
+
+def requests(**amounts: int) -> Requests:
+    """Return a pod's requests."""
+    return tuple(sorted({**amounts, "pods": 1}.items()))
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        pytest.param(Wish(), {"a", "b", "c"}, id="no wish"),
+        pytest.param(Wish(requests(cpu=4000)), {"b", "c"}, id="where cpu is left"),
+        pytest.param(Wish(requests(cpu=3000)), {"a", "b", "c"}, id="just enough cpu"),
+        pytest.param(Wish(requests(gpu=1)), set(), id="what no node has"),
+        pytest.param(Wish(requests(gpu=0)), {"a", "b", "c"}, id="nothing of what no node has"),
+        pytest.param(
+            Wish(node_selector=Selector.of([Requirement("name", Operator.EXISTS)])),
+            {"a", "b", "c"},
+            id="a selector that matches",
+        ),
+        pytest.param(
+            Wish(node_selector=Selector.of([Requirement("x", Operator.EXISTS)])),
+            set(),
+            id="a selector that does not",
+        ),
+        pytest.param(
+            Wish(tolerations=(Toleration("", None, ""),)),
+            {"a", "b", "c", "tainted"},
+            id="tolerates everything",
+        ),
+    ],
+)
+def test_only_nodes_that_suit_the_pod_otherwise(wish: Wish, expected: set[str]) -> None:
+    taint = {"key": "x", "effect": "NoExecute"}
+    nodes = [*NODES, host("tainted", taints=[taint]), host("full", {"pods": "0"}), node("unready")]
+    there = [pod("busy").requests(cpu="1").on("a")]
+    state = state_of(nodes, [], there)
+    found = {choose(state, LONER, wish, chance=number / 6) for number in range(6)}
+    assert found - {None} == expected
+
+
+def test_places_for_pods_are_counted() -> None:
+    there = [pod(f"p{number}").on("a") for number in range(3)]
+    state = state_of([host("a")], [], there)
+    assert choose(state, LONER, Wish(JUST_A_POD)) is None
+    state.remove_pod("default/p0", "default-p0")
+    assert choose(state, LONER, Wish(JUST_A_POD)) == "a"
+
+
+def test_a_reserved_place_is_taken() -> None:
+    state = state_of([host("a", {"pods": "1"}), host("b", {"pods": "1"})], [], [])
+    state.reserve(model_pod(DB), "a", 1.0)
+    assert choose(state, LONER) == "b"
+
+
+def test_a_promise_to_a_rival_is_kept() -> None:
+    state = state_of(NODES, [], [])
+    rival = Promise(model_pod(LONER.uid("rival")), "a")
+    assert choose(state, LONER, promises=(rival,)) == "b"
+    assert choose(state, LONER, promises=(Promise(model_pod(DB), "a"),)) == "a", "no rival"
+    own = Promise(model_pod(LONER), "a")
+    assert choose(state, LONER, promises=(own,)) == "a", "its own earlier hint"
+
+
+def test_nodes_that_come_are_seen() -> None:
+    state = state_of([host("a")], [], [LONER.uid("other").on("a")])
+    chooser = Chooser(state, AFFINITY)
+    asker = model_pod(pod("x").labels(app="web"))
+
+    def chosen() -> str | None:
+        return chooser.choose(asker, Wish(), avoid=(), promises=(), chance=0.0)
+
+    assert chosen() is None
+    state.upsert_node(model_node(host("z")))
+    assert chosen() == "z"
