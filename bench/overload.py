@@ -23,7 +23,7 @@ from extender.cluster.state import ClusterState
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl
-from extender.kube.timing import Timing
+from extender.kube.pacing import Timing
 from extender.metrics import Metrics
 from extender.verbs.binding import interact
 from extender.verbs.plugins import InterPodAffinity

@@ -11,7 +11,7 @@ from clusterload.durations import SECOND, Duration, parse_duration
 from clusterload.gotemplate.values import as_json
 from clusterload.schema import Config
 from extender.config import parse_yaml
-from extender.config.mending import convert
+from extender.config.faults import convert
 from extender.errors import ConfigError, ConfigFaultsError
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import msgspec
 from clusterload.answers import read_answer
 from extender.errors import ExtenderError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
-from extender.kube.timing import Timing
+from extender.kube.pacing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,7 +19,7 @@ from clusterload.schema import (
     TimeLimitedLoad,
     TuningSet,
 )
-from extender.kube.timing import RateLimit, Timing
+from extender.kube.pacing import RateLimit, Timing
 
 if TYPE_CHECKING:
     import random

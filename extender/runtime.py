@@ -50,8 +50,7 @@ from extender.verbs.plugins import (
     Plugins,
 )
 from extender.verbs.prioritizing import Scoring
-from extender.web.app import callbacks_app
-from extender.web.calls import LAST_CALLS, LastCalls
+from extender.web.app import LAST_CALLS, LastCalls, callbacks_app
 from extender.web.domains import Domains
 from extender.web.health import Check
 from extender.web.listening import listen_callbacks, listen_ops

@@ -18,8 +18,8 @@ from extender.controllers.nomination.nominations import Nominator
 from extender.metrics import Metrics
 from extender.offline import ClusterFiles
 from extender.timing import LogThrottle
+from extender.wire.affinity import Gates
 from extender.wire.annotations import warn_of_annotated
-from extender.wire.gates import Gates
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ async def _watch(
     from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.endings import Relist, Restart  # noqa: PLC0415
+    from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from extender.cluster.state import ClusterState
-from extender.wire.gates import EVERY_GATE_ON, Gates
+from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader, read_namespace, read_node
 from extender.wire.quotas import read_quota
 

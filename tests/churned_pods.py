@@ -19,8 +19,8 @@ from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import MOST_COUNTED_SETS, ClusterState
 from extender.controllers.nomination.hints import HintLimits, Hints
 from extender.metrics import Metrics
-from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
+from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring

@@ -13,9 +13,8 @@ from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.model.verdict import INTER_POD_AFFINITY, BindOutcome, Bound, Reason
 from extender.preparing import Preparer
 from extender.timing import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support

@@ -12,11 +12,9 @@ from extender.cluster.counts.existing_terms import CarriedTerms
 from extender.cluster.counts.matching_pods import CountedSets
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.prefilter_state import Question
-from extender.cluster.counts.questions import Questions
-from extender.cluster.counts.sought import Sought
+from extender.cluster.counts.pod_sets import Named, Sought
+from extender.cluster.counts.prefilter_state import Question, Questions
 from extender.cluster.counts.topology import DomainTable
-from extender.cluster.counts.wanted import Named
 from extender.cluster.ledgers.budgets import Budgets
 from extender.cluster.ledgers.node_resources import Room
 from extender.cluster.ledgers.pod_groups import WaitingGroups

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from extender.config.faults import show
 from extender.config.schema import Config, Plugin
-from extender.config.serving_checks import check_serving
 from extender.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from extender.config.schema import Serving
 
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
@@ -67,3 +69,77 @@ def _not_available(config: Config) -> Iterator[ConfigError]:
     for path, value, is_asked in asked:
         if is_asked:
             yield ConfigError(path, f"{value} is not available in this version")
+
+
+_Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
+
+
+def check_serving(serving: Serving) -> Iterator[ConfigError]:
+    """Yield what is wrong."""
+    yield from _addresses(serving)
+    yield from _tls(serving)
+    yield from _callers(serving)
+
+
+def _addresses(serving: Serving) -> Iterator[ConfigError]:
+    addresses = []
+    for path, text in (
+        ("serving.bindAddress", serving.bind_address),
+        ("serving.opsBindAddress", serving.ops_bind_address),
+    ):
+        address = _address(text)
+        if address is None:
+            yield ConfigError(path, f"{show(text)} is not an IP address, such as 127.0.0.1")
+        else:
+            addresses.append(address)
+    same_place = len(set(addresses)) == 1 or any(one.is_unspecified for one in addresses)
+    if serving.port and serving.port == serving.ops_port and same_place:
+        yield ConfigError("serving.opsPort", f"{serving.ops_port} is serving.port as well")
+
+
+def _tls(serving: Serving) -> Iterator[ConfigError]:
+    if serving.tls_cert_file and not serving.tls_private_key_file:
+        yield ConfigError("serving.tlsPrivateKeyFile", "missing; tlsCertFile needs it")
+    if serving.tls_private_key_file and not serving.tls_cert_file:
+        yield ConfigError("serving.tlsCertFile", "missing; tlsPrivateKeyFile needs it")
+    if serving.client_ca_file and not serving.tls_cert_file:
+        yield ConfigError("serving.clientCAFile", "needs tlsCertFile and tlsPrivateKeyFile as well")
+    if serving.allowed_client_names and not serving.client_ca_file:
+        yield ConfigError(
+            "serving.allowedClientNames", "has no effect without clientCAFile, which knows clients"
+        )
+
+
+def _callers(serving: Serving) -> Iterator[ConfigError]:
+    """Refuse callbacks that a network can reach and that know nobody."""
+    address = _address(serving.bind_address)
+    if address is None or _is_loopback(address) or serving.insecure_serving:
+        return
+    missing = [
+        name
+        for name, file in (
+            ("serving.tlsCertFile", serving.tls_cert_file),
+            ("serving.tlsPrivateKeyFile", serving.tls_private_key_file),
+            ("serving.clientCAFile", serving.client_ca_file),
+        )
+        if file is None
+    ]
+    if missing:
+        yield ConfigError(
+            "serving.bindAddress",
+            f"{serving.bind_address} is not loopback, so callers have to show a certificate: set "
+            f"{', '.join(missing)}; or let anybody in with --insecure-serving "
+            "(serving.insecureServing: true)",
+        )
+
+
+def _address(text: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_loopback(address: _Address) -> bool:
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from extender import plain_yaml
-from extender.config.mending import convert
+from extender.config.faults import convert
 from extender.config.schema import Config
 from extender.errors import ConfigError, ConfigFaultsError
 from extender.plain_yaml import FastLoader, PlainConstructor

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
+from extender.kube.calls import pod_path
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
-from extender.kube.paths import pod_path
-from extender.model.binding import BindOutcome, Bound
+from extender.model.verdict import BindOutcome, Bound
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient

@@ -12,8 +12,7 @@ import aiohttp
 from yarl import URL
 
 from extender import __version__
-from extender.kube.calls import JSON, Call, Content
-from extender.kube.connecting import kept_alive_socket, proxy_for
+from extender.kube.calls import JSON, Call, Content, kept_alive_socket, proxy_for
 from extender.kube.failures import (
     UNAUTHORIZED,
     BrokenAnswerError,
@@ -25,8 +24,8 @@ from extender.kube.failures import (
     words,
 )
 from extender.kube.flowcontrol import Flow
-from extender.kube.lines import Lines
 from extender.kube.observers import Unobserved
+from extender.kube.watching import Lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

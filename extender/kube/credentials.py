@@ -27,7 +27,7 @@ from kubernetes_asyncio.config.incluster_config import (
 from extender import files, plain_yaml
 from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig import Kubeconfig
-from extender.kube.repeats import RepeatingLog
+from extender.kube.observers import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
-from extender.kube.repeats import SkipLog
+from extender.kube.observers import SkipLog
 from extender.kube.resources import NOT_TERMINAL
 from extender.wire.quotas import read_quota
 

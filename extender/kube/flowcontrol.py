@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from extender.kube.failures import ThrottledError
-from extender.kube.timing import Timing
+from extender.kube.pacing import Timing
 
 
 class Flow(Enum):

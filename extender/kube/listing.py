@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from extender.errors import ObjectError
 from extender.kube.failures import BrokenAnswerError, StatusError
-from extender.kube.frames import SkippedError, read_metadata, read_page
-from extender.kube.snapshot import SLICE, Snapshot
+from extender.kube.frames import Skip, SkippedError, read_metadata, read_object, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from extender.kube.client import ApiClient
-    from extender.kube.frames import Page, Resource, Skipped
+    from extender.kube.frames import Metadata, Page, Resource, Skipped
 
 logger = logging.getLogger(__name__)
 
@@ -111,3 +111,40 @@ class Lister(Generic[T]):
             self.skipped(skipped.reason, skipped.detail)
             return
         snapshot.take(self.resource, metadata, raw, self.skipped)
+
+
+SLICE: Final = 100
+"""Objects read or stored before others get a turn: about a millisecond of work."""
+
+
+@dataclass(slots=True)
+class Snapshot(Generic[T]):
+    """What a list said."""
+
+    version: str = ""
+    objects: dict[str, T] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Key to uid of the objects that exist but make no sense to us."""
+
+    def __len__(self) -> int:
+        return len(self.objects) + len(self.unreadable)
+
+    def take(
+        self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw, skipped: Skipped
+    ) -> None:
+        """Read one object; when it makes no sense, what was known of it stays."""
+        try:
+            self.objects[metadata.key] = read_object(resource, raw)
+        except ObjectError as failure:
+            self.unreadable[metadata.key] = metadata.uid
+            skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
+
+    def drop(self, key: str) -> None:
+        """Forget an object."""
+        self.objects.pop(key, None)
+        self.unreadable.pop(key, None)
+
+    def has_unreadable(self, key: str, uid: str) -> bool:
+        """Whether the object we hold is one of those; a uid of "" is not compared."""
+        found = self.unreadable.get(key)
+        return found is not None and uid in {"", found}

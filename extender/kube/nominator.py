@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.paths import pod_path
+from extender.kube.calls import pod_path
 
 if TYPE_CHECKING:
     from extender.kube.client import ApiClient

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from extender.kube.endings import End, Restart
+from extender.kube.failures import End, Restart
 
 if TYPE_CHECKING:
-    from extender.kube.timing import Backoff
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from extender.kube.failures import BrokenAnswerError
+    from extender.kube.watching import Lines
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner is not opened again at once, whatever it brought, unless it is the first
@@ -57,3 +64,126 @@ def _empty(end: End) -> End:
     if end.reason is not Restart.ENDED:
         return end
     return End(Restart.EMPTY, "ended at once and brought nothing")
+
+
+AGAIN_SECONDS: Final = 0.05
+"""Between two attempts to have the reader give up."""
+
+
+class Patience:
+    """A timer that is wound up again by what counts; a call costs no more than a clock reading."""
+
+    def __init__(self, seconds: float, failure: Callable[[str], BrokenAnswerError]) -> None:
+        self.seconds = seconds
+        self._failure = failure
+        self._wound_up = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def renew(self) -> None:
+        """Begin the time anew."""
+        self._wound_up = asyncio.get_running_loop().time()
+
+    @contextmanager
+    def with_stream(self, lines: Lines) -> Iterator[None]:
+        """Make whoever waits for a line get the failure, once the time is over."""
+        self.renew()
+        self._look(lines)
+        try:
+            yield
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _look(self, lines: Lines) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._wound_up + self.seconds - loop.time()
+        if left <= 0:
+            lines.give_up(self._failure(f"nothing of use came for {self.seconds:g} s"))
+            # It gets lost on a reader that has just been woken by bytes and goes on waiting.
+            left = AGAIN_SECONDS
+        self._timer = loop.call_later(left, self._look, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where the reflectors get their time from."""
+
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that never go back, for durations."""
+    wall: Callable[[], float] = time.time
+    """Seconds since the epoch, for what people read."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+    """A number in [0, 1): spreads many clients out, nothing secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffPolicy:
+    """How long to wait after failures; the defaults are client-go's reflector's."""
+
+    initial: float = 0.8
+    factor: float = 2.0
+    cap: float = 30.0
+    jitter: float = 1.0
+    """A delay d becomes a random one in [d, d + jitter * d)."""
+    reset_after: float = 120.0
+    """Seconds without a failure after which the next one starts at `initial` again."""
+    longest_retry_after: float = 120.0
+    """A server's Retry-After counts up to this many seconds."""
+
+
+DEFAULT_BACKOFF: Final = BackoffPolicy()
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Grows the wait with each failure, forgets failures after a calm while."""
+
+    timing: Timing
+    policy: BackoffPolicy = DEFAULT_BACKOFF
+    _next: float = field(init=False, default=0.0)
+    _last_failure: float | None = field(init=False, default=None)
+
+    def delay(self, retry_after: float | None = None) -> float:
+        """Note a failure; say how many seconds to wait, never less than the server asked."""
+        now = self.timing.clock()
+        if self._last_failure is None or now - self._last_failure > self.policy.reset_after:
+            self._next = self.policy.initial
+        self._last_failure = now
+        base = self._next
+        self._next = min(base * self.policy.factor, self.policy.cap)
+        jittered = base * (1.0 + self.policy.jitter * self.timing.chance())
+        return max(jittered, min(retry_after or 0.0, self.policy.longest_retry_after))
+
+    async def wait(self, retry_after: float | None = None) -> None:
+        """Note a failure and sleep it off."""
+        await self.timing.sleep(self.delay(retry_after))
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Lets `burst` requests go at once, and `qps` a second after that, first come first served."""
+
+    qps: float
+    burst: int
+    timing: Timing = field(default_factory=Timing)
+    _free: float = field(init=False)
+    _counted_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free = float(self.burst)
+        self._counted_at = self.timing.clock()
+
+    async def admit(self) -> None:
+        """Wait for a turn."""
+        now = self.timing.clock()
+        self._free = min(self._free + (now - self._counted_at) * self.qps, float(self.burst))
+        self._counted_at = now
+        self._free -= 1.0
+        if self._free < 0.0:
+            try:
+                await self.timing.sleep(-self._free / self.qps)
+            except BaseException:
+                # Whoever gives up gives back what it took, for those who come.
+                self._free += 1.0
+                raise

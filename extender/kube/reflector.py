@@ -15,27 +15,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, TypeVar
 
 from extender.errors import ExtenderError, ObjectError
-from extender.kube.endings import End, Restart, end_of_watch, why_relist
-from extender.kube.failures import BrokenAnswerError, StalledListError, StatusError
+from extender.kube.failures import (
+    BrokenAnswerError,
+    End,
+    Restart,
+    StalledListError,
+    StatusError,
+    end_of_watch,
+    why_relist,
+)
 from extender.kube.frames import Event, Kind, Resource, Skip, read_object
-from extender.kube.listing import Lister
-from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.kube.pacing import Brought, Pace
-from extender.kube.repeats import RepeatingLog, SkipLog
-from extender.kube.snapshot import SLICE, Snapshot
-from extender.kube.streaming import is_not_understood, stream_snapshot
-from extender.kube.timing import Backoff, Timing
-from extender.kube.watching import events
+from extender.kube.listing import SLICE, Lister, Snapshot
+from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
+from extender.kube.pacing import Backoff, Brought, Pace, Timing
+from extender.kube.watching import events, is_not_understood, stream_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
     from extender.kube.client import ApiClient
-    from extender.kube.sink import Sink
 
 logger = logging.getLogger(__name__)
 
@@ -261,3 +263,26 @@ class Reflector(Generic[T]):
 def _is_older(version: str, than: str) -> bool:
     # Versions are opaque unless both are numbers, as all that Kubernetes serves are.
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Sink(Protocol[T_contra]):
+    """Keeps objects by key: namespace/name, or the name of what has no namespace.
+
+    Each call is one whole step: it must not leave anything half done, and takes repeated,
+    unchanged and unknown objects calmly.
+    """
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the keys of all objects it holds."""
+
+    def uid(self, key: str) -> str:
+        """Return the uid of the object under `key`, or "" without one."""
+
+    def upsert(self, obj: T_contra) -> None:
+        """Add an object, or replace the one of the same key."""
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget an object, unless another one has taken its key."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
     from extender.kube.observers import ReflectorObserver
-    from extender.kube.timing import Timing
+    from extender.kube.pacing import Timing
     from extender.model.disruption import PodDisruptionBudget
     from extender.model.objects import Namespace, Node, Pod
     from extender.model.quota import ResourceQuota

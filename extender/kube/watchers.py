@@ -6,10 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from extender.kube.endings import Restart
+from extender.kube.failures import Restart
 from extender.kube.observers import ReflectorObserver, Unobserved
+from extender.kube.pacing import Backoff, Timing
 from extender.kube.reflector import Reflector
-from extender.kube.timing import Backoff, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

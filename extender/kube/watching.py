@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import contextlib
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from extender.kube.failures import IdleStreamError
-from extender.kube.frames import Event, Resource, Skipped, SkippedError, read_event
-from extender.kube.patience import Patience
+import aiohttp
+
+from extender.kube.failures import (
+    BrokenAnswerError,
+    EndlessLineError,
+    IdleStreamError,
+    StalledListError,
+    StatusError,
+    words,
+)
+from extender.kube.frames import (
+    Event,
+    Kind,
+    Resource,
+    Skipped,
+    SkippedError,
+    ends_initial_events,
+    read_event,
+)
+from extender.kube.listing import SLICE, Snapshot
+from extender.kube.pacing import Patience
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from extender.kube.client import ApiClient
+    from extender.kube.frames import Event, Resource, Skipped
 
 
 async def events(
@@ -52,3 +74,93 @@ async def events(
                     if initial is None:
                         patience.renew()
                     yield event
+
+
+T = TypeVar("T")
+
+_NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
+
+
+def is_not_understood(failure: StatusError) -> bool:
+    """Whether the server does not know how to stream a list, and so will not learn it either."""
+    return failure.status in _NOT_UNDERSTOOD
+
+
+async def stream_snapshot(
+    client: ApiClient, resource: Resource[T], version: str, skipped: Skipped
+) -> Snapshot[T]:
+    """Take everything, not older than `version`; the watch that follows is another request.
+
+    StalledListError when it takes too long as a whole, or nothing new comes for too long: the same
+    objects again, bookmarks that are not the last one, and what cannot be read are no progress.
+    """
+    snapshot: Snapshot[T] = Snapshot()
+    seconds = client.timeouts.streamed
+    patience = Patience(client.timeouts.progress, StalledListError)
+    stream = events(
+        client, resource, version, seconds=ceil(seconds), skipped=skipped, initial=patience
+    )
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    async with contextlib.aclosing(stream):
+        count = 0
+        async for event in stream:
+            if ends_initial_events(event):
+                snapshot.version = event.metadata.resource_version
+                return snapshot
+            if resource.prepare is not None:
+                await resource.prepare(event.raw)
+            before = len(snapshot)
+            _take(event, resource, snapshot, skipped)
+            if len(snapshot) > before:
+                patience.renew()
+            if loop.time() - begun > seconds:
+                raise StalledListError(f"not complete after {seconds:g} s")
+            count += 1
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+    raise BrokenAnswerError("the stream ended before everything was sent")
+
+
+def _take(event: Event, resource: Resource[T], snapshot: Snapshot[T], skipped: Skipped) -> None:
+    match event.kind:
+        case Kind.ADDED | Kind.MODIFIED:
+            snapshot.take(resource, event.metadata, event.raw, skipped)
+        case Kind.DELETED:
+            snapshot.drop(event.metadata.key)
+        case Kind.BOOKMARK:
+            pass
+
+
+LINE_LIMIT: Final = 64 << 20
+"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
+
+
+class Lines:
+    """The lines of an answer, each with its newline; a last one without was cut off."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+
+    def give_up(self, failure: BrokenAnswerError) -> None:
+        """Make the wait for a line end with this failure."""
+        self._content.set_exception(failure)
+
+    def __aiter__(self) -> Self:
+        """Iterate over what is left."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Wait for the next line."""
+        try:
+            line = await self._content.readline(max_line_length=LINE_LIMIT)
+        except TimeoutError as failure:
+            raise IdleStreamError("nothing came, not even a bookmark") from failure
+        except aiohttp.http_exceptions.LineTooLong as failure:
+            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
+        # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
+        except (aiohttp.ClientError, OSError, RuntimeError) as failure:
+            raise BrokenAnswerError(words(failure)) from failure
+        if not line:
+            raise StopAsyncIteration
+        return line

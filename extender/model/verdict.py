@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 INTER_POD_AFFINITY = "InterPodAffinity"
@@ -30,3 +31,27 @@ class Reason(Enum):
     def plugin(self) -> str:
         """Return the name of the plugin that refuses for it."""
         return CROSS_NAMESPACE_POD_AFFINITY if self is Reason.QUOTA else INTER_POD_AFFINITY
+
+
+class BindOutcome(Enum):
+    """What became of a bind at the API server."""
+
+    BOUND = "bound"
+    REFUSED = "refused"
+    """This bind has not put the pod on that node, and will not. It says nothing of earlier ones."""
+    UNCLEAR = "unclear"
+    """It may be or may come to be there: only the watch, or time, can tell."""
+    ELSEWHERE = "elsewhere"
+    """The pod is on another node, and so no bind of it can succeed any more."""
+    GONE = "gone"
+    """There is no such pod any more, and so no bind of it can succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An outcome, and in words why it is not success."""
+
+    outcome: BindOutcome
+    why: str = ""
+    elsewhere: str | None = None
+    """Where the pod is, with that outcome."""

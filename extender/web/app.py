@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
@@ -20,7 +21,6 @@ from extender.metrics import Metrics
 from extender.metrics.callbacks import HUNG_UP
 from extender.timing import LogThrottle
 from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
-from extender.web.calls import LAST_CALLS, LastCalls
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 Verb = Callable[[bytes], Awaitable[bytes]]
@@ -110,3 +110,23 @@ def _handler(
 
 def _json(body: bytes) -> web.Response:
     return web.Response(body=body, content_type="application/json")
+
+
+class LastCalls:
+    """The moment of the last call of each verb, in seconds since the epoch; None before one."""
+
+    def __init__(self, verbs: Iterable[str], clock: Callable[[], float] = time.time) -> None:
+        self._at: dict[str, float | None] = dict.fromkeys(verbs)
+        self._clock = clock
+
+    def note(self, verb: str) -> None:
+        """Note a call that got an answer."""
+        self._at[verb] = self._clock()
+
+    @property
+    def at(self) -> Mapping[str, float | None]:
+        """Return the moments by verb."""
+        return self._at
+
+
+LAST_CALLS: Final = web.AppKey("LAST_CALLS", LastCalls)

@@ -21,7 +21,7 @@ from extender.cluster.audits.overview import (
 )
 from extender.cluster.counts.existing_terms import CarriedTerm, Role
 from extender.cluster.state import ClusterState
-from extender.wire.terms import write_term
+from extender.wire.affinity import write_term
 
 LIMIT: Final = 100
 MOST: Final = 1000

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from extender.errors import ObjectError
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
 from extender.wire import manifests
+from extender.wire.manifests import AffinityManifest
 
 
 def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
@@ -89,3 +92,52 @@ def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> R
         wanted = "at least one value" if needs_values else "no values"
         raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
     return Requirement(expression.key, operator, values)
+
+
+def write_term(term: Term) -> dict[str, Any]:
+    """Write a v1.PodAffinityTerm; namespaces are given even where the manifest gives none."""
+    pods = term.pods
+    written: dict[str, Any] = {
+        "topologyKey": term.topology_key,
+        "labelSelector": write_selector(pods.selector),
+        "namespaces": sorted(pods.namespaces),
+    }
+    if pods.namespace_selector is not None:
+        written["namespaceSelector"] = write_selector(pods.namespace_selector)
+    return written
+
+
+def write_selector(selector: Selector) -> dict[str, Any] | None:
+    """Write a metav1.LabelSelector: None matches nothing, an empty one everything."""
+    if selector.matches_nothing:
+        return None
+    if not selector.requirements:
+        return {}
+    return {"matchExpressions": [_written_requirement(each) for each in selector.requirements]}
+
+
+def _written_requirement(requirement: Requirement) -> dict[str, Any]:
+    written: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator.value}
+    return written | ({"values": sorted(requirement.values)} if requirement.values else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Kubernetes' gates for fields of a term."""
+
+    match_label_keys: bool = True
+    """MatchLabelKeysInPodAffinity; off forgets keys, so that only what is merged already counts."""
+    namespace_selector: bool = True
+    """PodAffinityNamespaceSelector; off is before 1.21, when there was no namespaceSelector: a term
+    that has nothing else speaks of its owner's namespace."""
+
+    def drop_disabled(self, affinity: AffinityManifest) -> None:
+        """Forget the fields whose gate is off, as if nobody had written them."""
+        for term in affinity.terms():
+            if not self.match_label_keys:
+                term.matchLabelKeys = term.mismatchLabelKeys = None
+            if not self.namespace_selector:
+                term.namespaceSelector = None
+
+
+EVERY_GATE_ON = Gates()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import WrittenAffinity
-from extender.wire.sizes import PER_MERGED_KEY, decoded_size
 
 ClassKey: TypeAlias = tuple[str, bytes, bytes, bool]
 """Namespace, the JSON of labels and affinity, and whether an API server has merged label keys."""
@@ -56,3 +55,28 @@ class ClassCache:
 def class_size(labels: bytes, affinity: bytes, written: WrittenAffinity) -> int:
     """Estimate what a class and its JSON take, in bytes; see `decoded_size`."""
     return decoded_size(labels, affinity) + PER_MERGED_KEY * written.label_keys
+
+
+PER_STRING: Final = 80
+"""Bytes of a str and of its place in what holds it; a string has two quotation marks."""
+PER_PAIR: Final = 200
+"""Bytes of a label, or of a requirement made of one, beside its two strings."""
+PER_OBJECT: Final = 256
+"""Bytes of a term or selector beside what is written in it."""
+PER_MERGED_KEY: Final = 450
+"""Bytes of the requirement that a label key becomes."""
+
+
+def decoded_size(*documents: bytes) -> int:
+    """Estimate what some JSON and the values read from it take together, in bytes.
+
+    Tests hold it against the allocator: at least nine tenths of what labels, affinity and resources
+    take, and at most four times as much. O(length), at the speed of memchr: 0.1 ms for 400 KB.
+    """
+    return sum(
+        2 * len(each)
+        + PER_STRING // 2 * each.count(b'"')
+        + PER_PAIR * (each.count(b'":"') + each.count(b'": "'))
+        + PER_OBJECT * each.count(b"{")
+        for each in documents
+    )

@@ -17,13 +17,11 @@ from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
 from extender.wire import manifests
-from extender.wire.affinity import read_affinity, read_selector
+from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.charges import ChargeReader
-from extender.wire.class_cache import ClassCache, class_size
-from extender.wire.gates import EVERY_GATE_ON, Gates
+from extender.wire.class_cache import PER_STRING, ClassCache, class_size, decoded_size
+from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
-from extender.wire.requests import RequestsReader
-from extender.wire.sizes import PER_STRING, decoded_size
 
 T = TypeVar("T")
 

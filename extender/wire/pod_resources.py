@@ -13,9 +13,12 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from extender.errors import ObjectError
+from extender.model import memory
+from extender.model.lru_cache import LruCache, Pool
+from extender.model.node_resources import JUST_A_POD, PODS, Requests
+from extender.wire.class_cache import decoded_size
 from extender.wire.manifests import NULL, Container, PodSpec
-from extender.wire.quantities import read_exact_amounts
-from extender.wire.sizes import decoded_size
+from extender.wire.quantities import read_exact_amounts, rounded
 
 T = TypeVar("T")
 
@@ -176,3 +179,27 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, path: str) -> T:
         return decoder.decode(raw)
     except msgspec.DecodeError as error:
         raise ObjectError(path, str(error)) from error
+
+
+class RequestsReader:
+    """Reads requests; pods of one workload share theirs, recognised by their bytes."""
+
+    def __init__(self) -> None:
+        self._known: LruCache[ResourcesKey, Requests] = LruCache(memory.REQUESTS)
+        self._distinct: Pool[Requests] = Pool(memory.NUMBERS)
+
+    def read(self, spec: PodSpec) -> Requests:
+        """Return what a pod with this spec requests."""
+        key = resources_key(spec)
+        known = self._known.peek(key)
+        if known is None:
+            size = key_size(key)
+            requests = _requests(read_pod_resources(spec).requests())
+            # Most pods that are read anew differ in something else: their limits, or nothing.
+            known = JUST_A_POD if requests == JUST_A_POD else self._distinct.shared(requests, size)
+            self._known.put(key, known, size)
+        return known
+
+
+def _requests(amounts: Mapping[str, int]) -> Requests:
+    return tuple(sorted((rounded(amounts) | {PODS: 1}).items()))

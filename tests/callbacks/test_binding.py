@@ -23,14 +23,12 @@ from extender.callbacks.binding import (
     NoApiServer,
 )
 from extender.callbacks.in_flight import Flights
-from extender.cluster.audits.quota_recount import quota_mismatches
-from extender.cluster.audits.recount import mismatches
+from extender.cluster.audits.recount import mismatches, quota_mismatches
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.binding import BindOutcome, Bound
 from extender.model.objects import Pod as ModelPod
-from extender.model.verdict import Reason
+from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring

@@ -21,10 +21,9 @@ from prometheus_client import CollectorRegistry
 from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import Flights
-from extender.cluster.audits.quota_recount import quota_mismatches
-from extender.cluster.audits.recount import mismatches, room_mismatches
+from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.metrics import Metrics
-from extender.model.binding import BindOutcome, Bound
+from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.cluster.audits.quota_recount import quota_mismatches
-from extender.cluster.audits.recount import mismatches, room_mismatches
+from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from tests import strategies
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota

@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 
 from extender.cluster.audits.recount import mismatches
-from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.counters import CHORES
 from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from tests.builders import Pod, model_namespace, model_pod, namespace, pod

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extender import config
-from extender.config.mending import MOST_FAULTS
+from extender.config.faults import MOST_FAULTS
 from extender.errors import ConfigError
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

@@ -12,7 +12,7 @@ import pytest
 from extender.errors import MESSAGE_BYTES, ExtenderError, ObjectError
 from extender.kube.failures import BrokenAnswerError, failure_from_body
 from extender.kube.frames import SkippedError, read_event, read_metadata, read_page
-from extender.wire.gates import Gates
+from extender.wire.affinity import Gates
 from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace, read_node
 from extender.wire.quotas import read_quota
 from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term

@@ -16,8 +16,8 @@ from extender.errors import ObjectError
 from extender.kube.client import ApiClient, Timeouts
 from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
+from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
-from extender.kube.timing import Timing
 from extender.kube.watchers import Watchers
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse

@@ -13,7 +13,7 @@ from extender.errors import ApiError
 from extender.kube import binder as binder_module
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
-from extender.model.binding import BindOutcome
+from extender.model.verdict import BindOutcome
 from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging

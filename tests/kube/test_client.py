@@ -15,8 +15,8 @@ from kubernetes_asyncio.client import Configuration
 
 from extender import __version__
 from extender.errors import ExtenderError
+from extender.kube.calls import kept_alive_socket
 from extender.kube.client import ApiClient, Timeouts
-from extender.kube.connecting import kept_alive_socket
 from extender.kube.credentials import Credentials
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
 from extender.kube.flowcontrol import FlowControl

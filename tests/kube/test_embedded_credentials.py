@@ -20,7 +20,7 @@ from extender.errors import ConfigError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import in_cluster_credentials, kubeconfig_credentials
 from extender.kube.failures import NoAnswerError
-from extender.kube.memory_files import memory_file
+from extender.kube.tls_material import memory_file
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 from tests.kube.rig import PATH

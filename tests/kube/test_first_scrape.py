@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.kube.endings import Relist, Restart
+from extender.kube.failures import Relist, Restart
 from extender.kube.frames import Kind, Skip
 from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS
 from extender.model.verdict import Reason

@@ -14,12 +14,12 @@ from aiohttp.base_protocol import BaseProtocol
 
 from extender.errors import ObjectError
 from extender.kube import listing
+from extender.kube.calls import pod_path
 from extender.kube.client import Timeouts
 from extender.kube.failures import IdleStreamError
-from extender.kube.lines import Lines
-from extender.kube.paths import pod_path
-from extender.kube.patience import Patience
-from extender.kube.repeats import INTERVAL_SECONDS, LONGEST_DETAIL
+from extender.kube.observers import INTERVAL_SECONDS, LONGEST_DETAIL
+from extender.kube.pacing import Patience
+from extender.kube.watching import Lines
 from tests.kube.fake_api import (
     CLOSE,
     Answer,

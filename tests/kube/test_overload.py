@@ -15,8 +15,8 @@ from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, ThrottledError
 from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.nominator import Nominator
-from extender.kube.timing import Timing
-from extender.model.binding import BindOutcome, Bound
+from extender.kube.pacing import Timing
+from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.binding_api import PODS, BindingApi

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from extender.kube.repeats import RepeatingLog
-from extender.kube.timing import Backoff, RateLimit, Timing
+from extender.kube.observers import RepeatingLog
+from extender.kube.pacing import Backoff, RateLimit, Timing
 from tests.kube.rig import VirtualTime
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from extender.verbs.plugins import InterPodAffinity, Plugins, judge
 from extender.verbs.prioritizing import Scoring, prioritize_nodes
-from extender.wire.gates import EVERY_GATE_ON
+from extender.wire.affinity import EVERY_GATE_ON
 from tests import oracle
 from tests.builders import model_pod
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from extender.cluster.state import ClusterState
-    from extender.wire.gates import Gates
+    from extender.wire.affinity import Gates
     from tests.builders import Json
 
 MAX_SCORE = 100

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.verbs.prioritizing import scale
-from extender.wire.gates import Gates
+from extender.wire.affinity import Gates
 from tests import oracle, strategies
 from tests.builders import state_of
 from tests.verbs.judging import (

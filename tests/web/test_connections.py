@@ -18,8 +18,8 @@ from aiohttp import web
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics.process import CLOSED, HANDSHAKE_FAILURES
 from extender.web.connections import ConnectionLimits, Connections, GuardedSite
-from extender.web.descriptors import callback_connections
 from extender.web.handshakes import Handshakes, client_names
+from extender.web.listening import callback_connections
 from extender.web.server_log import ServerLog
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_pem_x509_certificate
 
 from extender.errors import ConfigError
-from extender.web.certificates import not_after
 from extender.web.health import Remark
-from extender.web.tls import ServerTLS
+from extender.web.tls import ServerTLS, not_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,7 +8,7 @@ import pytest
 
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector, Term
-from extender.wire.gates import EVERY_GATE_ON, Gates
+from extender.wire.affinity import EVERY_GATE_ON, Gates
 from tests.builders import model_pod, pod, requirement, selector, term
 
 HOST = "kubernetes.io/hostname"

@@ -14,8 +14,7 @@ import pytest
 
 from extender.wire.manifests import PodManifest
 from extender.wire.objects import PodReader
-from extender.wire.pod_resources import key_size, resources_key
-from extender.wire.requests import RequestsReader
+from extender.wire.pod_resources import RequestsReader, key_size, resources_key
 
 LEAST, MOST = 0.9, 4.0
 """What an estimate may be of the truth."""

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 
-from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.existing_terms import CarriedTerm, CarriedTerms
 from extender.cluster.counts.matching_pods import CountedPods, CountedSets, MovedSets
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.sought import How, Sought
+from extender.cluster.counts.pod_sets import How, Sought
+from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass

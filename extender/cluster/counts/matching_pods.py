@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.pod_sets import How, Sought
 from extender.cluster.counts.selector_index import SelectorIndex
-from extender.cluster.counts.sought import How, Sought
 from extender.cluster.counts.topology import DomainTable
 from extender.model import memory
 from extender.model.labels import Labels

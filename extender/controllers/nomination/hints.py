@@ -28,9 +28,8 @@ from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.preparing import OverBudgetError, Preparer
-from extender.timing import LogThrottle
+from extender.timing import Allowance, LogThrottle
 from extender.verbs.plugins import Plugins
-from extender.web.allowance import Allowance
 
 TICK_SECONDS = 0.25
 """Between two looks at what became of hints, and at the refused pods after something changed."""

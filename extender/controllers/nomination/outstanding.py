@@ -12,8 +12,8 @@ from extender.controllers.nomination.nominations import Nominations
 from extender.controllers.nomination.withdrawals import Fate, Withdrawal, Withdrawals
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.timing import Allowance
 from extender.verbs.nominating import Promise
-from extender.web.allowance import Allowance
 
 SEEN_SECONDS = 0.25
 """How long the watch may take to show a nomination before it counts as wiped out."""
