@@ -19,13 +19,12 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from prometheus_client import CollectorRegistry
 
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from extender.callbacks.answers import Answers, Rules
-from extender.callbacks.binding import Binds, NoApiServer
+from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import Flights
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.audits.drift import DriftWatch
@@ -39,6 +38,7 @@ from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_resources import Wish
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
+from extender.ports import NoApiServer
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import InterPodAffinity
@@ -218,7 +218,7 @@ class _Bench:
 
     def __init__(self, hostile: Json, pods: int) -> None:
         self.state = _cluster(pods)
-        metrics = Metrics(CollectorRegistry(), "bench")
+        metrics = Metrics()
         plugins = (InterPodAffinity(),)
         reader = PodReader(most_entries=MOST_ENTRIES)
         self.feed = PodReader()

@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import quantiles
 
-from prometheus_client import CollectorRegistry
-
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
@@ -123,7 +121,7 @@ async def _scheduler(qps: float) -> AsyncIterator[Scheduler]:
             state,
             Binder(client, PodReader()),
             Flights(partial(interact, state)),
-            Metrics(CollectorRegistry(), "bench"),
+            Metrics(),
             (InterPodAffinity(),),
             unready=lambda: None,
             clock=clock,

@@ -10,28 +10,20 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from random import random
-from time import monotonic, time
+from time import time
 from typing import Any, NoReturn
 
 import uvloop
-from aiohttp import web
-from prometheus_client import CollectorRegistry
 
 from extender import __version__
-from extender.callbacks.answers import Answers, Rules
-from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import Flights
-from extender.callbacks.preempting import Preemptions
-from extender.callbacks.shadow import Disagreements
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, Plugin, effective
-from extender.controllers.nomination.hints import HintLimits, Hints
+from extender.config import Config, effective
 from extender.controllers.staleness import Freshness
 from extender.controllers.violations import keep_patrolling, keep_watching_drift
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.ports import Check
 from extender.preparing import Preparer
 from extender.source import (
     RESOURCES,
@@ -40,23 +32,13 @@ from extender.source import (
     keep_expiring,
     object_counts,
     open_source,
-    pod_reader,
 )
-from extender.verbs.binding import interact
-from extender.verbs.plugins import (
-    CrossNamespacePodAffinity,
-    FilterPlugin,
-    InterPodAffinity,
-    Plugins,
-)
-from extender.verbs.prioritizing import Scoring
-from extender.web.app import LAST_CALLS, LastCalls, callbacks_app
+from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
-from extender.web.health import Check
 from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
-from extender.wire.objects import MOST_ENTRIES
+from extender.wiring import build_callbacks, build_hints
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +94,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
     Ports are opened before the first list is through: until then callbacks are answered with an
     error that says so, and probes tell what is missing.
     """
-    metrics = Metrics(CollectorRegistry(), __version__)
+    metrics = Metrics(version=__version__)
     state = ClusterState()
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
@@ -138,12 +120,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
         preparer = Preparer(state, metrics)
-        hints = _hints(config, source, state, metrics, preparer)
+        hints = build_hints(config, source, state, metrics, preparer)
         if hints is not None:
             parts.push_async_callback(hints.close)
             _keep_running("hints", hints.run(), parts)
-        callbacks = _callbacks(
-            config, source, state, metrics, lifecycle, preparer=preparer, hints=hints
+        callbacks = build_callbacks(
+            config, source, state, metrics, lifecycle.unsynced, preparer=preparer, hints=hints
         )
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
@@ -188,128 +170,6 @@ async def _until_signalled(config: Config) -> None:
         program.lifecycle.stopping = True
         _log.info("stopping: not ready from now on, calls in flight are finished")
         await asyncio.sleep(config.serving.shutdown_delay_seconds)
-
-
-def _callbacks(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    metrics: Metrics,
-    lifecycle: Lifecycle,
-    *,
-    preparer: Preparer,
-    hints: Hints | None,
-) -> web.Application:
-    """Build the callbacks' application; binding and preemption go with the hard rules."""
-    limit = config.serving.max_body_bytes
-    rules, pods = _rules(config), pod_reader(config, MOST_ENTRIES)
-    if not rules.plugins:
-        plugins = _plugins(config)
-        shadow = Disagreements(state, metrics, plugins) if config.mode is Mode.SHADOW else None
-        answers = Answers(
-            state,
-            rules,
-            metrics,
-            lifecycle.unsynced,
-            pods=pods,
-            shadow=shadow,
-            preparer=preparer,
-        )
-        return callbacks_app(answers, metrics, limit)
-    # Whoever refuses nodes has to be asked before pods are evicted from them.
-    preemptions = Preemptions(
-        state,
-        metrics,
-        rules.plugins,
-        unready=lifecycle.unsynced,
-        may_be_empty=config.scheduler_takes_empty_victims,
-        clock=monotonic,
-        pods=pods,
-        give_way=None if hints is None else hints.give_way,
-        preparer=preparer,
-    )
-    binding = config.mode is Mode.REPLACE
-    flights = Flights(partial(interact, state))
-    answers = Answers(
-        state,
-        rules,
-        metrics,
-        lifecycle.unsynced,
-        flights if binding else None,
-        hints=hints,
-        keep_waiting=preemptions.keep_waiting,
-        pods=pods,
-        preparer=preparer,
-    )
-    if not binding:
-        return callbacks_app(answers, metrics, limit, preemptions=preemptions)
-    binds = Binds(
-        state,
-        source.binder,
-        flights,
-        metrics,
-        rules.plugins,
-        unready=lifecycle.unsynced,
-        clock=monotonic,
-        preparer=preparer,
-    )
-    return callbacks_app(answers, metrics, limit, binds, preemptions)
-
-
-def _hints(
-    config: Config, source: Source, state: ClusterState, metrics: Metrics, preparer: Preparer
-) -> Hints | None:
-    """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
-    if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
-        return None
-    limits = HintLimits(
-        config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
-    )
-    nominator = source.nominator
-    plugins = _plugins(config)
-    return Hints(
-        state,
-        nominator,
-        metrics,
-        limits,
-        plugins,
-        clock=monotonic,
-        chance=random,
-        preparer=preparer,
-    )
-
-
-def _plugins(config: Config) -> Plugins:
-    """Build the plugins that are enabled."""
-    limited = config.cross_namespace_pod_affinity.limited_by_default
-    built: dict[Plugin, FilterPlugin] = {
-        Plugin.INTER_POD_AFFINITY: InterPodAffinity(),
-        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
-    }
-    return tuple(built[name] for name in config.plugins)
-
-
-def _enforced(config: Config) -> Plugins:
-    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks."""
-    match config.mode:
-        case Mode.SHADOW:
-            return ()
-        case Mode.ASSIST:
-            return tuple(each for each in _plugins(config) if each != InterPodAffinity())
-        case Mode.REPLACE:
-            return _plugins(config)
-
-
-def _rules(config: Config) -> Rules:
-    plugin = config.inter_pod_affinity
-    return Rules(
-        plugins=_enforced(config),
-        resolvable=config.filter.resolvable,
-        scoring=Scoring(
-            plugin.hard_pod_affinity_weight, plugin.ignore_preferred_terms_of_existing_pods
-        ),
-        max_score=config.prioritize.max_score,
-    )
 
 
 def _count(state: ClusterState, resource: str) -> int:

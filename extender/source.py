@@ -10,13 +10,12 @@ from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from extender.callbacks.binding import NoApiServer, PodBinder
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode
-from extender.controllers.nomination.nominations import Nominator
 from extender.metrics import Metrics
 from extender.offline import ClusterFiles
+from extender.ports import NoApiServer, Nominator, PodBinder
 from extender.timing import LogThrottle
 from extender.wire.affinity import Gates
 from extender.wire.annotations import warn_of_annotated

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import count
 
 import msgspec
-from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import Binds
@@ -68,7 +67,7 @@ class Churn:
         self._nodes = NodeReader()
         self.state = ClusterState(most_counted_sets=most_counted_sets)
         self.outcomes = {"placed": 0, "refused": 0}
-        metrics = Metrics(CollectorRegistry(), "test")
+        metrics = Metrics()
         flights = Flights(partial(interact, self.state), hold=0)
         plugins: Plugins = (InterPodAffinity(), CrossNamespacePodAffinity())
         clock = partial(next, _clock())

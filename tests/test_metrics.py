@@ -7,7 +7,6 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def metrics() -> Metrics:
-    return Metrics(CollectorRegistry(), "1.2.3")
+    return Metrics()
 
 
 def exercise(metrics: Metrics) -> None:
@@ -254,7 +253,7 @@ def test_a_lost_sync_shows(metrics: Metrics) -> None:
 
 
 def test_two_instances_do_not_meet() -> None:
-    one, two = (Metrics(CollectorRegistry(), "1") for _ in range(2))
+    one, two = (Metrics() for _ in range(2))
     one.count_mismatches(3)
     name = "affinity_extender_consistency_mismatches_total"
     assert (samples(one)[name], samples(two)[name]) == (3, 0)

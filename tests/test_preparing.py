@@ -35,7 +35,7 @@ class Desk:
         self.answers = Answers(
             self.state,
             rules,
-            Metrics(CollectorRegistry(), "test"),
+            Metrics(),
             lambda: None,
             pods=PodReader(),
             preparer=self.preparer,
@@ -128,7 +128,7 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
     for number in range(300):
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
-    preparer = Preparer(state, Metrics(CollectorRegistry(), "test"), budget=10**9)
+    preparer = Preparer(state, Metrics(), budget=10**9)
     assert state.expense_of(model_pod(HOSTILE)) > AT_ONCE
     with pytest.raises(OverBudgetError, match="dropped from memory"):
         await preparer.prepare(model_pod(HOSTILE))

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Protocol
 
 from extender.callbacks.in_flight import Flights
 from extender.cluster.ledgers.reservations import Claim
@@ -15,6 +14,7 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, BindOutcome, Bound, Reason
+from extender.ports import PodBinder
 from extender.preparing import Preparer
 from extender.timing import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
@@ -48,30 +48,6 @@ LOG_BURST = 20
 """Lines about pods that were not bound, for each result in so long."""
 
 _log = logging.getLogger(__name__)
-
-
-class PodBinder(Protocol):
-    """Talks to the API server; or says that there is none."""
-
-    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Bind a pod, or find out in so many seconds that this cannot be done."""
-
-    async def read(self, key: str) -> Pod | None:
-        """Return a pod as the API server has it."""
-
-
-class NoApiServer:
-    """Stands in for the API server where the cluster comes from a file."""
-
-    async def bind(self, pod: Pod, node: str, within: float) -> Bound:
-        """Refuse: there is nobody to bind it."""
-        del node, within
-        return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
-
-    async def read(self, key: str) -> Pod | None:
-        """Know nothing beyond the file."""
-        del key
-        return None
 
 
 class Binds:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, NoReturn
 
 from extender.cluster.state import ClusterState
-from extender.web.health import Check
+from extender.ports import Check
 
 LOOK_SECONDS: Final = 1.0
 

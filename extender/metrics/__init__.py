@@ -20,8 +20,9 @@ __all__ = ["PREFIX", "Metrics"]
 class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
     """All collectors, on the registry given; one instance for each registry."""
 
-    def __init__(self, registry: CollectorRegistry, version: str) -> None:
-        make = Collectors(registry)
+    def __init__(self, registry: CollectorRegistry | None = None, version: str = "") -> None:
+        """Without a registry, one of its own is made."""
+        make = Collectors(registry or CollectorRegistry())
         CallbackMetrics.__init__(self, make)
         CacheMetrics.__init__(self, make)
         ProcessMetrics.__init__(self, make, version)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeAlias
 
 from aiohttp import web
 
@@ -128,5 +128,7 @@ class LastCalls:
         """Return the moments by verb."""
         return self._at
 
+
+Application: TypeAlias = web.Application
 
 LAST_CALLS: Final = web.AppKey("LAST_CALLS", LastCalls)

@@ -7,15 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-Check = Callable[[], str | None]
-"""Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
-
-
-class Remark(str):
-    """What a check that passes has to say all the same; shown with ?verbose."""
-
-    __slots__ = ()
-
+from extender.ports import Check, Remark
 
 LATE_SECONDS: Final = 5.0
 """A loop this late answers no call in time: the scheduler gives up after 5 s by default."""

@@ -17,10 +17,10 @@ from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics import Metrics
 from extender.metrics.callbacks import MALFORMED
+from extender.ports import Check
 from extender.web.arrivals import ARRIVALS
 from extender.web.connections import ConnectionLimits, Connections, GuardedSite
 from extender.web.handshakes import Handshakes
-from extender.web.health import Check
 from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
 

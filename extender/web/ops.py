@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from extender.ports import Check, Remark
 from extender.timing import LogThrottle
 from extender.web import page
-from extender.web.health import Check, LoopLag, Remark, ping, report, run
+from extender.web.health import LoopLag, ping, report, run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

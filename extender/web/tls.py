@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from extender.errors import ConfigError, UnreadableFileError
-from extender.web.health import Remark
+from extender.ports import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable

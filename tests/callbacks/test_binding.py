@@ -15,13 +15,7 @@ from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
-from extender.callbacks.binding import (
-    ANSWER_SECONDS,
-    CONFIRMED_SECONDS,
-    RESERVATION_SECONDS,
-    Binds,
-    NoApiServer,
-)
+from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import Flights
 from extender.cluster.audits.recount import mismatches, quota_mismatches
 from extender.cluster.state import ClusterState
@@ -29,6 +23,7 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import BindOutcome, Bound, Reason
+from extender.ports import NoApiServer
 from extender.verbs.binding import interact
 from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
 from extender.verbs.prioritizing import Scoring

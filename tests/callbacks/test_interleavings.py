@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
@@ -113,7 +112,7 @@ class Interleavings(RuleBasedStateMachine):
         self._wire()
 
     def _wire(self) -> None:
-        metrics = Metrics(CollectorRegistry(), "test")
+        metrics = Metrics()
         flights = Flights(partial(interact, self.state), hold=0)
         rules = Rules(plugins=PLUGINS, resolvable=False, scoring=Scoring(), max_score=20)
         self.answers = Answers(

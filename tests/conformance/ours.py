@@ -6,8 +6,6 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry
-
 from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
@@ -45,7 +43,7 @@ class Ours:
         args = case["args"]
         scoring = Scoring(args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"])
         rules = Rules([InterPodAffinity()], resolvable=True, scoring=scoring, max_score=100)
-        metrics = Metrics(CollectorRegistry(), "conformance")
+        metrics = Metrics()
         self._answers = Answers(
             state, rules, metrics, lambda: None, pods=PodReader(), defer=lambda work: work()
         )

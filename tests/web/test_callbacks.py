@@ -35,7 +35,7 @@ NEW = pod("new").labels(app="web")
 APART = NEW.anti_affinity(term(HOST, WEB))
 TOGETHER = NEW.prefers(1, term(HOST, WEB))
 LARGEST_BODY = 20_000
-UNREAD = Metrics(CollectorRegistry(), "test")
+UNREAD = Metrics()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from prometheus_client import CollectorRegistry
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
@@ -57,7 +56,7 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
             status=lambda: Status("assist", "-", "-", 0, ()),
             configuration={},
             readiness={},
-            metrics=Metrics(CollectorRegistry(), "test"),
+            metrics=Metrics(),
             domains=Domains(state, watch, lambda: unready),
         )
         client = await aiohttp_client(app)

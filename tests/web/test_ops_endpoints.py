@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from aiohttp.test_utils import TestClient
 
-    from extender.web.health import Check
+    from extender.ports import Check
 
     Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
 
@@ -67,7 +67,7 @@ def start(aiohttp_client: Callable[[web.Application], Awaitable[Any]]) -> Start:
             status=status,
             configuration=configuration or {},
             readiness=readiness or {},
-            metrics=metrics or Metrics(CollectorRegistry(), "1.2.3"),
+            metrics=metrics or Metrics(),
             domains=Domains(state, DriftWatch(state), fine),
         )
         return await aiohttp_client(app)

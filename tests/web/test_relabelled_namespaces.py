@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
-from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
 from extender.cluster.audits.recount import mismatches
@@ -102,7 +101,7 @@ async def test_an_answer_knows_one_moment(
     aiohttp_client: Any, placed: list[Pod], incoming: Pod, verb: str
 ) -> None:
     state = state_of(NODES, [namespace("shop", {"team": "red"})], placed)
-    metrics = Metrics(CollectorRegistry(), "test")
+    metrics = Metrics()
     rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
     answers = Answers(state, rules, metrics, lambda: None, pods=PodReader())
     client: Client = await aiohttp_client(callbacks_app(answers, metrics, 1 << 20))

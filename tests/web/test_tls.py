@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_pem_x509_certificate
 
 from extender.errors import ConfigError
-from extender.web.health import Remark
+from extender.ports import Remark
 from extender.web.tls import ServerTLS, not_after
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from extender.cluster.counts.signed import shift
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
+from extender.model.signed import shift
 
 
 class AskedNodes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from extender.cluster.counts.signed import shift
 from extender.model.node_resources import NO_OFFER, Offer, Requests
+from extender.model.signed import shift
 
 _NOTHING: Mapping[str, int] = {}
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from extender.cluster.counts.signed import shift
 from extender.model.objects import Pod
 from extender.model.quota import Charge, ResourceQuota
+from extender.model.signed import shift
 
 _NONE: Mapping[Charge, int] = MappingProxyType({})
 

@@ -20,13 +20,14 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.cluster.whereabouts import Whereabouts
-from extender.controllers.nomination.nominations import Nominations, Nominator
+from extender.controllers.nomination.nominations import Nominations
 from extender.controllers.nomination.outstanding import Outstanding
 from extender.controllers.nomination.refusals import MOST_REFUSED, Refusals, Refused
 from extender.controllers.nomination.search import Search
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.ports import Nominator
 from extender.preparing import OverBudgetError, Preparer
 from extender.timing import Allowance, LogThrottle
 from extender.verbs.plugins import Plugins

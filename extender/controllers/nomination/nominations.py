@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
+from extender.ports import Nominator
 from extender.timing import LogThrottle
 
 COMPLAINT_SECONDS = 60.0
@@ -16,13 +16,6 @@ COMPLAINT_SECONDS = 60.0
 FIRST_UNCLEAR_STATUS = 500
 
 _log = logging.getLogger(__name__)
-
-
-class Nominator(Protocol):
-    """Sets the field that points the scheduler to a node."""
-
-    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Change it from `before`; False when it is something else, or the pod is gone."""
 
 
 class Nominations:
