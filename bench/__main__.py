@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.measure import Plan, measure
 from bench.output import add_files, put_out
-from bench.report import ECHO, Load, Results, as_json, as_markdown
+from bench.report import ECHO, OTHER, Load, Results, as_json, as_markdown
 from bench.servers import Server, echo_server, extender_server
 from bench.workloads import write_cluster
 
@@ -24,15 +24,17 @@ def main() -> None:
         servers = [stack.enter_context(echo_server(ECHO))]
         loads = []
         for pods in sorted(args.pods):
-            server, load = _start(stack, directory, plan.nodes, pods)
-            servers.append(server)
+            server, load = _start(stack, directory, plan.nodes, pods, args.against)
+            servers += server
             loads.append(load)
         results = Results(plan, loads, measure(servers, plan, _progress))
     _progress("")
     put_out(args, as_markdown(results), as_json(results))
 
 
-def _start(stack: ExitStack, directory: Path, nodes: int, pods: int) -> tuple[Server, Load]:
+def _start(
+    stack: ExitStack, directory: Path, nodes: int, pods: int, against: Path | None
+) -> tuple[list[Server], Load]:
     name = f"{pods} pods"
     file = directory / f"cluster-{pods}.json"
     _progress(f"writing a cluster of {pods:,} pods")
@@ -40,8 +42,12 @@ def _start(stack: ExitStack, directory: Path, nodes: int, pods: int) -> tuple[Se
     size = file.stat().st_size / 1e6
     _progress(f"loading {pods:,} pods, {size:.0f} MB")
     server = stack.enter_context(extender_server(name, file))
+    servers = [server]
+    if against is not None:
+        other = extender_server(name + OTHER, file, tree=against.resolve())
+        servers.append(stack.enter_context(other))
     file.unlink()
-    return server, Load(name, pods, size, server.ready_after, *server.memory())
+    return servers, Load(name, pods, size, server.ready_after, *server.memory())
 
 
 def _progress(line: str) -> None:
@@ -59,6 +65,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="the best one counts")
     parser.add_argument("--calls", type=int, help="cycles per round, server and kind of question")
     parser.add_argument("--pause-ms", type=float, default=2.0, help="rest before each call")
+    parser.add_argument(
+        "--against", type=Path, metavar="TREE", help="another checkout with its .venv, to compare"
+    )
     add_files(parser)
     args = parser.parse_args()
     args.pods = args.pods or ([1_000, 50_000] if args.quick else [1_000, 50_000, 150_000])

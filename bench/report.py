@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bench.measure import Cell, Plan, Timing
 
 ECHO = "echo"
+OTHER = ", other tree"
+"""Follows the name of the server that runs another checkout (--against)."""
+OTHER_TARGET = 1.03
+"""A cycle may cost this much more than with the other checkout."""
 FLATNESS_TARGET = 1.3
 """The most pods may cost this much more than the fewest."""
 ECHO_TARGET = 2.0
@@ -71,8 +75,18 @@ class Results:
                     yield Ratio(f"{where}: {pods}", flatness, FLATNESS_TARGET)
                 against_echo = cycles[most.server] / cycles[ECHO]
                 yield Ratio(f"{where}: {most.pods:,} pods ÷ echo", against_echo, ECHO_TARGET)
+                yield from self._against_other(rules, names, where)
         yield Ratio(f"seconds to load {most.pods:,} pods", most.ready_seconds, LOAD_TARGET)
         yield Ratio(f"MiB at rest, {most.pods:,} pods", most.resident_mebibytes, MEMORY_TARGET)
+
+    def _against_other(self, rules: Rules, names: int, where: str) -> Iterator[Ratio]:
+        measured = {cell.server for cell in self.timings}
+        for load in self.loads:
+            if load.server + OTHER in measured:
+                ours = self.timing(load.server, rules, names).cycle
+                theirs = self.timing(load.server + OTHER, rules, names).cycle
+                what = f"{where}: {load.pods:,} pods, this tree ÷ the other"
+                yield Ratio(what, ours / theirs, OTHER_TARGET)
 
 
 def as_json(results: Results) -> dict[str, Any]:

@@ -67,9 +67,14 @@ def echo_server(name: str) -> Iterator[Server]:
         yield server
 
 
-def extender_server(name: str, cluster: Path, *options: str) -> AbstractContextManager[Server]:
-    """Run the extender as users do, on a cluster file, enforcing every rule itself."""
-    return _extender(name, "--cluster", str(cluster), *options)
+def extender_server(
+    name: str, cluster: Path, *options: str, tree: Path = _ROOT
+) -> AbstractContextManager[Server]:
+    """Run the extender as users do, on a cluster file, enforcing every rule itself.
+
+    `tree` may be another checkout, with its own .venv.
+    """
+    return _extender(name, "--cluster", str(cluster), *options, tree=tree)
 
 
 def extender_at(name: str, kubeconfig: Path) -> AbstractContextManager[Server]:
@@ -78,21 +83,24 @@ def extender_at(name: str, kubeconfig: Path) -> AbstractContextManager[Server]:
 
 
 @contextmanager
-def _extender(name: str, *options: str) -> Iterator[Server]:
+def _extender(name: str, *options: str, tree: Path = _ROOT) -> Iterator[Server]:
     port, ops_port = free_port(), free_port()
+    python = sys.executable if tree == _ROOT else str(tree / ".venv" / "bin" / "python")
     command = [
-        sys.executable, "-m", "extender", "serve", "--mode", "replace",
+        python, "-m", "extender", "serve", "--mode", "replace",
         "--port", str(port), "--ops-port", str(ops_port), *options,
     ]  # fmt: skip
-    with _running(name, command, port, ops_port) as server:
+    with _running(name, command, port, ops_port, tree) as server:
         yield server
 
 
 @contextmanager
-def _running(name: str, command: Sequence[str], port: int, ops_port: int) -> Iterator[Server]:
+def _running(
+    name: str, command: Sequence[str], port: int, ops_port: int, folder: Path = _ROOT
+) -> Iterator[Server]:
     start = time.perf_counter()
     process = subprocess.Popen(
-        command, cwd=_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         _wait_until_ready(name, process, f"http://127.0.0.1:{ops_port}/readyz")
