@@ -24,7 +24,7 @@ from tests.e2e.bursts import (
     worked_off,
 )
 from tests.e2e.extending import REPLACE
-from tests.e2e.objects import pod
+from tests.e2e.objects import node, pod
 from tests.e2e.scheduling import STOCK, rival
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ async def test_a_backlog_of_apps_spreads_over_zones_as_fast_as_without_us(bench:
         assert await binds(bench, "refused") <= len(burst.pods) // 20
     await bench.assert_lawful()
     assert ours <= stock + 2.0
+
+
+async def test_the_scheduler_names_no_node_before_a_bind(bench: Bench) -> None:
+    """If it did, filter would not have to hold pods that concern one another."""
+    await bench.add(node("a", "a"), node("b", "b"))
+    async with bench.scheduled_by(REPLACE):
+        await create(bench, (pod(f"plain-{n}") for n in range(50)))
+        await until_bound(bench, 50)
+    seen = [each for each in bench.pods.history if not each["spec"].get("nodeName")]
+    assert len(seen) >= 50
+    assert [each for each in seen if each["status"].get("nominatedNodeName")] == []
 
 
 async def test_a_group_that_starts_all_at_once_starts_in_one_zone(bench: Bench) -> None:
