@@ -15,6 +15,7 @@ RUN python -m venv /opt/affinity-extender \
  && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
+COPY clusterload clusterload
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
  && /opt/affinity-extender/bin/pip install --no-deps --no-index --find-links /wheels affinity-extender \
  && /opt/affinity-extender/bin/pip uninstall --yes pip

@@ -64,6 +64,7 @@ types: $(STAMP) ## mypy, strict
 
 reference: $(STAMP) ## write docs/reference/ from the schema and the parsers
 	@$(BIN)/python -m extender.cli.reference docs/reference
+	@$(BIN)/python -m clusterload.reference docs/reference
 
 format: $(STAMP) ## rewrite the sources in the project's format
 	@$(BIN)/ruff format .

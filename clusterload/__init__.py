@@ -1,11 +1,14 @@
-"""`affinity-extender load`: clusterloader2's tests of scheduling, run from here.
+"""`clusterload`: clusterloader2's tests of scheduling, run from Python.
 
-compiling reads a test, running goes through its steps, measurements are what they call.
+A program of its own beside the extender, which knows nothing of it. cli reads the command line,
+compiling a test; running goes through its steps, and measurements are what they call.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-DRY_RUN_NODES: Final = 100
-"""Nodes that a dry run supposes where there is no cluster to ask."""
+PROGRAM: Final = "clusterload"
+
+SUPPOSED_NODES: Final = 100
+"""Nodes that a check supposes where there is no cluster to ask."""

@@ -1,8 +1,9 @@
-"""`affinity-extender load`: from the flags to the reports."""
+"""Carries the commands out: from the flags to the reports."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -10,11 +11,11 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from clusterload import DRY_RUN_NODES, junit
+from clusterload import SUPPOSED_NODES, junit
 from clusterload.answers import read_answer
 from clusterload.compiling import Templates, compile_test
 from clusterload.decoding import decode, to_yaml
@@ -31,7 +32,9 @@ from extender.kube.credentials import load_credentials
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
+
+T = TypeVar("T")
 
 
 class _Spec(msgspec.Struct):
@@ -47,43 +50,21 @@ class _Nodes(msgspec.Struct):
     items: list[_Node]
 
 
-def load(flags: argparse.Namespace) -> bool:
-    """Run what the flags ask for; return whether all of it passed."""
-    if bool(flags.testconfig) == bool(flags.testsuite):
-        raise ConfigError("--testconfig", "either this or --testsuite has to be given")
-    if flags.nodes < 0:
-        raise ConfigError("--nodes", f"{flags.nodes} is less than 0")
-    progress = Progress(sys.stderr)
-    handler = ProgressHandler(progress)
-    logging.getLogger("extender").addHandler(handler)
-    try:
-        return asyncio.run(_until_told(_load(flags, progress)))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise ExtenderError("interrupted; the namespaces of the test are removed") from None
-    except OSError as error:
-        raise UnreadableError(f"cannot write a report: {error}") from error
-    finally:
-        logging.getLogger("extender").removeHandler(handler)
+def run(flags: argparse.Namespace) -> bool:
+    """Run the tests that the flags name; return whether all of them passed."""
+    return _carry_out(flags, run_tests, "interrupted; the namespaces of the test are removed")
 
 
-async def _until_told(work: Coroutine[Any, Any, bool]) -> bool:
-    """Do the work; SIGTERM ends it like SIGINT, with what it does in the end."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
+def check(flags: argparse.Namespace) -> None:
+    """Check the tests that the flags name, and write them with their templates filled in."""
+    _carry_out(flags, check_tests, "interrupted")
 
 
-async def _load(flags: argparse.Namespace, progress: Progress) -> bool:
-    if flags.dry_run and (flags.nodes or not _names_cluster(flags)):
-        if not flags.nodes:
-            progress.say(f"no cluster to ask: --nodes is taken to be {DRY_RUN_NODES}")
-        _tests(flags, flags.nodes or DRY_RUN_NODES)
-        return True
+async def run_tests(flags: argparse.Namespace, progress: Progress) -> bool:
+    """Read all tests, run one after the other, and write the reports."""
     credentials = await load_credentials(flags.kubeconfig, flags.context)
     async with ApiClient(credentials) as client:
         tests = _tests(flags, flags.nodes or await _schedulable(client))
-        if flags.dry_run:
-            return True
         monitoring = Monitoring(
             client, flags.scheduler_metrics_url, flags.prometheus_url, credentials
         )
@@ -94,6 +75,57 @@ async def _load(flags: argparse.Namespace, progress: Progress) -> bool:
         cases = [case for result in results for case in result.cases]
         junit.write(flags.report_dir, cases, time.monotonic() - begin)
     return not any(result.errors for result in results)
+
+
+async def check_tests(flags: argparse.Namespace, progress: Progress) -> None:
+    """Read all tests; ask a cluster only for its nodes, and only one that the flags name."""
+    nodes = flags.nodes
+    if not nodes and (flags.kubeconfig is not None or flags.context is not None):
+        async with ApiClient(await load_credentials(flags.kubeconfig, flags.context)) as client:
+            nodes = await _schedulable(client)
+    if not nodes:
+        progress.say(f"no cluster to ask: --nodes is taken to be {SUPPOSED_NODES}")
+    _tests(flags, nodes or SUPPOSED_NODES)
+
+
+def _carry_out(
+    flags: argparse.Namespace,
+    work: Callable[[argparse.Namespace, Progress], Coroutine[Any, Any, T]],
+    interrupted: str,
+) -> T:
+    if bool(flags.testconfig) == bool(flags.testsuite):
+        raise ConfigError("--testconfig", "either this or --testsuite has to be given")
+    if flags.nodes < 0:
+        raise ConfigError("--nodes", f"{flags.nodes} is less than 0")
+    progress = Progress(sys.stderr)
+    try:
+        with _warnings_shown(progress):
+            return asyncio.run(_until_told(work(flags, progress)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise ExtenderError(interrupted) from None
+    except OSError as error:
+        raise UnreadableError(f"cannot write a report: {error}") from error
+
+
+@contextlib.contextmanager
+def _warnings_shown(progress: Progress) -> Iterator[None]:
+    """Put the warnings of the measurements, and of the client below them, into the progress."""
+    handler = ProgressHandler(progress)
+    loggers = [logging.getLogger(name) for name in ("clusterload", "extender")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+async def _until_told(work: Coroutine[Any, Any, T]) -> T:
+    """Do the work; SIGTERM ends it like SIGINT, with what it does in the end."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 def _tests(flags: argparse.Namespace, nodes: int) -> list[Test]:
@@ -142,10 +174,6 @@ async def _run(
     for error in result.errors:
         progress.say(f"  {error}")
     return result
-
-
-def _names_cluster(flags: argparse.Namespace) -> bool:
-    return flags.kubeconfig is not None or flags.context is not None
 
 
 async def _schedulable(client: ApiClient) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import clusterload.cli
 import extender
 from extender import cli, config
 from extender.errors import ApiError
@@ -267,9 +268,10 @@ def test_the_scripts_are_installed_by_the_names_that_people_type() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {name: EntryPoint(name, target, "") for name, target in project["scripts"].items()}
     # kubectl finds its plugins by their names.
-    assert found.keys() == {"affinity-extender", "kubectl-affinity"}
+    assert found.keys() == {"affinity-extender", "kubectl-affinity", "clusterload"}
     assert found["affinity-extender"].load() is cli.main
     assert found["kubectl-affinity"].load() is cli.kubectl
+    assert found["clusterload"].load() is clusterload.cli.main
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

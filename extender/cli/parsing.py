@@ -25,6 +25,8 @@ MISUSED: Final = 2
 UNREADABLE: Final = 3
 """The cluster or a file cannot be read."""
 
+KUBECONFIG_DEFAULT: Final = "$KUBECONFIG or ~/.kube/config; in a pod, its service account"
+
 INTERRUPTED: Final = 130
 CLOSED_PIPE: Final = 141
 """As a shell reports a program that SIGINT or SIGPIPE ended."""
@@ -88,14 +90,13 @@ def command(
     )
 
 
-def cluster_group(of: Parser) -> Group:
+def cluster_group(of: Parser, default: str = KUBECONFIG_DEFAULT) -> Group:
     """Add the flags that say which API server to ask; a command has more of its own beside them."""
     group = of.add_argument_group("cluster")
     group.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="kubeconfig file (default: $KUBECONFIG or ~/.kube/config; in a pod, its service "
-        "account)",
+        help=f"kubeconfig file (default: {default})",
     )
     group.add_argument(
         "--context",

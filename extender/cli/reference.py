@@ -20,12 +20,12 @@ from extender.config.faults import describe, unwrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-_MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
+MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
 
 _CONFIGURATION: Final = (
-    "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
+    "# Configuration reference\n\n" + MADE + "Every field of an `AffinityExtenderConfiguration`, "
     "the file that `serve --config` reads. A field that is left out, or is null, keeps its "
     "default. An unknown field, a wrong type or a value out of range is an error that names the "
     "file and the path of the field, and the program does not start; `serve --validate-only` "
@@ -35,7 +35,7 @@ _CONFIGURATION: Final = (
     "Source: `extender/config/schema.py` and `extender/config/options.py`.\n"
 )
 _COMMAND_LINE: Final = (
-    "# Command-line reference\n\n" + _MADE + "Every command and every flag, as `--help` shows "
+    "# Command-line reference\n\n" + MADE + "Every command and every flag, as `--help` shows "
     "them. Source: `extender/cli/`.\n"
 )
 
@@ -66,29 +66,42 @@ def configuration() -> str:
 
 def command_line() -> str:
     """Write the reference of both programs in Markdown."""
-    parts = [_COMMAND_LINE]
-    for program in (affinity_extender(), kubectl_affinity()):
-        parts.append(
-            f"\n## {program.prog}\n\n{program.description}\n```text\n{program.epilog}```\n"
-        )
-        parts += _flags(program)
-        if program.prog == "kubectl affinity":
-            names = ", ".join(f"`{name}`" for name in program.commands())
-            parts.append(f"\nIts commands {names} are those of `affinity-extender`.\n")
-            continue
-        for command in program.commands().values():
-            parts.append(f"\n## {command.prog}\n\n{command.description}\n")
-            parts += _flags(command)
-            parts.append(f"\n```text\n{command.epilog}```\n")
+    plugin = kubectl_affinity()
+    names = ", ".join(f"`{name}`" for name in plugin.commands())
+    return (
+        _COMMAND_LINE
+        + of_program(affinity_extender())
+        + _of_itself(plugin)
+        + f"\nIts commands {names} are those of `affinity-extender`.\n"
+    )
+
+
+def of_program(program: Parser) -> str:
+    """Write the reference of a program with all its commands in Markdown."""
+    parts = [_of_itself(program)]
+    for command in program.commands().values():
+        parts.append(f"\n## {command.prog}\n\n{command.description}\n")
+        parts += _flags(command)
+        parts.append(f"\n```text\n{command.epilog}```\n")
     return "".join(parts)
+
+
+def _of_itself(program: Parser) -> str:
+    text = f"\n## {program.prog}\n\n{program.description}\n```text\n{program.epilog}```\n"
+    return text + "".join(_flags(program))
+
+
+def write(texts: Mapping[str, str], arguments: Sequence[str] | None) -> None:
+    """Write these files into the folder that the arguments name."""
+    (folder,) = map(Path, sys.argv[1:] if arguments is None else arguments)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write both files into the folder that is named."""
-    (folder,) = map(Path, sys.argv[1:] if arguments is None else arguments)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
+    write(pages(), arguments)
 
 
 def pages() -> dict[str, str]:

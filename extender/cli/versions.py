@@ -32,9 +32,9 @@ def add_to(commands: Commands) -> None:
     )
 
 
-def version_line() -> str:
+def version_line(program: str = PROGRAM) -> str:
     """Return the version for people."""
-    return f"{PROGRAM} {__version__} (Python {platform.python_version()})"
+    return f"{program} {__version__} (Python {platform.python_version()})"
 
 
 def _run(flags: argparse.Namespace) -> int:

@@ -14,12 +14,6 @@ from tests.builders import node, pod, selector, term
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEST = """\
-name: small
-namespace: {number: 1}
-tuningSets: [{name: Fast, parallelismLimitedLoad: {parallelismLimit: 5}}]
-steps: [{measurements: [{Identifier: S, Method: Sleep, Params: {duration: 1ms}}]}]
-"""
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 
@@ -37,8 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "good.yaml").write_text(HEADER)
     (tmp_path / "bad.yaml").write_text(HEADER + "mode: fast\n")
-    (tmp_path / "test.yaml").write_text(TEST)
-    (tmp_path / "slip.yaml").write_text(TEST.replace("Sleep", "Slip"))
     server = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
     chosen = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     away = {
@@ -109,14 +101,6 @@ def test_both_programs(line: str, code: int, capsys: pytest.CaptureFixture[str])
         pytest.param("serve --kubeconfig nowhere", 3, id="serve, no such kubeconfig"),
         pytest.param("serve --kubeconfig good.yaml", 2, id="serve, no kubeconfig in that file"),
         pytest.param("serve --write-config-to no/such/folder", 3, id="serve, nowhere to write"),
-        pytest.param("load --testconfig test.yaml --dry-run", 0, id="load, tried"),
-        pytest.param("load", 2, id="load what?"),
-        pytest.param("load --testconfig slip.yaml --dry-run", 2, id="load, a broken test"),
-        pytest.param("load --testconfig nowhere.yaml --dry-run", 3, id="load, no such test"),
-        pytest.param("load --testconfig test.yaml", 3, id="load, no kubeconfig"),
-        pytest.param(
-            "load --testconfig test.yaml --kubeconfig away.kubeconfig", 3, id="load, no such server"
-        ),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -140,7 +124,7 @@ def test_a_port_that_is_taken_is_no_wrong_usage(
     assert "cannot listen on 127.0.0.1:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["serve", "quota", "load", "version", "completion"])
+@pytest.mark.parametrize("command", ["serve", "quota", "version", "completion"])
 def test_help_says_what_codes_mean(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([command, "--help"]) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
@@ -151,3 +135,12 @@ def test_help_says_what_codes_mean(command: str, capsys: pytest.CaptureFixture[s
         "2": "wrong usage, or broken input",
         "3": "the cluster or a file cannot be read",
     }
+
+
+@pytest.mark.parametrize("flags", [[], ["--testconfig", "test.yaml"], ["--help"]], ids=str)
+def test_load_says_which_program_it_is_now(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["load", *flags]) == 2
+    expected = "affinity-extender: load is a program of its own now: use clusterload run\n"
+    assert capsys.readouterr() == ("", expected)

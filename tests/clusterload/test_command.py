@@ -1,4 +1,4 @@
-"""`affinity-extender load` from its flags to its reports, in a cluster of this process."""
+"""The commands of clusterload from their flags to their reports, in a cluster of this process."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from clusterload import command
-from clusterload.command import load
+from clusterload.cli import clusterload
+from clusterload.command import check, check_tests, run_tests
 from clusterload.progress import Progress
-from extender import cli
-from extender.cli.load import add_to
-from extender.cli.parsing import parser
 from extender.errors import ConfigError, ExtenderError
-from tests.clusterload.small_cluster import NAMESPACES, NODES, PODS
+from tests.clusterload.small_cluster import NAMESPACES, NODES, PODS, kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,26 +69,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def flags(*given: str) -> argparse.Namespace:
-    program = parser("test", "", "")
-    add_to(program.add_subparsers())
-    return program.parse_args(["load", *given])
+    return clusterload().parse(["run", *given])
+
+
+def of_cluster(cluster: SmallCluster, folder: Path) -> list[str]:
+    """Return the flags that name a cluster."""
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(kubeconfig(cluster.url)))
+    return ["--kubeconfig", str(file)]
 
 
 async def run(cluster: SmallCluster, folder: Path, *given: str) -> bool:
-    kubeconfig = folder / "kubeconfig"
-    named = [{"name": "c", "cluster": {"server": cluster.url}}]
-    contexts = [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
-    config: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": named,
-        "contexts": contexts,
-        "users": [{"name": "u", "user": {}}],
-    }
-    kubeconfig.write_text(json.dumps(config))
-    chosen = flags("--kubeconfig", str(kubeconfig), "--report-dir", str(folder / "out"), *given)
-    return await command._load(chosen, Progress(io.StringIO()))
+    reports = ("--report-dir", str(folder / "out"))
+    return await run_tests(
+        flags(*of_cluster(cluster, folder), *reports, *given), Progress(io.StringIO())
+    )
 
 
 def small(folder: Path) -> list[str]:
@@ -215,7 +207,8 @@ async def test_the_nodes_that_take_pods_are_counted(cluster: SmallCluster, folde
     cluster.collection(NODES).put(cordoned)
     (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{.Nodes}}"))
 
-    assert await run(cluster, folder, *small(folder), "--dry-run")
+    given = [*of_cluster(cluster, folder), "--report-dir", str(folder / "out"), *small(folder)]
+    await check_tests(flags(*given), Progress(io.StringIO()))
 
     generated = (folder / "out" / "generatedConfig_small.yaml").read_text()
     assert "number: 2\n" in generated
@@ -233,10 +226,9 @@ async def test_a_cluster_without_nodes_is_refused(cluster: SmallCluster, folder:
 async def test_without_a_report_folder_figures_are_printed(
     cluster: SmallCluster, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await run(cluster, folder, *small(folder))
-    chosen = flags("--kubeconfig", str(folder / "kubeconfig"), *small(folder))
+    given = flags(*of_cluster(cluster, folder), *small(folder))
 
-    assert await command._load(chosen, Progress(io.StringIO()))
+    assert await run_tests(given, Progress(io.StringIO()))
 
     assert 'PodStartupLatency_Startup: {\n  "version": "1.0"' in capsys.readouterr().out
 
@@ -254,11 +246,10 @@ async def test_an_interrupted_run_cleans_up(cluster: SmallCluster, folder: Path)
 
 
 async def test_a_signal_ends_a_run_and_cleans_up(cluster: SmallCluster, folder: Path) -> None:
-    await run(cluster, folder, *small(folder), "--dry-run")  # writes the kubeconfig
     cluster.places = False
     program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "extender", "load", *small(folder)),
-        *("--kubeconfig", str(folder / "kubeconfig")),
+        *(sys.executable, "-m", "clusterload", "run", *small(folder)),
+        *of_cluster(cluster, folder),
         stderr=asyncio.subprocess.PIPE,
     )
     await cluster.pulse.until(lambda: len(cluster.pods.objects) == 6)
@@ -278,15 +269,15 @@ async def test_a_signal_ends_a_run_and_cleans_up(cluster: SmallCluster, folder: 
 # Wrong usage, and what needs no cluster
 
 
-def test_a_dry_run_needs_no_cluster_when_it_knows_the_nodes(folder: Path) -> None:
-    given = ("--nodes", "10", "--dry-run", "--report-dir", str(folder / "out"))
+def test_a_check_needs_no_cluster_when_it_knows_the_nodes(folder: Path) -> None:
+    given = ("--nodes", "10", "--kubeconfig", "/nowhere", "--report-dir", str(folder / "out"))
 
-    assert load(flags(*small(folder), *given))
+    check(flags(*small(folder), *given))
 
     assert [path.name for path in (folder / "out").iterdir()] == ["generatedConfig_small.yaml"]
 
 
-def test_a_dry_run_needs_no_cluster_at_all(
+def test_a_check_needs_no_cluster_at_all(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
@@ -294,7 +285,7 @@ def test_a_dry_run_needs_no_cluster_at_all(
     monkeypatch.setenv("HOME", str(folder / "nobody"))
     (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{.Nodes}}"))
 
-    assert load(flags(*small(folder), "--dry-run", "--report-dir", str(folder / "out")))
+    check(flags(*small(folder), "--report-dir", str(folder / "out")))
 
     assert "number: 100\n" in (folder / "out" / "generatedConfig_small.yaml").read_text()
     assert capsys.readouterr().err == "no cluster to ask: --nodes is taken to be 100\n"
@@ -304,8 +295,8 @@ def test_the_same_seed_makes_the_same_test(folder: Path) -> None:
     (folder / "small.yaml").write_text(TEST.replace("number: 2", "number: {{RandInt 1000000}}"))
     texts = set()
     for attempt in ("a", "b"):
-        given = ("--nodes", "1", "--dry-run", "--seed", "7", "--report-dir", str(folder / attempt))
-        load(flags(*small(folder), *given))
+        given = ("--nodes", "1", "--seed", "7", "--report-dir", str(folder / attempt))
+        check(flags(*small(folder), *given))
         texts.add((folder / attempt / "generatedConfig_small.yaml").read_text())
 
     assert len(texts) == 1
@@ -336,7 +327,7 @@ def test_the_same_seed_makes_the_same_test(folder: Path) -> None:
 )
 def test_wrong_usage(folder: Path, given: Callable[[Path], list[str]], error: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load(flags("--nodes", "3", "--dry-run", *given(folder)))
+        check(flags("--nodes", "3", *given(folder)))
 
     assert error in str(caught.value)
 
@@ -346,30 +337,25 @@ def test_underscores_in_identifiers_are_refused(folder: Path) -> None:
     suite.write_text("- {identifier: a_b, configPath: small.yaml}\n")
 
     with pytest.raises(ConfigError, match=r"suite\.yaml: \[0\]\.identifier: has an underscore"):
-        load(flags("--nodes", "3", "--dry-run", "--testsuite", str(suite)))
+        check(flags("--nodes", "3", "--testsuite", str(suite)))
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        pytest.param(TEST, 0, "", id="all is well"),
-        pytest.param(
-            TEST.replace("Sleep", "Slip"),
-            2,
-            "steps[3].measurements[0].method: 'Slip' is not known here",
-            id="a wrong configuration",
-        ),
-        pytest.param("{{.A", 2, "line 1: '{{' without '}}'", id="a broken template"),
-    ],
-)
-def test_exit_codes(
-    folder: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, said: str
-) -> None:
-    (folder / "small.yaml").write_text(text)
+async def test_warnings_stand_between_the_progress(cluster: SmallCluster, folder: Path) -> None:
+    query = "{action: start, metricName: m, metricVersion: v1, unit: s, queries: []}"
+    (folder / "small.yaml").write_text(
+        "name: small\nsteps:\n- measurements:\n  - "
+        f"{{Identifier: Latency, Method: GenericPrometheusQuery, Params: {query}}}\n"
+    )
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "clusterload", "run", *small(folder)),
+        *of_cluster(cluster, folder),
+        stderr=asyncio.subprocess.PIPE,
+    )
 
-    assert cli.main(["load", *small(folder), "--nodes", "3", "--dry-run"]) == code
+    _, said = await asyncio.wait_for(program.communicate(), 10)
 
-    assert said in capsys.readouterr().err
+    assert program.returncode == 0
+    assert said.decode().splitlines()[0] == "warning: Latency is left out: no --prometheus-url"
 
 
 # Progress

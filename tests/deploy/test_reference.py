@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
+from clusterload import reference as clusterload_reference
+from clusterload.cli import clusterload
 from extender.cli import affinity_extender, reference
 from extender.config import OPTIONS
 from tests.deploy.places import ROOT
 
+if TYPE_CHECKING:
+    from extender.cli.parsing import Parser
+
 REFERENCE = ROOT / "docs" / "reference"
 
 
-@pytest.mark.parametrize("name", reference.pages())
+PAGES = reference.pages() | clusterload_reference.pages()
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_it_is_up_to_date(name: str) -> None:
-    expected = reference.pages()[name]
-    assert (REFERENCE / name).read_text() == expected, "run `make reference`"
+    assert (REFERENCE / name).read_text() == PAGES[name], "run `make reference`"
 
 
-def test_it_has_every_flag_and_variable() -> None:
-    pages = reference.pages()
+def test_it_has_no_other_page() -> None:
+    assert {page.name for page in REFERENCE.iterdir()} == PAGES.keys()
+
+
+@pytest.mark.parametrize(
+    ("program", "page"),
+    [(affinity_extender(), "command-line.md"), (clusterload(), "clusterload.md")],
+    ids=["affinity-extender", "clusterload"],
+)
+def test_it_has_every_flag(program: Parser, page: str) -> None:
     flags = {
         flag
-        for command in affinity_extender().commands().values()
+        for command in program.commands().values()
         for _, actions in command.groups()
         for action in actions
         for flag in action.option_strings
     }
-    assert {flag for flag in flags if f"`{flag}`" not in pages["command-line.md"]} == set()
+    assert {flag for flag in flags if f"`{flag}`" not in PAGES[page]} == set()
+
+
+def test_it_has_every_variable() -> None:
     settings = [option for option in OPTIONS if option.path]
-    absent = [each.flag for each in settings if each.variable not in pages["configuration.md"]]
+    absent = [each.flag for each in settings if each.variable not in PAGES["configuration.md"]]
     assert absent == []
 
 

@@ -1,4 +1,4 @@
-"""The tests of loadtest/, run by `affinity-extender load` at a size that takes seconds.
+"""The tests of loadtest/, run by `clusterload run` at a size that takes seconds.
 
 What it leaves behind must look like what clusterloader2 itself left behind, which is kept in
 loadtest/reports: the same files, the same fields, the same cases.
@@ -88,7 +88,7 @@ class Load:
         """Run one test with these values."""
         reports = self._folder / "reports"
         program = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "extender", "load"),
+            *(sys.executable, "-m", "clusterload", "run"),
             *("--testconfig", f"loadtest/{test}.yaml", "--report-dir", str(reports)),
             *self._flags,
             cwd=ROOT,
