@@ -31,7 +31,8 @@ from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
-from extender.controllers.violations import DRIFT_STEP_CLASSES, STEP_ENTRIES, STEP_LOOKS
+from extender.controllers.drift import STEP_CLASSES
+from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.kube.apart import ApartReader
 from extender.metrics import Metrics
 from extender.model.labels import Operator, Requirement, Selector
@@ -357,7 +358,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "a plain pod's prioritize beside it": lambda: bench.answers.prioritize(bench.plain),
         "the node that it is on is relabelled": move,
         "patrol": looks,
-        "drift": lambda: _stepwise(DriftWatch(state).look(DRIFT_STEP_CLASSES)),
+        "drift": lambda: _stepwise(DriftWatch(state).look(STEP_CLASSES)),
         "it is deleted": lambda: bench.placed(gone=True),
     }
     for name, activity in activities.items():

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.cluster_content import read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
-from extender.wire.objects import (
-    Json,
-    PodReader,
-    decode,
-    read_budget,
-    read_namespace,
-    read_node,
-)
-from extender.wire.quotas import read_quota
+from extender.mirrored import MIRRORED, PODS, QUOTAS, Mirrored
+from extender.wire.objects import Json, PodReader, decode
 from extender.wire.workloads import WORKLOADS, Workloads
 
+T = TypeVar("T")
+
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **dict.fromkeys(("Pod", "Node", "Namespace", "ResourceQuota"), frozenset(("",))),
-    "PodDisruptionBudget": frozenset(("policy",)),
+    **{each.kind: frozenset((each.group,)) for each in MIRRORED},
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
@@ -90,6 +84,12 @@ class ClusterFiles:
         self._workloads = Workloads() if templated else None
         self._generated: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
+        self._others = {
+            each.kind: _storing(each, state, pods)
+            for each in MIRRORED
+            if each is not PODS and (each is not QUOTAS or pods.tells_charges)
+        }
+        """Reads and stores an object, by the kinds that need no more than that."""
 
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
@@ -128,24 +128,16 @@ class ClusterFiles:
 
     def _put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; tell whether it is of a kind that is looked at."""
-        state = self._state
-        match kind:
-            case "Pod":
-                state.upsert_pod(self._pods.read(raw, self._generate_name))
-                if self._workloads is not None:
-                    self._workloads.add_pod(raw)
-            case "Node":
-                state.upsert_node(read_node(raw))
-            case "Namespace":
-                state.upsert_namespace(read_namespace(raw))
-            case "PodDisruptionBudget":
-                state.budgets.upsert(read_budget(raw))
-            case "ResourceQuota" if self._pods.tells_charges:
-                state.upsert_quota(read_quota(raw))
-            case _ if kind in WORKLOADS and self._workloads is not None:
-                self._workloads.add(kind, raw)
-            case _:
-                return False
+        if kind == PODS.kind:
+            self._state.upsert_pod(self._pods.read(raw, self._generate_name))
+            if self._workloads is not None:
+                self._workloads.add_pod(raw)
+        elif kind in self._others:
+            self._others[kind](raw)
+        elif kind in WORKLOADS and self._workloads is not None:
+            self._workloads.add(kind, raw)
+        else:
+            return False
         return True
 
     def _generate_name(self, namespace: str, prefix: str) -> str:
@@ -156,6 +148,13 @@ class ClusterFiles:
             self._generated[start] += 1
             if f"{start}{number:05}" not in self._state.pods:
                 return f"{prefix}{number:05}"
+
+
+def _storing(
+    mirrored: Mirrored[T], state: ClusterState, pods: PodReader
+) -> Callable[[msgspec.Raw], None]:
+    read = mirrored.reader(pods)
+    return lambda raw: mirrored.upsert(state, read(raw))
 
 
 def _said(kinds: Counter[str]) -> str:

@@ -19,18 +19,17 @@ from extender import __version__
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config, effective
+from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
-from extender.controllers.violations import keep_patrolling, keep_watching_drift
+from extender.controllers.upkeep import keep_auditing, keep_expiring
+from extender.controllers.violations import keep_patrolling
 from extender.metrics import Metrics
+from extender.mirrored import VITAL, object_counts
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.source import (
-    RESOURCES,
     Source,
-    keep_auditing,
-    keep_expiring,
-    object_counts,
     open_source,
 )
 from extender.web.app import LAST_CALLS, LastCalls
@@ -108,7 +107,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             lambda: source.silent_for,
             config.client_connection.stale_after_seconds,
             state,
-            RESOURCES,
+            VITAL,
         )
         _keep_running("freshness", freshness.run(), parts)
         lifecycle = Lifecycle(source, freshness)

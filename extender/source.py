@@ -5,39 +5,23 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode
+from extender.config import Config
 from extender.metrics import Metrics
+from extender.mirrored import VITAL, needed, object_counts
 from extender.offline import ClusterFiles
 from extender.ports import NoApiServer, Nominator, PodBinder
-from extender.timing import LogThrottle
 from extender.wire.affinity import Gates
 from extender.wire.annotations import warn_of_annotated
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
-    from extender.kube.reflector import Reflector
     from extender.kube.watchers import Watchers
-
-RESOURCES = ("namespaces", "nodes", "pods")
-BUDGETS = "poddisruptionbudgets"
-"""Only where the hard rules are ours: otherwise nobody is added to the victims of preemption."""
-QUOTAS = "resourcequotas"
-"""Only with the plugin that looks at them."""
-
-AUDIT_PAUSE_SECONDS = 1.0
-"""Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
-
-EXPIRY_PAUSE_SECONDS = 1.0
-EXPIRED_LOG_SECONDS = 60.0
-EXPIRED_LOG_BURST = 10
-"""Lines about expired reservations in that time: an outage of the API server can leave hundreds."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +53,7 @@ class Source(Protocol):
 class Files:
     """A cluster that was read from files, and never changes."""
 
-    def __init__(self, description: str, resources: Sequence[str] = RESOURCES) -> None:
+    def __init__(self, description: str, resources: Sequence[str] = VITAL) -> None:
         self.description = description
         self.binder: PodBinder = NoApiServer()
         self.nominator: Nominator | None = None
@@ -114,13 +98,6 @@ async def open_source(
     return await _watch(config, state, metrics, parts)
 
 
-def resources(config: Config) -> tuple[str, ...]:
-    """Return what a configuration has to know of the cluster."""
-    budgets = (BUDGETS,) if config.mode is Mode.REPLACE else ()
-    quotas = (QUOTAS,) if config.looks_at_quotas else ()
-    return (*RESOURCES, *budgets, *quotas)
-
-
 def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
     on = config.feature_gates
@@ -130,17 +107,6 @@ def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     return PodReader(
         gates=gates, charges=config.looks_at_quotas, most_entries=most_entries, stored=live
     )
-
-
-def object_counts(state: ClusterState) -> Mapping[str, int]:
-    """Return how many objects of each resource are known."""
-    return {
-        "namespaces": len(state.namespaces),
-        "nodes": len(state.nodes),
-        "pods": len(state.pods),
-        BUDGETS: len(state.budgets),
-        QUOTAS: len(state.quotas),
-    }
 
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
@@ -156,7 +122,9 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
             _log.warning("there are no %s in the cluster files", resource)
     state.nodes.compact()
     warn_of_annotated(state.pods.values())
-    source = Files(", ".join(map(str, config.cluster_files)), resources(config))
+    source = Files(
+        ", ".join(map(str, config.cluster_files)), [each.name for each in needed(config)]
+    )
     for resource in source.synced:
         metrics.synced(resource, synced=True)
     return source
@@ -173,11 +141,7 @@ async def _watch(
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
-    from extender.kube.resources import (  # noqa: PLC0415
-        budget_reflector,
-        cluster_reflectors,
-        quota_reflector,
-    )
+    from extender.kube.resources import build_reflectors  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
     connection = config.client_connection
@@ -188,39 +152,14 @@ async def _watch(
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     pods = pod_reader(config)
-    reflectors: list[Reflector[Any]] = [*cluster_reflectors(client, state, pods, observer=metrics)]
-    if BUDGETS in resources(config):
-        reflectors.append(budget_reflector(client, state, observer=metrics))
-    if QUOTAS in resources(config):
-        reflectors.append(quota_reflector(client, state, observer=metrics))
-    for name in resources(config):
-        metrics.begin_mirror(name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
+    mirrored = needed(config)
+    for each in mirrored:
+        metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
+    reflectors = build_reflectors(client, state, mirrored, pods, observer=metrics)
     watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
     return Live(credentials.host, watchers, Binder(client, pods), ApiNominator(client))
-
-
-async def keep_auditing(
-    state: ClusterState, metrics: Metrics, pause: float = AUDIT_PAUSE_SECONDS
-) -> NoReturn:
-    """Compare the counters with a recount, a step at a time, for as long as the program runs."""
-    while True:
-        for finding in audit(state):
-            if finding is not None:
-                metrics.count_mismatches(1)
-                _log.error("counters differ from a recount: %s; restart to count anew", finding)
-            await asyncio.sleep(pause)
-
-
-async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:
-    """Release the reservations that nothing settled in time, for as long as the program runs."""
-    throttle = LogThrottle(_log, seconds=EXPIRED_LOG_SECONDS, burst=EXPIRED_LOG_BURST, clock=clock)
-    while True:
-        for pod in state.expire(clock()):
-            says = "reservation of %s on %s expired: the watch never showed the pod there"
-            throttle.log(logging.WARNING, says, says, pod.key, pod.node)
-        await asyncio.sleep(EXPIRY_PAUSE_SECONDS)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

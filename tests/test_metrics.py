@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def metrics() -> Metrics:
-    return Metrics()
+    return Metrics(version="1.2.3")
 
 
 def exercise(metrics: Metrics) -> None:

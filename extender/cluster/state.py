@@ -21,6 +21,7 @@ from extender.cluster.ledgers.pod_groups import WaitingGroups
 from extender.cluster.ledgers.pods_by_node import Residents
 from extender.cluster.ledgers.quotas import Quotas
 from extender.cluster.ledgers.reservations import Claim, Reservation, Reservations
+from extender.model.disruption import PodDisruptionBudget
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import Term
@@ -383,7 +384,15 @@ class ClusterState:
             self._counters.rematch(name, known)
             self.version += 1
 
-    # Quotas
+    # Disruption budgets and quotas
+
+    def upsert_budget(self, budget: PodDisruptionBudget) -> None:
+        """Add a disruption budget or take over what changed."""
+        self.budgets.upsert(budget)
+
+    def remove_budget(self, key: str, uid: str) -> None:
+        """Forget a budget; one that is unknown, or known under another uid, is left alone."""
+        self.budgets.remove(key, uid)
 
     def upsert_quota(self, quota: ResourceQuota) -> None:
         """Add a quota or take over what changed."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from extender.cluster.audits.drift import DriftedPods, DriftWatch
 from extender.cluster.audits.violations import News, Violation, Watch, Witnesses, patrol
 from extender.cluster.counts.existing_terms import Role
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.model.labels import Operator, Requirement, Selector
-from extender.model.pod_affinity import PodSelector
+from extender.model.wording import pods_of
 
 STEP_ENTRIES = 100
 """Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
@@ -24,8 +22,6 @@ and with 150,000 replicas of 500 apps, at a thousandth."""
 ROUND_PAUSE_SECONDS = 5.0
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
-DRIFT_STEP_CLASSES = 200
-"""Classes looked at for drift between two pauses: half a millisecond."""
 MOST_LINES = 20
 """Lines for one step: a changed label of a node can break a thousand rules at once."""
 
@@ -62,40 +58,6 @@ async def keep_patrolling(
         await asyncio.sleep(round_pause)
 
 
-async def keep_watching_drift(
-    watch: DriftWatch,
-    metrics: Metrics,
-    unready: Callable[[], str | None],
-    *,
-    step_pause: float = STEP_PAUSE_SECONDS,
-    round_pause: float = ROUND_PAUSE_SECONDS,
-) -> NoReturn:
-    """Log pods whose labels their rules no longer follow, and keep their number in the metric."""
-    while True:
-        for fresh in watch.look(DRIFT_STEP_CLASSES) if unready() is None else ():
-            for drifted in fresh[:MOST_LINES]:
-                _log.warning("%s", _left_behind(drifted))
-            if len(fresh) > MOST_LINES:
-                _log.warning("and %d more kinds of pods like these", len(fresh) - MOST_LINES)
-            await asyncio.sleep(step_pause)
-        metrics.set_drifted(watch.pods)
-        await asyncio.sleep(round_pause)
-
-
-def _left_behind(found: DriftedPods) -> str:
-    edits = _joined(
-        f"{each.key} from {_joined(sorted(each.merged)) or 'nothing'} "
-        f"to {found.labels.get(each.key) or 'nothing'}"
-        for each in found.drift
-    )
-    more = f" (and {found.pods - 1} more alike)" if found.pods > 1 else ""
-    return (
-        "labels were edited that matchLabelKeys or mismatchLabelKeys name: "
-        f"{found.example}{more}, {edits}; "
-        "its rules stay as they were when it was created"
-    )
-
-
 def _publish(watch: Watch, metrics: Metrics, plugin: str) -> None:
     for role, rule in RULES.items():
         metrics.set_violations(plugin, rule, watch.count(role))
@@ -120,7 +82,7 @@ async def _say(
 
 
 def _begun(violation: Violation, shown: Witnesses) -> str:
-    place, term = _place(violation), describe(violation.term.pods)
+    place, term = _place(violation), pods_of(violation.term.pods)
     if violation.role is Role.REQUIRED_ANTI:
         return (
             f"required anti-affinity is broken: {shown.owner} must not share {place} "
@@ -133,43 +95,10 @@ def _ended(violation: Violation, shown: Witnesses) -> str:
     kind = "anti-affinity" if violation.role is Role.REQUIRED_ANTI else "affinity"
     return (
         f"required {kind} is met again in {_place(violation)}: it was broken for {shown.owner} "
-        f"({describe(violation.term.pods)})"
+        f"({pods_of(violation.term.pods)})"
     )
 
 
 def _place(violation: Violation) -> str:
     key, value = violation.term.topology_key, violation.domain
     return f"a node without the label {key}" if value is None else f"{key}={value}"
-
-
-def describe(pods: PodSelector) -> str:
-    """Say which pods a term speaks of, with selectors as kubectl takes them."""
-    spaces = []
-    if pods.namespaces:
-        spaces.append(f"namespaces {', '.join(sorted(pods.namespaces))}")
-    if pods.namespace_selector is not None:
-        spaces.append(f"namespaces with {_selector(pods.namespace_selector)}")
-    return f"pods with {_selector(pods.selector)} in {' and '.join(spaces) or 'no namespace'}"
-
-
-def _selector(selector: Selector) -> str:
-    if selector.matches_nothing:
-        return "nothing"
-    return _joined(map(_requirement, selector.requirements)) or "any labels"
-
-
-def _requirement(requirement: Requirement) -> str:
-    key, values = requirement.key, _joined(sorted(requirement.values))
-    match requirement.operator:
-        case Operator.IN:
-            return f"{key} in ({values})"
-        case Operator.NOT_IN:
-            return f"{key} notin ({values})"
-        case Operator.EXISTS:
-            return key
-        case Operator.DOES_NOT_EXIST:
-            return f"!{key}"
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return ",".join(parts)

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
 from extender.kube.observers import SkipLog
-from extender.kube.resources import NOT_TERMINAL
-from extender.wire.quotas import read_quota
+from extender.mirrored import PODS, QUOTAS, Mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
     from extender.wire.objects import PodReader
@@ -30,15 +27,15 @@ async def list_quotas_and_pods(client: ApiClient, state: ClusterState, pods: Pod
     ExtenderError when the API server refuses or cannot be reached; objects that cannot be read are
     left out, with a warning in the log.
     """
-    quotas = Resource("resourcequotas", "/api/v1/resourcequotas", read_quota, {})
-    for quota in await _list(client, quotas):
-        state.upsert_quota(quota)
-    every_pod = Resource("pods", "/api/v1/pods", pods.read, {"fieldSelector": NOT_TERMINAL})
-    for pod in await _list(client, every_pod):
-        state.upsert_pod(pod)
+    await _list(client, state, QUOTAS, pods)
+    await _list(client, state, PODS, pods)
 
 
-async def _list(client: ApiClient, resource: Resource[T]) -> Iterable[T]:
+async def _list(
+    client: ApiClient, state: ClusterState, mirrored: Mirrored[T], pods: PodReader
+) -> None:
+    resource = Resource(mirrored.name, mirrored.path, mirrored.reader(pods), mirrored.query)
     log = SkipLog(logger, resource.name, time.monotonic)
     snapshot = await Lister(client, resource, log.left_out).latest()
-    return snapshot.objects.values()
+    for obj in snapshot.objects.values():
+        mirrored.upsert(state, obj)

@@ -10,16 +10,13 @@ from contextlib import asynccontextmanager
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.controllers.violations import (
     MOST_LINES,
-    describe,
     keep_patrolling,
-    keep_watching_drift,
 )
 from extender.metrics import Metrics
-from tests.builders import Json, model_pod, node, pod, requirement, selector, state_of, term
+from tests.builders import model_pod, node, pod, selector, state_of, term
 
 ZONE = "topology.kubernetes.io/zone"
 PLUGIN = "InterPodAffinity"
@@ -43,18 +40,6 @@ class Gauge(Metrics):
         """Note the number, and wake who waits for it."""
         super().set_violations(plugin, rule, number)
         self._noted.set()
-
-    def set_drifted(self, pods: int) -> None:
-        """Note the number, and wake who waits for it."""
-        super().set_drifted(pods)
-        self._noted.set()
-
-    async def shows_drifted(self, pods: int) -> None:
-        """Return once so many pods are noted as drifted."""
-        async with asyncio.timeout(WAIT):
-            while self.registry.get_sample_value("affinity_extender_drifted_pods") != pods:
-                await self._noted.wait()
-                self._noted.clear()
 
     async def shows(self, rule: str, number: int) -> None:
         """Return once so many rules of a kind are noted as broken."""
@@ -128,97 +113,3 @@ async def test_a_flood_is_cut_short(caplog: pytest.LogCaptureFixture) -> None:
         await gauge.shows("antiAffinity", number)
     assert len(caplog.messages) == MOST_LINES + 1
     assert caplog.messages[-1] == "and 3 more like these"
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        pytest.param(
-            term(ZONE, selector(app="web")), "pods with app in (web) in namespaces own", id="plain"
-        ),
-        pytest.param(
-            term(
-                ZONE,
-                selector(
-                    requirement("app", "NotIn", "b", "a"),
-                    requirement("old", "DoesNotExist"),
-                    requirement("tier", "Exists"),
-                ),
-                namespaces=["y", "x"],
-            ),
-            "pods with app notin (a,b),!old,tier in namespaces x, y",
-            id="every operator",
-        ),
-        pytest.param(
-            term(ZONE, selector(), namespaceSelector=selector(team="red")),
-            "pods with any labels in namespaces with team in (red)",
-            id="namespaces by their labels",
-        ),
-        pytest.param(
-            term(ZONE, selector(), namespaces=["x"], namespaceSelector=selector()),
-            "pods with any labels in namespaces x and namespaces with any labels",
-            id="namespaces by both",
-        ),
-        pytest.param(term(ZONE), "pods with nothing in namespaces own", id="no selector"),
-    ],
-)
-def test_a_term_is_described(raw: Json, expected: str) -> None:
-    (found,) = model_pod(pod("p", "own").anti_affinity(raw)).pod_class.affinity.required_anti
-    assert describe(found.pods) == expected
-
-
-@asynccontextmanager
-async def watching_drift(state: ClusterState, unready: str | None = None) -> AsyncIterator[Gauge]:
-    """Watch without pauses."""
-    gauge = Gauge()
-    watch = DriftWatch(state)
-    task = asyncio.create_task(
-        keep_watching_drift(watch, gauge, lambda: unready, step_pause=0, round_pause=0.01)
-    )
-    try:
-        yield gauge
-    finally:
-        task.cancel()
-
-
-def tracked(name: str, version: str | None) -> Json:
-    """Build a pod that was created with version 1."""
-    stored = selector(requirement("version", "In", "1"), app="web")
-    labelled = pod(name).labels({"version": version} if version else {}).on("a1")
-    return labelled.anti_affinity(term(ZONE, stored, matchLabelKeys=["version"]))
-
-
-async def test_labels_that_rules_do_not_follow_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    state = state_of(NODES, [], [tracked("w1", "1"), tracked("w2", "1"), tracked("w3", "1")])
-    async with watching_drift(state) as gauge:
-        await gauge.shows_drifted(0)
-        for name in ("w1", "w2"):
-            state.upsert_pod(model_pod(tracked(name, "2")))
-        await gauge.shows_drifted(2)
-        state.upsert_pod(model_pod(tracked("w3", None)))
-        await gauge.shows_drifted(3)
-        for name in ("w1", "w2", "w3"):
-            state.remove_pod(f"default/{name}", f"default-{name}")
-        await gauge.shows_drifted(0)
-
-    told = "labels were edited that matchLabelKeys or mismatchLabelKeys name: default"
-    kept = "its rules stay as they were when it was created"
-    assert caplog.messages == [
-        f"{told}/w1 (and 1 more alike), version from 1 to 2; {kept}",
-        f"{told}/w3, version from 1 to nothing; {kept}",
-    ]
-
-
-async def test_only_so_many_kinds_of_drift_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    kinds = MOST_LINES + 3
-    state = state_of(NODES, [], [tracked(f"w{n}", f"edited-{n}") for n in range(kinds)])
-    async with watching_drift(state) as gauge:
-        await gauge.shows_drifted(kinds)
-    assert len(caplog.messages) == MOST_LINES + 1
-    assert caplog.messages[-1] == "and 3 more kinds of pods like these"
-
-
-async def test_no_drift_is_looked_for_before_everything_is_known() -> None:
-    state = state_of(NODES, [], [tracked("w", "2")])
-    async with watching_drift(state, unready="pods not synced yet") as gauge:
-        await gauge.shows_drifted(0)

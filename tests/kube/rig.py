@@ -18,12 +18,15 @@ from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
 from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
+from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
+from extender.mirrored import Mirrored
+from extender.wire.objects import PodReader
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from collections.abc import Set as AbstractSet
 
     from tests.kube.fake_api import Collection, Json
@@ -239,13 +242,20 @@ class Rig:
 
     @contextlib.asynccontextmanager
     async def mirrored(
-        self, build: Callable[..., Reflector[Any]], collection: Collection
+        self, resource: Mirrored[Any], collection: Collection
     ) -> AsyncIterator[ClusterState]:
         """Run a reflector of the product, from the moment that it is synced and watching."""
         state = ClusterState()
         async with self.client() as client:
-            reflector = build(client, state, observer=self.observer, timing=self.time.timing)
-            async with Watchers([reflector]) as watchers:
+            reflectors = build_reflectors(
+                client,
+                state,
+                [resource],
+                PodReader(),
+                observer=self.observer,
+                timing=self.time.timing,
+            )
+            async with Watchers(reflectors) as watchers:
                 await watchers.wait_synced()
                 await self.pulse.until(lambda: bool(collection.open))
                 yield state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.kube.resources import budget_reflector
+from extender.mirrored import BUDGETS
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
 
@@ -25,7 +25,7 @@ def allowed(state: ClusterState) -> dict[str, int | None]:
 async def test_budgets_come_change_and_go(rig: Rig) -> None:
     budgets = rig.api.collection(PATH)
     budgets.put(budget("first", DB, 1))
-    async with rig.mirrored(budget_reflector, budgets) as state:
+    async with rig.mirrored(BUDGETS, budgets) as state:
         assert allowed(state) == {"default/first": 1}
         budgets.put(budget("second", DB, 0))
         budgets.put(budget("first", DB, -2))
@@ -37,7 +37,7 @@ async def test_budgets_come_change_and_go(rig: Rig) -> None:
 async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig) -> None:
     budgets = rig.api.collection(PATH)
     budgets.put(budget("old", DB, 1))
-    async with rig.mirrored(budget_reflector, budgets) as state:
+    async with rig.mirrored(BUDGETS, budgets) as state:
         budgets.muted = True
         budgets.delete("default/old")
         budgets.put(budget("new", DB, 2))
@@ -51,5 +51,5 @@ async def test_one_that_cannot_be_read_stops_none_of_the_others(rig: Rig) -> Non
     budgets = rig.api.collection(PATH)
     budgets.put(budget("broken", {"matchExpressions": [{"key": "app", "operator": "Like"}]}, 0))
     budgets.put(budget("sound", DB, 1))
-    async with rig.mirrored(budget_reflector, budgets) as state:
+    async with rig.mirrored(BUDGETS, budgets) as state:
         assert allowed(state) == {"default/sound": 1}

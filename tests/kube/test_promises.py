@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.kube.resources import cluster_reflectors
-from extender.wire.objects import PodReader
+from extender.mirrored import PODS as MIRRORED_PODS
 from tests.builders import model_pod
 from tests.kube.fake_api import CLOSE
 from tests.kube.test_resources import PODS, pod
@@ -18,18 +17,11 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from extender.cluster.state import ClusterState
-    from extender.kube.reflector import Reflector
     from tests.kube.fake_api import Collection
     from tests.kube.rig import Rig
 
 FOREVER = 1e9
 UNREADABLE = {"metadata": {"name": "web", "namespace": "shop", "uid": "uid-of-web"}, "spec": 7}
-
-
-def watched_pods(*arguments: Any, **options: Any) -> Reflector[Any]:
-    """Build the reflector of pods alone."""
-    client, state = arguments
-    return cluster_reflectors(client, state, PodReader(), **options)[2]
 
 
 def reserve(state: ClusterState, name: str = "web") -> None:
@@ -86,7 +78,7 @@ async def test_list_settles_the_place_of_a_pod_that_no_watch_has_shown(
 ) -> None:
     pods = rig.api.collection(PODS)
     pods.streams_lists = streams
-    async with rig.mirrored(watched_pods, pods) as state:
+    async with rig.mirrored(MIRRORED_PODS, pods) as state:
         reserve(state)
         await lose_the_watch(rig, pods, change)
         assert len(state.reservations) == places
@@ -97,7 +89,7 @@ async def test_list_settles_the_place_of_a_pod_that_no_watch_has_shown(
 async def test_list_settles_the_place_of_a_pod_that_was_watched(rig: Rig) -> None:
     pods = rig.api.collection(PODS)
     pods.put(pod("web", None))
-    async with rig.mirrored(watched_pods, pods) as state:
+    async with rig.mirrored(MIRRORED_PODS, pods) as state:
         reserve(state)
         version = str(rig.api.version)
         await lose_the_watch(rig, pods, lambda pods: pods.delete("shop/web"))
@@ -107,7 +99,7 @@ async def test_list_settles_the_place_of_a_pod_that_was_watched(rig: Rig) -> Non
 
 async def test_list_says_nothing_of_a_place_reserved_after_it_was_asked_for(rig: Rig) -> None:
     pods = rig.api.collection(PODS)
-    async with rig.mirrored(watched_pods, pods) as state:
+    async with rig.mirrored(MIRRORED_PODS, pods) as state:
         reserve(state, "early")
 
         async def reserving(request: web.Request) -> web.StreamResponse:

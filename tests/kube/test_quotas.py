@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.kube.resources import quota_reflector
+from extender.mirrored import QUOTAS
 from extender.model.quota import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
@@ -26,7 +26,7 @@ async def test_quotas_come_change_and_go(rig: Rig) -> None:
     quotas = rig.api.collection(PATH)
     quotas.put(quota("first", {"pods": 1}, crossing()))
     quotas.put(quota("of-others", {"pods": 7}))
-    async with rig.mirrored(quota_reflector, quotas) as state:
+    async with rig.mirrored(QUOTAS, quotas) as state:
         assert places(state) == {"default/first": 1}
         quotas.put(quota("second", {"pods": 0}, crossing()))
         quotas.put(quota("first", {"pods": 2}, crossing()))
@@ -39,7 +39,7 @@ async def test_quotas_come_change_and_go(rig: Rig) -> None:
 async def test_what_the_watch_missed_is_made_good_by_a_list(rig: Rig) -> None:
     quotas = rig.api.collection(PATH)
     quotas.put(quota("old", {"pods": 1}, crossing()))
-    async with rig.mirrored(quota_reflector, quotas) as state:
+    async with rig.mirrored(QUOTAS, quotas) as state:
         quotas.muted = True
         quotas.delete("default/old")
         quotas.put(quota("new", {"pods": 2}, crossing()))
@@ -53,5 +53,5 @@ async def test_one_that_cannot_be_read_stops_none_of_the_others(rig: Rig) -> Non
     quotas = rig.api.collection(PATH)
     quotas.put(quota("broken", {"pods": 0}, crossing(scopeName="OfTheFuture")))
     quotas.put(quota("sound", {"pods": 1}, crossing()))
-    async with rig.mirrored(quota_reflector, quotas) as state:
+    async with rig.mirrored(QUOTAS, quotas) as state:
         assert places(state) == {"default/sound": 1}

@@ -9,8 +9,9 @@ import pytest
 
 from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
-from extender.kube.resources import cluster_reflectors
+from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
+from extender.mirrored import MIRRORED, VITAL
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE
 
@@ -67,9 +68,10 @@ class Cluster:
     async def mirrored(self) -> AsyncIterator[ClusterState]:
         """Run the reflectors, from the moment all are synced and watching."""
         async with self.rig.client() as client:
-            reflectors = cluster_reflectors(
+            reflectors = build_reflectors(
                 client,
                 self.state,
+                [each for each in MIRRORED if each.name in VITAL],
                 PodReader(),
                 observer=self.rig.observer,
                 timing=self.rig.time.timing,

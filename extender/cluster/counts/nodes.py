@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
@@ -83,6 +84,10 @@ class Nodes:
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the names of the known nodes."""
+        return self._known.keys()
 
     def labels(self, name: str) -> Labels:
         """Return the labels of a node, none for an unknown one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Pod
@@ -20,6 +21,10 @@ class Budgets:
     def __iter__(self) -> Iterator[str]:
         for budgets in self._in.values():
             yield from budgets
+
+    def keys(self) -> AbstractSet[str]:
+        """Return namespace/name of all budgets."""
+        return frozenset(self)
 
     def get(self, key: str) -> PodDisruptionBudget | None:
         """Return a budget by its key, None when there is none."""

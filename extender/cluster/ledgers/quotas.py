@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -55,6 +56,10 @@ class Quotas:
     def namespaces(self) -> Collection[str]:
         """Return the namespaces that have pods in scope."""
         return self._charges.keys()
+
+    def keys(self) -> AbstractSet[str]:
+        """Return namespace/name of all quotas that are kept."""
+        return frozenset(self)
 
     def get(self, key: str) -> ResourceQuota | None:
         """Return a quota by its key, None when there is none."""

@@ -8,8 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.upkeep import EXPIRED_LOG_BURST, keep_auditing, keep_expiring
 from extender.metrics import Metrics
-from extender.source import EXPIRED_LOG_BURST, keep_auditing, keep_expiring
 from tests.builders import model_pod, node, pod, selector, state_of, term
 
 WAIT = 10.0

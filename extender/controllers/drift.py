@@ -1,0 +1,54 @@
+"""Keeps looking for pods whose labels their rules no longer follow, and says what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from extender.cluster.audits.drift import DriftedPods, DriftWatch
+from extender.metrics import Metrics
+
+STEP_CLASSES: Final = 200
+"""Classes looked at between two pauses: half a millisecond."""
+STEP_PAUSE_SECONDS: Final = 0.05
+ROUND_PAUSE_SECONDS: Final = 5.0
+MOST_LINES: Final = 20
+"""Lines for one step: a label edited by hand is seldom one of thousands."""
+
+_log = logging.getLogger(__name__)
+
+
+async def keep_watching_drift(
+    watch: DriftWatch,
+    metrics: Metrics,
+    unready: Callable[[], str | None],
+    *,
+    step_pause: float = STEP_PAUSE_SECONDS,
+    round_pause: float = ROUND_PAUSE_SECONDS,
+) -> NoReturn:
+    """Log pods whose labels their rules no longer follow, and keep their number in the metric."""
+    while True:
+        for fresh in watch.look(STEP_CLASSES) if unready() is None else ():
+            for drifted in fresh[:MOST_LINES]:
+                _log.warning("%s", _left_behind(drifted))
+            if len(fresh) > MOST_LINES:
+                _log.warning("and %d more kinds of pods like these", len(fresh) - MOST_LINES)
+            await asyncio.sleep(step_pause)
+        metrics.set_drifted(watch.pods)
+        await asyncio.sleep(round_pause)
+
+
+def _left_behind(found: DriftedPods) -> str:
+    edits = ",".join(
+        f"{each.key} from {','.join(sorted(each.merged)) or 'nothing'} "
+        f"to {found.labels.get(each.key) or 'nothing'}"
+        for each in found.drift
+    )
+    more = f" (and {found.pods - 1} more alike)" if found.pods > 1 else ""
+    return (
+        "labels were edited that matchLabelKeys or mismatchLabelKeys name: "
+        f"{found.example}{more}, {edits}; "
+        "its rules stay as they were when it was created"
+    )

@@ -1,0 +1,50 @@
+"""Keeps the cluster state right while the program runs: counters are audited, reservations expire.
+
+How long a reservation lasts is decided where places are reserved, in `callbacks.binding`: here it
+is only looked which are over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Final, NoReturn
+
+from extender.cluster.audits.recount import audit
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.timing import LogThrottle
+
+AUDIT_PAUSE_SECONDS: Final = 1.0
+"""Between two tables: a round over 2,000 takes half an hour and a thousandth of a core."""
+
+EXPIRY_PAUSE_SECONDS: Final = 1.0
+EXPIRED_LOG_SECONDS: Final = 60.0
+EXPIRED_LOG_BURST: Final = 10
+"""Lines about expired reservations in that time: an outage of the API server can leave hundreds."""
+
+_log = logging.getLogger(__name__)
+
+
+async def keep_auditing(
+    state: ClusterState, metrics: Metrics, pause: float = AUDIT_PAUSE_SECONDS
+) -> NoReturn:
+    """Compare the counters with a recount, a step at a time, for as long as the program runs."""
+    while True:
+        for finding in audit(state):
+            if finding is not None:
+                metrics.count_mismatches(1)
+                _log.error("counters differ from a recount: %s; restart to count anew", finding)
+            await asyncio.sleep(pause)
+
+
+async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:
+    """Release the reservations that nothing settled in time, for as long as the program runs."""
+    throttle = LogThrottle(_log, seconds=EXPIRED_LOG_SECONDS, burst=EXPIRED_LOG_BURST, clock=clock)
+    while True:
+        for pod in state.expire(clock()):
+            says = "reservation of %s on %s expired: the watch never showed the pod there"
+            throttle.log(logging.WARNING, says, says, pod.key, pod.node)
+        await asyncio.sleep(EXPIRY_PAUSE_SECONDS)

@@ -1,0 +1,139 @@
+"""The API's resources that the cluster state mirrors: one row for each.
+
+Whatever brings objects, a reflector, a single list or a file, puts them into the state from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from extender.cluster.state import ClusterState
+from extender.config import Config, Mode
+from extender.model.disruption import PodDisruptionBudget
+from extender.model.objects import Namespace, Node, Pod
+from extender.model.quota import ResourceQuota
+from extender.wire.objects import Json, NodeReader, PodReader, read_budget, read_namespace
+from extender.wire.quotas import read_quota
+
+T = TypeVar("T")
+
+
+class Identified(Protocol):
+    """An object that is told from its namesakes."""
+
+    @property
+    def uid(self) -> str:
+        """Return its uid."""
+
+
+def _by_name_alone(state: ClusterState, key: str) -> None:
+    """Find no uid: an object of the same name takes the old one's place."""
+    del state, key
+
+
+def _always(config: Config) -> bool:
+    del config
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored(Generic[T]):
+    """A resource, and how its objects get into the cluster state and out of it.
+
+    Objects go by their key: namespace/name, or the name of what has no namespace.
+    """
+
+    name: str
+    """As paths, metrics and logs have it, for example pods."""
+    kind: str
+    reader: Callable[[PodReader], Callable[[Json], T]]
+    """Makes what reads one object; what the configuration says of pods is in the PodReader."""
+    keys: Callable[[ClusterState], AbstractSet[str]]
+    upsert: Callable[[ClusterState, T], None]
+    remove: Callable[[ClusterState, str, str], None]
+    """Is given key and uid, and leaves a successor of the same name alone."""
+    find: Callable[[ClusterState, str], Identified | None] = _by_name_alone
+    group: str = ""
+    """The API group; "" for the core's."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Of every list and watch."""
+    needed: Callable[[Config], bool] = _always
+
+    @property
+    def path(self) -> str:
+        """Return where the API server has all of them."""
+        return f"/apis/{self.group}/v1/{self.name}" if self.group else f"/api/v1/{self.name}"
+
+    def uid(self, state: ClusterState, key: str) -> str:
+        """Return the uid of an object, "" when it has just gone or has none that matters."""
+        found = self.find(state, key)
+        return "" if found is None else found.uid
+
+
+NAMESPACES: Final[Mirrored[Namespace]] = Mirrored(
+    "namespaces",
+    "Namespace",
+    reader=lambda _: read_namespace,
+    keys=lambda state: state.namespaces.keys(),
+    upsert=ClusterState.upsert_namespace,
+    remove=lambda state, name, _: state.remove_namespace(name),
+)
+NODES: Final[Mirrored[Node]] = Mirrored(
+    "nodes",
+    "Node",
+    reader=lambda _: NodeReader().read,
+    keys=lambda state: state.nodes.keys(),
+    upsert=ClusterState.upsert_node,
+    remove=lambda state, name, _: state.remove_node(name),
+)
+PODS: Final[Mirrored[Pod]] = Mirrored(
+    "pods",
+    "Pod",
+    reader=lambda pods: pods.read,
+    keys=lambda state: state.pods.keys(),
+    upsert=ClusterState.upsert_pod,
+    remove=ClusterState.remove_pod,
+    find=lambda state, key: state.pods.get(key),
+    # kube-scheduler's selector: a pod that ends is DELETED from our view of the world.
+    query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
+)
+BUDGETS: Final[Mirrored[PodDisruptionBudget]] = Mirrored(
+    "poddisruptionbudgets",
+    "PodDisruptionBudget",
+    group="policy",
+    reader=lambda _: read_budget,
+    keys=lambda state: state.budgets.keys(),
+    upsert=ClusterState.upsert_budget,
+    remove=ClusterState.remove_budget,
+    find=lambda state, key: state.budgets.get(key),
+    # Only where the hard rules are ours: otherwise nobody is added to the victims of preemption.
+    needed=lambda config: config.mode is Mode.REPLACE,
+)
+QUOTAS: Final[Mirrored[ResourceQuota]] = Mirrored(
+    "resourcequotas",
+    "ResourceQuota",
+    reader=lambda _: read_quota,
+    keys=lambda state: state.quotas.keys(),
+    upsert=ClusterState.upsert_quota,
+    remove=ClusterState.remove_quota,
+    find=lambda state, key: state.quotas.get(key),
+    # Only with the plugin that looks at them.
+    needed=lambda config: config.looks_at_quotas,
+)
+
+MIRRORED: Final[tuple[Mirrored[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
+VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)
+"""Without these no rule can be judged."""
+
+
+def needed(config: Config) -> tuple[Mirrored[Any], ...]:
+    """Return what a configuration has to know of the cluster."""
+    return tuple(each for each in MIRRORED if each.needed(config))
+
+
+def object_counts(state: ClusterState) -> Mapping[str, int]:
+    """Return how many objects of each resource are known."""
+    return {each.name: len(each.keys(state)) for each in MIRRORED}
