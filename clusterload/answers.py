@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.kube.failures import BROKEN_JSON, BrokenAnswerError
+from extender.kube.failures import BrokenAnswerError
+from extender.wire.decoding import BROKEN_JSON
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import yaml
 
 from extender import files, plain_yaml
 from extender.errors import ObjectError
-from extender.wire.objects import Json
+from extender.wire.decoding import Json
 
 STANDARD_INPUT: Final = Path("-")
 GZIP_MAGIC: Final = b"\x1f\x8b"

@@ -15,7 +15,8 @@ from extender.config import Config, Mode
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
-from extender.wire.objects import Json, NodeReader, PodReader, read_budget, read_namespace
+from extender.wire.decoding import Json
+from extender.wire.objects import NodeReader, PodReader, read_budget, read_namespace
 from extender.wire.quotas import read_quota
 
 T = TypeVar("T")

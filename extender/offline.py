@@ -14,7 +14,8 @@ from extender.cluster.state import ClusterState
 from extender.cluster_content import read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.mirrored import MIRRORED, PODS, QUOTAS, Mirrored
-from extender.wire.objects import Json, PodReader, decode
+from extender.wire.decoding import Json, decode
+from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workloads
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Fewer log lines where the same thing goes wrong again and again."""
+"""So many a second and no more: of log lines that say the same, and of tokens."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LogThrottle:
         self._logger.log(level, line, *args, more, exc_info=exc_info, stacklevel=2)
 
     def clear(self) -> bool:
-        """Forget all series, as after a recovery; tell whether there were any."""
+        """Forget all series, as after a recovery; return whether there were any."""
         were = bool(self._series)
         self._series.clear()
         return were
@@ -91,26 +91,43 @@ class LogThrottle:
         return series
 
 
-class Allowance:
-    """So many a second on average, and as many at once; never less than one."""
+class TokenBucket:
+    """`per_second` tokens on average, and up to `burst`, never less than one, at once."""
 
-    def __init__(self, per_second: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, per_second: float, clock: Callable[[], float], burst: float | None = None
+    ) -> None:
+        """Without a `burst`, the tokens of one second may go at once."""
         self._per_second = per_second
-        self._most = max(per_second, 1.0)
+        self._burst = max(per_second if burst is None else burst, 1.0)
         self._clock = clock
-        self._left = self._most
-        self._counted = clock()
+        self._tokens = self._burst
+        self._counted_at = clock()
 
     def left(self) -> bool:
-        """Tell whether there is one to take."""
-        now = self._clock()
-        self._left = min(self._left + (now - self._counted) * self._per_second, self._most)
-        self._counted = now
-        return self._left >= 1.0
+        """Return whether there is a token to take."""
+        self._refill()
+        return self._tokens >= 1.0
 
     def take(self) -> bool:
-        """Take one, if there is one."""
+        """Take a token if there is one, and return whether there was."""
         if not self.left():
             return False
-        self._left -= 1.0
+        self._tokens -= 1.0
         return True
+
+    def borrow(self) -> float:
+        """Take a token that may be still to come; return the seconds until it is there."""
+        self._refill()
+        self._tokens -= 1.0
+        return max(-self._tokens / self._per_second, 0.0)
+
+    def give_back(self) -> None:
+        """Put back a token that was not used after all."""
+        self._tokens += 1.0
+
+    def _refill(self) -> None:
+        now = self._clock()
+        gained = (now - self._counted_at) * self._per_second
+        self._tokens = min(self._tokens + gained, self._burst)
+        self._counted_at = now

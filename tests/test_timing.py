@@ -1,12 +1,14 @@
-"""Log lines about what goes wrong again and again."""
+"""Log lines about what goes wrong again and again, and tokens that are so many a second."""
 
 from __future__ import annotations
 
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from extender.timing import KIND_CHARACTERS, MOST_KINDS, LogThrottle
+from extender.timing import KIND_CHARACTERS, MOST_KINDS, LogThrottle, TokenBucket
 
 SECONDS = 10.0
 
@@ -82,3 +84,53 @@ def test_what_is_not_shown_is_not_counted(caplog: pytest.LogCaptureFixture) -> N
 def test_a_line_names_the_place_that_logged_it(caplog: pytest.LogCaptureFixture) -> None:
     Throttled(caplog).say("one")
     assert caplog.records[0].funcName == "say"
+
+
+class Clock:
+    """Seconds that tests move."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("per_second", "burst", "at_once"),
+    [
+        pytest.param(3.0, None, 3, id="the tokens of a second, unless it is said otherwise"),
+        pytest.param(0.1, None, 1, id="one, however slow"),
+        pytest.param(2.0, 5, 5, id="the burst"),
+    ],
+)
+def test_so_many_tokens_are_there_at_once(
+    per_second: float, burst: float | None, at_once: int
+) -> None:
+    clock = Clock()
+    bucket = TokenBucket(per_second, clock, burst)
+    assert [bucket.take() for _ in range(at_once + 1)] == [True] * at_once + [False]
+    clock.now += 1.01 / per_second
+    assert bucket.left()
+    assert [bucket.take(), bucket.take()] == [True, False]
+
+
+def test_a_borrowed_token_is_waited_for_unless_it_is_given_back() -> None:
+    bucket = TokenBucket(10.0, Clock(), 1)
+    assert [bucket.borrow() for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
+    bucket.give_back()
+    assert bucket.borrow() == pytest.approx(0.2)
+
+
+@given(st.lists(st.floats(0, 5), max_size=60), st.floats(0.1, 50), st.floats(1, 20))
+def test_never_more_than_the_burst_and_so_many_a_second(
+    pauses: list[float], per_second: float, burst: float
+) -> None:
+    clock = Clock()
+    bucket = TokenBucket(per_second, clock, burst)
+    taken = 0
+    for pause in pauses:
+        clock.now += pause
+        taken += bucket.take()
+        assert taken <= burst + clock.now * per_second + 1e-6

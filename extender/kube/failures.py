@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from extender.errors import ApiError, UnreadableError
+from extender.wire.decoding import BROKEN_JSON
 
 if TYPE_CHECKING:
     from extender.errors import ExtenderError
@@ -22,10 +23,6 @@ UNAUTHORIZED = 401
 
 MESSAGE_LIMIT = 400
 """Characters kept of a server's message: enough to act on, too little to carry a secret."""
-
-
-BROKEN_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding bytes from elsewhere can raise."""
 
 
 class NoAnswerError(UnreadableError):

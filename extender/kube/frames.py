@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from extender.errors import ObjectError
-from extender.kube.failures import BROKEN_JSON, BrokenAnswerError, failure_from_body
+from extender.kube.failures import BrokenAnswerError, failure_from_body
+from extender.wire.decoding import BROKEN_JSON
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

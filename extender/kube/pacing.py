@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from extender.kube.failures import End, Restart
+from extender.timing import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -160,30 +161,20 @@ class Backoff:
         await self.timing.sleep(self.delay(retry_after))
 
 
-@dataclass(slots=True)
 class RateLimit:
     """Lets `burst` requests go at once, and `qps` a second after that, first come first served."""
 
-    qps: float
-    burst: int
-    timing: Timing = field(default_factory=Timing)
-    _free: float = field(init=False)
-    _counted_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._free = float(self.burst)
-        self._counted_at = self.timing.clock()
+    def __init__(self, qps: float, burst: int, timing: Timing | None = None) -> None:
+        self._timing = timing or Timing()
+        self._tokens = TokenBucket(qps, self._timing.clock, burst)
 
     async def admit(self) -> None:
         """Wait for a turn."""
-        now = self.timing.clock()
-        self._free = min(self._free + (now - self._counted_at) * self.qps, float(self.burst))
-        self._counted_at = now
-        self._free -= 1.0
-        if self._free < 0.0:
+        seconds = self._tokens.borrow()
+        if seconds:
             try:
-                await self.timing.sleep(-self._free / self.qps)
+                await self._timing.sleep(seconds)
             except BaseException:
                 # Whoever gives up gives back what it took, for those who come.
-                self._free += 1.0
+                self._tokens.give_back()
                 raise

@@ -15,12 +15,10 @@ import orjson
 from extender.errors import ObjectError, RequestError, one_line
 from extender.model.objects import Pod
 from extender.verbs.filtering import Verdicts
-from extender.wire.objects import PodReader, decode
+from extender.wire.decoding import BROKEN_JSON, decode
+from extender.wire.objects import PodReader
 
 T = TypeVar("T")
-
-BROKEN_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding bytes from elsewhere can raise, beside a ValidationError."""
 
 _NULL = b"null"
 

@@ -8,7 +8,7 @@ import msgspec
 
 from extender.cluster.counts.nodes import AskedNodes, Nodes
 from extender.model import memory
-from extender.wire.objects import decode
+from extender.wire.decoding import decode
 
 REMEMBERED = 4
 """Answers whose names are remembered. The scheduler works on one pod at a time, so the list of a

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,13 +19,9 @@ from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, class_size, decoded_size
+from extender.wire.decoding import Json, decode
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
-
-T = TypeVar("T")
-
-Json: TypeAlias = bytes | mmap.mmap | msgspec.Raw
-"""Encoded JSON, wherever it lies."""
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
@@ -229,18 +224,6 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
         allowed=status.disruptionsAllowed,
         disrupted=frozenset(status.disruptedPods or ()),
     )
-
-
-def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
-    """Decode JSON; ObjectError instead of msgspec's errors, with the field's path."""
-    try:
-        return decoder.decode(raw)
-    except msgspec.ValidationError as error:
-        message, _, where = str(error).partition(" - at `$")
-        field = where.rstrip("`")
-        raise ObjectError(f"{path}{field}".lstrip("."), message) from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ObjectError(path, f"not valid JSON: {error}") from error
 
 
 def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:

@@ -10,7 +10,7 @@ from extender.errors import ObjectError
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.node_resources import Comparison, NodeTerm, Requests, Toleration, Wish
 from extender.wire.class_cache import decoded_size
-from extender.wire.objects import Json, decode
+from extender.wire.decoding import Json, decode
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"

@@ -11,8 +11,9 @@ import orjson
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
+from extender.wire.decoding import decode
 from extender.wire.filtering import folded
-from extender.wire.objects import PodReader, decode
+from extender.wire.objects import PodReader
 
 _NULL = b"null"
 _NEVER = "Never"

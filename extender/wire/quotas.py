@@ -11,7 +11,7 @@ from extender.model import quota as model
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.quota import ResourceQuota
 from extender.wire import manifests
-from extender.wire.objects import Json, decode
+from extender.wire.decoding import Json, decode
 from extender.wire.quantities import read_exact_amounts
 
 CROSS_NAMESPACE_NAMES = frozenset((model.CROSS_NAMESPACE, "CrossNamespaceAffinity"))

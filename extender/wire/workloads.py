@@ -12,8 +12,9 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model.objects import Pod
+from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
-from extender.wire.objects import TERMINAL_PHASES, Json, PodReader, decode
+from extender.wire.objects import TERMINAL_PHASES, PodReader
 
 WORKLOADS: Final = frozenset(
     (

@@ -29,7 +29,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Nominator
 from extender.preparing import OverBudgetError, Preparer
-from extender.timing import Allowance, LogThrottle
+from extender.timing import LogThrottle, TokenBucket
 from extender.verbs.plugins import Plugins
 
 TICK_SECONDS = 0.25
@@ -79,7 +79,7 @@ class Hints:
         self._limits = limits
         self._clock = clock
         self._whereabouts = Whereabouts(state)
-        self._allowance = Allowance(limits.per_second, clock)
+        self._allowance = TokenBucket(limits.per_second, clock)
         self._search = Search(state, plugins, chance)
         self._refused = Refusals()
         self._hints = Outstanding(

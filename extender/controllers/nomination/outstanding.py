@@ -12,7 +12,7 @@ from extender.controllers.nomination.nominations import Nominations
 from extender.controllers.nomination.withdrawals import Fate, Withdrawal, Withdrawals
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.timing import Allowance
+from extender.timing import TokenBucket
 from extender.verbs.nominating import Promise
 
 SEEN_SECONDS = 0.25
@@ -48,7 +48,7 @@ class Outstanding:
         whereabouts: Whereabouts,
         nominations: Nominations,
         metrics: Metrics,
-        allowance: Allowance,
+        allowance: TokenBucket,
         *,
         patience: float,
         clock: Callable[[], float],
