@@ -35,6 +35,7 @@ from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.kube.apart import ApartReader
 from extender.metrics import Metrics
+from extender.model.keys import key_of
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_resources import Wish
 from extender.model.objects import Namespace, Node, Pod, PodClass
@@ -168,7 +169,7 @@ def _cluster(pods: int) -> ClusterState:
     classes = [_class(number) for number in range(CLASSES)]
     for number in range(pods):
         pod_class = classes[number % CLASSES]
-        key = f"{pod_class.namespace}/p{number}"
+        key = key_of(pod_class.namespace, f"p{number}")
         state.upsert_pod(
             Pod(key, key, f"n{chance.randrange(NODES)}", terminal=False, pod_class=pod_class)
         )

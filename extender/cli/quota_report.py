@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from extender.cluster.ledgers.quotas import QuotaInUse
+from extender.model.keys import name_of
 from extender.model.labels import Requirement, Selector
 from extender.verbs.quota import Cause
 from extender.verbs.quota_survey import NamespaceSurvey, Refusal
@@ -62,7 +63,7 @@ def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
         pod for pod in found.placed if pod.charge is not None and each.quota.applies_to(pod.charge)
     ]
     return {
-        "name": _name(each.quota.key),
+        "name": name_of(each.quota.key),
         "scopes": _scopes(each.quota.scopes),
         "pods": len(matching),
         "resources": {
@@ -76,7 +77,7 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     return {
         "pod": refusal.pod.key,
         "cause": why.cause.value,
-        "quota": why.quota and _name(why.quota),
+        "quota": why.quota and name_of(why.quota),
         "resources": list(why.resources),
     }
 
@@ -108,7 +109,7 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
     about = (found.name, str(found.in_scope), str(len(found.waiting)), str(len(found.refused_now)))
     limits: list[tuple[str, str, str, str]] = []
     for each in found.quotas:
-        name = _name(each.quota.key)
+        name = name_of(each.quota.key)
         limits += [(name, *use) for use in _use(each)] or [(name, NONE, "", "")]
     for limit in limits or [(NONE, "", "", "")]:
         yield (*about, *limit)
@@ -123,7 +124,7 @@ def _refused_row(refusal: Refusal) -> Sequence[str]:
         Cause.UNSET: f"{resources}: not set for every container",
         Cause.UNCOVERED: "no quota speaks of affinity across namespaces",
     }
-    return refusal.pod.key, NONE if why.quota is None else _name(why.quota), said[why.cause]
+    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), said[why.cause]
 
 
 def _share(found: NamespaceSurvey) -> str:
@@ -131,7 +132,7 @@ def _share(found: NamespaceSurvey) -> str:
 
 
 def _some(refused: Sequence[Refusal]) -> str:
-    names = [_name(each.pod.key) for each in refused]
+    names = [name_of(each.pod.key) for each in refused]
     shown = ", ".join(names[:MOST_NAMES])
     return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
 
@@ -163,7 +164,3 @@ def _scopes(selector: Selector) -> list[str]:
 def _scope(requirement: Requirement) -> str:
     values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
     return f"{requirement.key} {requirement.operator.value}{values}"
-
-
-def _name(key: str) -> str:
-    return key.partition("/")[2]

@@ -9,6 +9,7 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import pod_path
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.model.keys import name_of, namespace_of
 from extender.model.verdict import BindOutcome, Bound
 
 if TYPE_CHECKING:
@@ -82,13 +83,16 @@ class Binder:
 
 
 def _binding(pod: Pod, node: str) -> bytes:
-    namespace, _, name = pod.key.partition("/")
     return msgspec.json.encode(
         {
             "apiVersion": "v1",
             "kind": "Binding",
             # With the uid, a pod that was re-created under the name is not bound by mistake.
-            "metadata": {"namespace": namespace, "name": name, "uid": pod.uid},
+            "metadata": {
+                "namespace": namespace_of(pod.key),
+                "name": name_of(pod.key),
+                "uid": pod.uid,
+            },
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
     )

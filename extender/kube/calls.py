@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from extender.errors import ObjectError
+from extender.model.keys import name_of, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,8 +78,7 @@ def pod_path(key: str) -> str:
 
     ObjectError for names that would lead elsewhere: whoever may call /bind chooses them.
     """
-    namespace, _, name = key.partition("/")
-    return f"/api/v1/namespaces/{_segment(namespace)}/pods/{_segment(name)}"
+    return f"/api/v1/namespaces/{_segment(namespace_of(key))}/pods/{_segment(name_of(key))}"
 
 
 def _segment(name: str) -> str:

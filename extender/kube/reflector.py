@@ -32,6 +32,7 @@ from extender.kube.listing import SLICE, Lister, Snapshot
 from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
 from extender.kube.pacing import Backoff, Brought, Pace, Timing
 from extender.kube.watching import events, is_not_understood, stream_snapshot
+from extender.model.keys import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ class Reflector(Generic[T]):
         *,
         observer: ReflectorObserver | None = None,
         timing: Timing | None = None,
-        promised: Callable[[], AbstractSet[tuple[str, str]]] = frozenset,
+        promised: Callable[[], AbstractSet[Identity]] = frozenset,
     ) -> None:
         """`promised` gives key and uid of objects that are counted on and not in the sink.
 

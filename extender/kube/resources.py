@@ -14,6 +14,7 @@ from extender.kube.observers import ReflectorObserver
 from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
 from extender.mirrored import PODS, Mirrored
+from extender.model.keys import Identity
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
@@ -82,6 +83,6 @@ def _pods(state: ClusterState, pods: PodReader) -> Resource[Any]:
     )
 
 
-def _unseen(state: ClusterState) -> AbstractSet[tuple[str, str]]:
+def _unseen(state: ClusterState) -> AbstractSet[Identity]:
     """Return key and uid of the pods that hold reservations and that no watch has shown."""
-    return {each for each in state.reservations.pods() if PODS.uid(state, each[0]) != each[1]}
+    return {each for each in state.reservations.pods() if PODS.uid(state, each.key) != each.uid}

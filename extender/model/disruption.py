@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.model.keys import Key, name_of, namespace_of
 from extender.model.labels import Selector
 from extender.model.objects import Pod
 
@@ -12,8 +13,7 @@ from extender.model.objects import Pod
 class PodDisruptionBudget:
     """One budget, reduced to what decides whether an eviction goes beyond it."""
 
-    key: str
-    """namespace/name."""
+    key: Key
     uid: str
     selector: Selector
     allowed: int
@@ -24,7 +24,7 @@ class PodDisruptionBudget:
     @property
     def namespace(self) -> str:
         """Return the namespace whose pods it is about."""
-        return self.key.partition("/")[0]
+        return namespace_of(self.key)
 
     def is_charged_for(self, pod: Pod) -> bool:
         """Tell whether taking this pod away counts against the budget.
@@ -38,5 +38,5 @@ class PodDisruptionBudget:
             and bool(pod.pod_class.labels)
             and bool(self.selector.requirements)
             and self.selector.matches(pod.pod_class.labels)
-            and pod.key.partition("/")[2] not in self.disrupted
+            and name_of(pod.key) not in self.disrupted
         )

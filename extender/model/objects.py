@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from extender.model.keys import Key
 from extender.model.labels import Labels
 from extender.model.node_resources import JUST_A_POD, NO_OFFER, Offer, Requests
 from extender.model.pod_affinity import (
@@ -80,8 +81,7 @@ class PodClass:
 class Pod:
     """One pod."""
 
-    key: str
-    """namespace/name; the name alone would be one more string for each pod of the cluster."""
+    key: Key
     uid: str
     node: str | None
     """The node that it is bound to, None while it waits."""
@@ -99,8 +99,8 @@ class Pod:
     charge: Charge | None = None
     """What quotas on cross-namespace affinity see of it; None when it has no such affinity, or when
     nobody asks for quotas."""
-    group: str | None = None
-    """namespace/name of the pod group that it is placed with, as a whole."""
+    group: Key | None = None
+    """The pod group that it is placed with, as a whole."""
     annotation: str | None = None
     """Name of an annotation that it carries rules in, which are not read."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from extender.model.keys import Key, namespace_of
 from extender.model.labels import Labels, Operator, Selector
 
 TERMINATING = "Terminating"
@@ -53,8 +54,7 @@ class Charge:
 class ResourceQuota:
     """A quota, reduced to what it says about pods."""
 
-    key: str
-    """namespace/name."""
+    key: Key
     uid: str
     scopes: Selector
     """Conditions on Charge.scopes, all of which have to hold."""
@@ -63,7 +63,7 @@ class ResourceQuota:
     @property
     def namespace(self) -> str:
         """Return the namespace whose pods it is about."""
-        return self.key.partition("/")[0]
+        return namespace_of(self.key)
 
     @property
     def is_about_crossing(self) -> bool:

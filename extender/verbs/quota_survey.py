@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
+from extender.model.keys import key_of, namespace_of
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.objects import Pod
 from extender.model.quota import CROSS_NAMESPACE, Amounts, ResourceQuota
@@ -59,7 +60,7 @@ def survey(
     for pod in state.pods.values():
         if pod.charge is not None:
             in_scope.setdefault(pod.pod_class.namespace, []).append(pod)
-    names = {*in_scope, *(key.partition("/")[0] for key in state.quotas)}
+    names = {*in_scope, *(namespace_of(key) for key in state.quotas)}
     wanted = sorted(names.intersection(namespaces) if namespaces else names)
     return [_look_at(state, name, in_scope.get(name, []), what_if, limited) for name in wanted]
 
@@ -86,7 +87,7 @@ def _look_at(
 
 def _supposed(namespace: str, hard: Amounts) -> QuotaInUse:
     scope = Selector.of((Requirement(CROSS_NAMESPACE, Operator.EXISTS),))
-    key = f"{namespace}/{WHAT_IF}"
+    key = key_of(namespace, WHAT_IF)
     return QuotaInUse(ResourceQuota(key, key, scope, hard))
 
 

@@ -10,6 +10,7 @@ import msgspec
 from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
+from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import Offer, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
@@ -104,7 +105,7 @@ class PodReader:
         if not name:
             raise ObjectError("metadata.name", "a pod needs a name")
         status = pod.status or _NO_STATUS
-        key = f"{namespace}/{name}"
+        key = key_of(namespace, name)
         node, priority = spec.nodeName, spec.priority or 0
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self._stored or bool(metadata.resourceVersion)
@@ -155,12 +156,12 @@ class PodReader:
         self._gates.drop_disabled(manifest)
         return read_affinity(manifest, namespace)
 
-    def _group(self, spec: manifests.PodSpec, namespace: str) -> str | None:
+    def _group(self, spec: manifests.PodSpec, namespace: str) -> Key | None:
         """Return the pod group of a pod; the field needs the gate GenericWorkload."""
         group = spec.schedulingGroup
         if group is None or not group.podGroupName:
             return None
-        return self._name(f"{namespace}/{group.podGroupName}")
+        return Key(self._name(key_of(namespace, group.podGroupName)))
 
     def _priority(self, priority: int) -> int:
         return self._priorities.shared(priority, _INTEGER) if priority else 0
@@ -214,7 +215,7 @@ def read_budget(raw: Json) -> PodDisruptionBudget:
     """Read a policy/v1 PodDisruptionBudget; ObjectError names the field that is broken."""
     budget = decode(_BUDGET, raw)
     metadata = budget.metadata
-    key = f"{metadata.namespace or 'default'}/{metadata.name}"
+    key = key_of(metadata.namespace or "default", metadata.name)
     spec, status = budget.spec or manifests.BudgetSpec(), budget.status or manifests.BudgetStatus()
     return PodDisruptionBudget(
         key=key,

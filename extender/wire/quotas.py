@@ -8,6 +8,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import quota as model
+from extender.model.keys import key_of
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.quota import ResourceQuota
 from extender.wire import manifests
@@ -37,7 +38,7 @@ def read_quota(raw: Json) -> ResourceQuota:
     """Read a v1.ResourceQuota; ObjectError names the field that is broken."""
     quota = decode(_QUOTA, raw)
     metadata, spec = quota.metadata, quota.spec or manifests.QuotaSpec()
-    key = f"{metadata.namespace or 'default'}/{metadata.name}"
+    key = key_of(metadata.namespace or "default", metadata.name)
     return ResourceQuota(
         key=key,
         uid=metadata.uid or key,

@@ -11,6 +11,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from extender.errors import ObjectError
+from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
@@ -236,5 +237,5 @@ def _pods(
     except ObjectError as error:
         raise ObjectError(f"{where}: template.{error.path}", error.message) from error
     for index in range(number):
-        key = f"{first.key}[{index}]"
+        key = Key(f"{first.key}[{index}]")
         yield dataclasses.replace(first, key=key, uid=key)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from extender.callbacks.in_flight import MOST_FLIGHTS, Flights
+from extender.model.keys import Key, key_of
 from extender.model.objects import Pod, PodClass
 
 HOLD = 10.0
@@ -28,7 +29,7 @@ class Clock:
 def a_pod(name: str, namespace: str = "web") -> Pod:
     """Build a pod; pods of one namespace interact here."""
     return Pod(
-        key=f"{namespace}/{name}",
+        key=key_of(namespace, name),
         uid=name,
         node=None,
         terminal=False,
@@ -113,7 +114,10 @@ def test_the_sky_has_room_for_so_many(flights: Flights) -> None:
     assert len(flights._flying) == MOST_FLIGHTS
 
 
-def in_group(pod: Pod, group: str = "web/gang") -> Pod:
+GANG = key_of("web", "gang")
+
+
+def in_group(pod: Pod, group: Key = GANG) -> Pod:
     """Make a pod part of a pod group."""
     return replace(pod, group=group)
 
@@ -121,7 +125,7 @@ def in_group(pod: Pod, group: str = "web/gang") -> Pod:
 def test_the_pods_of_a_group_do_not_wait_for_each_other(flights: Flights) -> None:
     flights.depart(in_group(a_pod("a")))
     assert not flights.interacting(in_group(a_pod("b")))
-    assert flights.interacting(in_group(a_pod("b"), "web/other"))
+    assert flights.interacting(in_group(a_pod("b"), key_of("web", "other")))
     assert flights.interacting(a_pod("b"))
 
 
@@ -129,7 +133,7 @@ def test_a_group_is_in_flight_until_its_last_pod_has_been_so_for_long_enough(
     flights: Flights, clock: Clock
 ) -> None:
     flights.depart(in_group(a_pod("a")))
-    flights.depart(in_group(a_pod("stranger", "db"), "db/other"))
+    flights.depart(in_group(a_pod("stranger", "db"), key_of("db", "other")))
     clock.now += HOLD - 1
     flights.depart(in_group(a_pod("b")))
     flights.land("b")

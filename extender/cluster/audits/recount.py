@@ -13,6 +13,7 @@ from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import Sought
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
+from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Affinity, Term
@@ -214,7 +215,7 @@ def _carried_by(affinity: Affinity) -> Iterable[tuple[Term, Role, int]]:
 def quota_mismatches(state: ClusterState) -> list[str]:
     """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
     truth = _charges(state.placed_pods)
-    namespaces = {*truth, *state.quotas.namespaces, *map(_namespace, state.quotas)}
+    namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
     wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
     total = sum(sum(charges.values()) for charges in truth.values())
     return wrong if wrong or total == state.quotas.pods else ["the sum of all namespaces"]
@@ -240,7 +241,3 @@ def _charges(pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
         if pod.charge is not None:
             charges.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
     return charges
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from extender.model.disruption import PodDisruptionBudget
+from extender.model.keys import namespace_of
 from extender.model.objects import Pod
 
 
@@ -28,7 +29,7 @@ class Budgets:
 
     def get(self, key: str) -> PodDisruptionBudget | None:
         """Return a budget by its key, None when there is none."""
-        return self._in.get(key.partition("/")[0], {}).get(key)
+        return self._in.get(namespace_of(key), {}).get(key)
 
     def upsert(self, budget: PodDisruptionBudget) -> None:
         """Add a budget, or replace the one of the same key."""

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from extender.model.keys import namespace_of
 from extender.model.objects import Pod
 from extender.model.quota import Charge, ResourceQuota
 from extender.model.signed import shift
@@ -63,7 +64,7 @@ class Quotas:
 
     def get(self, key: str) -> ResourceQuota | None:
         """Return a quota by its key, None when there is none."""
-        found = self._in.get(key.partition("/")[0], {}).get(key)
+        found = self._in.get(namespace_of(key), {}).get(key)
         return None if found is None else found.quota
 
     def of(self, namespace: str) -> Collection[QuotaInUse]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from extender.model.keys import Identity
 from extender.model.objects import Pod
 
 
@@ -78,9 +79,9 @@ class Reservations:
         """Return the reservations of a pod, no two on the same node."""
         return [each for each in self._by_key.get(key, ()) if each.pod.uid == uid]
 
-    def pods(self) -> set[tuple[str, str]]:
+    def pods(self) -> set[Identity]:
         """Return key and uid of the pods that have any."""
-        return {(each.pod.key, each.pod.uid) for each in self}
+        return {Identity(each.pod.key, each.pod.uid) for each in self}
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods that have places on a node."""

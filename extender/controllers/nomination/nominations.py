@@ -6,6 +6,7 @@ import logging
 
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
+from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Nominator
 from extender.timing import LogThrottle
@@ -65,5 +66,5 @@ class Nominations:
 
     def _complain(self, pod: Pod, why: str) -> None:
         """Warn once a minute of what is likely to be the same for every pod."""
-        kind = why.replace(pod.key.partition("/")[2], "")
+        kind = why.replace(name_of(pod.key), "")
         self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)
