@@ -6,9 +6,9 @@ Verbosity is Kubernetes' `-v`, mapped to levels of the standard library, so that
 | --- | --- | --- |
 | 0 | `logging.INFO` (and WARNING, ERROR) | faults and milestones: always shown |
 | 2 | `PRODUCTION` | what is worth knowing in production |
-| 3 | `CHANGES` | changes of what is watched |
+| 3 | `CHANGES` | each change of what is watched; guard with `isEnabledFor` |
 | 4 | `logging.DEBUG` | debugging |
-| 5 | `TRACE` | each decision; guard with `isEnabledFor` |
+| 5 | `TRACE` | each decision and each request; guard with `isEnabledFor` |
 
 Fields go into `extra`: `log.info("Bound", extra={"pod": pod})`; anything with a `name` and a
 `namespace` is written as a reference to an object.

@@ -14,6 +14,7 @@ from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.hints import Hints
 from extender.errors import ExtenderError, ObjectError
+from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
@@ -309,6 +310,9 @@ class Answers:
                 self._metrics.count_quota_refusal("Filter")
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
+        elif feasible and _log.isEnabledFor(TRACE):
+            fit = len(verdicts.fits.names)
+            _log.log(TRACE, "%d nodes fit %s; refused: %s", fit, pod.key, _summary(verdicts) or "0")
 
     def _foresee(self, args: ExtenderArgs, fits: AskedNodes, names_json: bytes) -> None:
         # About a single node the scheduler does not ask.

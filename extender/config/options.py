@@ -190,7 +190,7 @@ OPTIONS = (
     Option(
         "v",
         "N",
-        "verbosity: 0 little, 2 production, 3 changes, 4 debugging, 5 every decision",
+        "verbosity: 0 little, 2 production, 3 watched changes, 4 debugging, 5 decisions, requests",
         "logging.verbosity",
         group=LOGGING,
     ),

@@ -264,8 +264,8 @@ class Logging(_Block, frozen=True, kw_only=True):
     """text for people, json for log collectors (with the keys of Kubernetes components)."""
 
     verbosity: Annotated[int, Meta(ge=0, le=10)] = 2
-    """0 faults and milestones, 2 what is useful in production, 3 changes, 4 debugging, 5 every
-    decision for every node, which is too slow for production."""
+    """0 faults and milestones, 2 what is useful in production, 3 each change that is watched, 4
+    debugging, 5 each decision and each request as well, which is too much for production."""
 
 
 class Config(_Block, frozen=True, kw_only=True):

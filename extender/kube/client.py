@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
@@ -26,6 +27,7 @@ from extender.kube.failures import (
 from extender.kube.flowcontrol import Flow
 from extender.kube.observers import Unobserved
 from extender.kube.watching import Lines
+from extender.logs import TRACE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from extender.kube.credentials import Credentials
     from extender.kube.flowcontrol import FlowControl
     from extender.kube.observers import RequestObserver
+
+_log = logging.getLogger(__name__)
 
 USER_AGENT: Final = f"affinity-extender/{__version__}"
 
@@ -219,12 +223,12 @@ class ApiClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
             raise NoAnswerError(f"{call.path}: {words(failure)}") from failure
         finally:
+            seconds = self._clock() - start
             self._observer.request(
-                method=call.method,
-                host=self._base.authority,
-                code=code,
-                seconds=self._clock() - start,
+                method=call.method, host=self._base.authority, code=code, seconds=seconds
             )
+            if _log.isEnabledFor(TRACE):
+                _log.log(TRACE, "%s %s: %s in %.3f s", call.method, call.path, code, seconds)
         return response
 
     async def _admit(self, call: Call) -> None:

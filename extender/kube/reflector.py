@@ -32,6 +32,7 @@ from extender.kube.listing import SLICE, Lister, Snapshot
 from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
 from extender.kube.pacing import Backoff, Brought, Pace, Timing
 from extender.kube.watching import events, is_not_understood, stream_snapshot
+from extender.logs import CHANGES
 from extender.model.keys import Identity
 
 if TYPE_CHECKING:
@@ -214,7 +215,10 @@ class Reflector(Generic[T]):
                 self._sink.delete(event.metadata.key, event.metadata.uid)
             case Kind.BOOKMARK:
                 pass
-        self._changes += event.kind is not Kind.BOOKMARK
+        if event.kind is not Kind.BOOKMARK:
+            self._changes += 1
+            if logger.isEnabledFor(CHANGES):
+                logger.log(CHANGES, "%s: %s %s", self.name, event.kind, event.metadata.key)
         self._advance(event)
         self._observer.event(self.name, event.kind)
         self._heard()

@@ -17,6 +17,7 @@ from extender.callbacks.binding import Binds
 from extender.callbacks.precomputed_scores import soon
 from extender.callbacks.preempting import Preemptions
 from extender.errors import RequestError
+from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.metrics.callbacks import HUNG_UP
 from extender.timing import LogThrottle
@@ -101,6 +102,8 @@ def _handler(
                 throttle.log(logging.DEBUG, "hung up", "%s: the client hung up", name)
             if code == HTTPStatus.OK:
                 calls.note(name)
+            if _log.isEnabledFor(TRACE):
+                _log.log(TRACE, "%s: answered %d in %.6f s", name, code, perf_counter() - start)
             # The scheduler need not wait for it.
             soon(partial(metrics.observe_request, name, code, perf_counter() - start))
         return response

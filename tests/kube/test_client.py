@@ -20,6 +20,7 @@ from extender.kube.client import ApiClient, Timeouts
 from extender.kube.credentials import Credentials
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
 from extender.kube.flowcontrol import FlowControl
+from extender.logs import TRACE
 from tests.kube.fake_api import (
     CUT,
     FakeApi,
@@ -51,7 +52,8 @@ async def test_request_names_us_and_carries_parameters(rig: Rig) -> None:
     assert "Authorization" not in seen.headers
 
 
-async def test_each_answer_is_observed(rig: Rig) -> None:
+async def test_each_answer_is_observed(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(TRACE, "extender.kube.client")
     rig.things.lists.append(answering(lambda: failure(503, "Unavailable", "no")))
     async with rig.client() as client:
         with pytest.raises(StatusError):
@@ -65,6 +67,12 @@ async def test_each_answer_is_observed(rig: Rig) -> None:
         ("GET", host, "503"),
         ("GET", host, "200"),
         ("GET", host, "<error>"),
+    ]
+    lines = [record.getMessage() for record in caplog.records if record.levelno == TRACE]
+    assert [line.split(" in ")[0] for line in lines] == [
+        f"GET {PATH}: 503",
+        f"GET {PATH}: 200",
+        f"GET {PATH}: <error>",
     ]
 
 

@@ -11,6 +11,7 @@ from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
 from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
+from extender.logs import CHANGES, PRODUCTION
 from extender.mirrored import MIRRORED, VITAL
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE
@@ -115,6 +116,22 @@ async def test_first_list_fills_the_state(cluster: Cluster) -> None:
         assert set(state.nodes) == {"n1", "n2"}
         assert state.nodes.labels("n1") == {"zone": "east"}
         assert state.namespaces == {"shop": {"team": "a"}}
+
+
+async def test_each_change_is_logged_at_its_level(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster.mirrored():
+        caplog.set_level(CHANGES)
+        cluster.pods.put(pod("web", "n1"))
+        await cluster.until_pods(web="n1")
+        cluster.pods.delete("shop/web")
+        await cluster.until_pods()
+        caplog.set_level(PRODUCTION)
+        cluster.pods.put(pod("web", "n1"))
+        await cluster.until_pods(web="n1")
+    lines = [record.getMessage() for record in caplog.records if record.levelno == CHANGES]
+    assert lines == ["pods: ADDED shop/web", "pods: DELETED shop/web"]
 
 
 async def test_terminal_pods_are_not_even_asked_for(cluster: Cluster) -> None:

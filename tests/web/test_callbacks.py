@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
+from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
@@ -94,6 +95,23 @@ async def test_filter_refuses_by_the_rules(start: Start) -> None:
         },
         "Error": "",
     }
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        pytest.param(TRACE, {"1 nodes fit default/new", "filter: answered 200 in"}, id="at 5"),
+        pytest.param(logging.DEBUG, set(), id="below"),
+    ],
+)
+async def test_decisions_and_requests_are_logged_at_their_level(
+    start: Start, caplog: pytest.LogCaptureFixture, level: int, expected: set[str]
+) -> None:
+    caplog.set_level(level, "extender")
+    client = await start()
+    await ask(client, "/filter", question(APART, "a", "b"))
+    lines = [record.getMessage() for record in caplog.records if record.levelno == TRACE]
+    assert {" ".join(line.split(";")[0].split()[:4]) for line in lines} == expected
 
 
 async def test_a_pod_that_is_on_its_node_already_is_refused_nowhere(start: Start) -> None:
