@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from clusterload import SUPPOSED_NODES, junit
-from clusterload.answers import read_answer
 from clusterload.compiling import Templates, compile_test
 from clusterload.decoding import decode, to_yaml
 from clusterload.mapping import mapping, read
@@ -29,6 +28,7 @@ from clusterload.schema import Scenario
 from extender.errors import ConfigError, ExtenderError, UnreadableError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
+from extender.kube.frames import read_answer
 
 if TYPE_CHECKING:
     import argparse

@@ -11,8 +11,8 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from clusterload.answers import read_answer
 from extender.errors import ExtenderError
+from extender.kube.frames import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from clusterload.answers import read_answer
 from extender.errors import ExtenderError
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
+from extender.kube.frames import read_answer
 from extender.kube.pacing import Timing
 
 if TYPE_CHECKING:

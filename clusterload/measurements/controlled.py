@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from clusterload.answers import read_answer
 from clusterload.controllers import Controller, WholePod, agrees, read_controller, read_whole_pod
 from clusterload.measurements.base import Following, Outcome
 from clusterload.measurements.waiting import all_run, describe, runs, state
@@ -18,6 +17,7 @@ from clusterload.objects import Kind
 from clusterload.summaries import Summary
 from clusterload.watching import Known, Pulse, Watch, watching
 from extender.errors import ExtenderError
+from extender.kube.frames import read_answer
 
 if TYPE_CHECKING:
     from clusterload.measurements.base import Surroundings

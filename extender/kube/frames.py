@@ -133,6 +133,14 @@ _decode_headed = msgspec.json.Decoder(_Headed).decode
 _decode_annotated = msgspec.json.Decoder(_Annotated).decode
 
 
+def read_answer(body: bytes, kind: type[T]) -> T:
+    """Decode a body; one that is something else is a BrokenAnswerError."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except BROKEN_JSON as failure:
+        raise BrokenAnswerError(f"not what the API server sends: {failure}") from failure
+
+
 def read_page(body: bytes) -> Page:
     """Read a list; what is none must not pass for an empty cluster, so nothing is optional."""
     try:
