@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from clusterload import SUPPOSED_NODES, junit
-from clusterload.compiling import Templates, compile_test
+from clusterload import SUPPOSED_NODES
+from clusterload.compiling import compile_test
 from clusterload.decoding import decode, to_yaml
-from clusterload.mapping import mapping, read
 from clusterload.measurements import METHODS, Surroundings
 from clusterload.monitoring import Monitoring
 from clusterload.objects import Objects
 from clusterload.progress import Progress, ProgressHandler
+from clusterload.reports import write_junit
 from clusterload.running import Result, Run, Test
 from clusterload.schema import Scenario
+from clusterload.templates import Templates, mapping, read
 from extender.errors import ConfigError, ExtenderError, UnreadableError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
@@ -73,7 +74,7 @@ async def run_tests(flags: argparse.Namespace, progress: Progress) -> bool:
         results = [await _run(test, surroundings, progress, flags.report_dir) for test in tests]
     if flags.report_dir:
         cases = [case for result in results for case in result.cases]
-        junit.write(flags.report_dir, cases, time.monotonic() - begin)
+        write_junit(flags.report_dir, cases, time.monotonic() - begin)
     return not any(result.errors for result in results)
 
 

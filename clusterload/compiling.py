@@ -1,79 +1,43 @@
-"""From the file of a test to a Config that is complete: filled in, modules put in, checked."""
+"""From the file of a test to a Config that is complete: filled in, modules put in, checked.
+
+The rules that tie its fields together are those of clusterloader2's api/validation.go.
+"""
 
 from __future__ import annotations
 
 import random
 import re
 import string
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from clusterload.checks import below, faults
 from clusterload.decoding import decode
-from clusterload.functions import functions
-from clusterload.gotemplate import Template
-from clusterload.mapping import read
-from clusterload.objects import Kind
-from clusterload.schema import DELETE_NAMESPACE_TIMEOUT, Config, Module, Namespaces, Step
-from extender.config import parse_stream
+from clusterload.schema import (
+    DELETE_NAMESPACE_TIMEOUT,
+    BundledObject,
+    Config,
+    Measurement,
+    Module,
+    NamespaceRange,
+    Namespaces,
+    Phase,
+    Step,
+    TuningSet,
+)
+from clusterload.templates import Templates, below
+from extender.config.faults import show
 from extender.errors import ConfigError, ConfigFaultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from clusterload.mapping import Values
+    from clusterload.templates import Values
 
 _SUFFIX_LENGTH = 6
-
-# Placeholders are no YAML, so a template that is not filled in cannot be read as such.
-_KIND_FIELD = re.compile(r"^(apiVersion|kind): *[\"']?([\w./-]+)", re.MULTILINE)
-_SEPARATOR = re.compile(r"^---", re.MULTILINE)
-
-
-class Templates:
-    """The templates below the folder of one test, each read once."""
-
-    def __init__(self, folder: Path, chance: random.Random) -> None:
-        self.folder = folder
-        self.chance = chance
-        self._read: dict[str, Template] = {}
-        self._kinds: dict[str, list[Kind]] = {}
-
-    @cached_property
-    def _functions(self) -> Mapping[str, Any]:
-        return functions(self.folder, self.chance)
-
-    def render(self, name: str, values: Values) -> str:
-        """Fill one in."""
-        if name not in self._read:
-            path = below(self.folder, name)
-            self._read[name] = Template(read(path), str(path), self._functions)
-        return self._read[name].render(values)
-
-    def objects(self, name: str, values: Values) -> list[dict[str, Any]]:
-        """Fill in a template of Kubernetes objects; one without any text stands for none."""
-        source = str(below(self.folder, name))
-        documents = [each for each in parse_stream(self.render(name, values), source) if each]
-        for index, document in enumerate(documents):
-            if not isinstance(document, dict) or not document.keys() >= {"apiVersion", "kind"}:
-                raise ConfigError(f"{source}, document {index + 1}", "no apiVersion and kind")
-        return documents
-
-    def kinds(self, name: str) -> list[Kind]:
-        """Say what a template makes, without filling it in."""
-        path = below(self.folder, name)
-        if name not in self._kinds:
-            fields = (_KIND_FIELD.findall(each) for each in _SEPARATOR.split(read(path)))
-            kinds = [dict(each) for each in fields if each]
-            if not kinds or any(len(each) != len(Kind._fields) for each in kinds):
-                raise ConfigError(
-                    str(path), "apiVersion and kind have to stand in lines of their own"
-                )
-            self._kinds[name] = [Kind(each["apiVersion"], each["kind"]) for each in kinds]
-        return self._kinds[name]
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_LOADS = tuple(name for name in TuningSet.__struct_fields__ if name.endswith("_load"))
 
 
 def compile_test(
@@ -89,7 +53,7 @@ def compile_test(
     )
     wrong = [
         ConfigError(error.path, error.message, source)
-        for error in faults(config, templates.folder, methods)
+        for error in _Checker(config, templates.folder, methods).errors()
     ]
     if wrong:
         raise ConfigFaultsError.of(wrong)
@@ -125,3 +89,74 @@ def _defaulted(config: Config, chance: random.Random) -> Namespaces:
         enable_existing_namespaces=bool(given.enable_existing_namespaces),
         delete_namespace_timeout=given.delete_namespace_timeout or DELETE_NAMESPACE_TIMEOUT,
     )
+
+
+class _Checker:
+    """Goes through a test from its head to its last step."""
+
+    def __init__(self, config: Config, folder: Path, methods: Collection[str]) -> None:
+        self._config = config
+        self._folder = folder
+        self._methods = methods
+        self._tuning_sets = {each.name for each in config.tuning_sets}
+
+    def errors(self) -> Iterator[ConfigError]:
+        config = self._config
+        if not config.name:
+            yield ConfigError("name", "missing")
+        if config.dependencies:
+            yield ConfigError("dependencies", "not supported here")
+        if config.chaos_monkey.node_failure:
+            yield ConfigError("chaosMonkey.nodeFailure", "not supported here")
+        for index, tuning_set in enumerate(config.tuning_sets):
+            loads = sum(getattr(tuning_set, name) is not None for name in _LOADS)
+            if loads != 1:
+                yield ConfigError(f"tuningSets[{index}]", f"{loads} loads given instead of one")
+        if not config.steps:
+            yield ConfigError("steps", "missing")
+        for index, step in enumerate(config.steps):
+            yield from self._step(step, f"steps[{index}]")
+
+    def _step(self, step: Step, path: str) -> Iterator[ConfigError]:
+        if bool(step.phases) == bool(step.measurements):
+            problem = (
+                "phases and measurements" if step.phases else "neither phases nor measurements"
+            )
+            yield ConfigError(path, f"{problem} given instead of one of them")
+        for index, phase in enumerate(step.phases):
+            yield from self._phase(phase, f"{path}.phases[{index}]")
+        for index, measurement in enumerate(step.measurements):
+            yield from self._measurement(measurement, f"{path}.measurements[{index}]")
+
+    def _phase(self, phase: Phase, path: str) -> Iterator[ConfigError]:
+        if phase.namespace_list and phase.namespace_range is not None:
+            yield ConfigError(f"{path}.namespaceList", "given as well as namespaceRange")
+        if phase.namespace_range is not None:
+            yield from _range(phase.namespace_range, f"{path}.namespaceRange")
+        if phase.tuning_set not in self._tuning_sets:
+            yield ConfigError(f"{path}.tuningSet", f"{show(phase.tuning_set)} is not declared")
+        for index, each in enumerate(phase.object_bundle):
+            yield from self._object(each, f"{path}.objectBundle[{index}]")
+
+    def _object(self, each: BundledObject, path: str) -> Iterator[ConfigError]:
+        if not _SUBDOMAIN.fullmatch(each.basename):
+            yield ConfigError(f"{path}.basename", f"{show(each.basename)} is not a DNS subdomain")
+        template = below(self._folder, each.object_template_path)
+        if not template.is_file():
+            yield ConfigError(f"{path}.objectTemplatePath", f"no such file: {template}")
+        if each.list_unknown_object_options:
+            yield ConfigError(f"{path}.listUnknownObjectOptions", "not supported here")
+
+    def _measurement(self, measurement: Measurement, path: str) -> Iterator[ConfigError]:
+        if bool(measurement.identifier) == bool(measurement.instances):
+            yield ConfigError(f"{path}.identifier", "either this or instances has to be given")
+        if measurement.method not in self._methods:
+            known = ", ".join(sorted(self._methods))
+            yield ConfigError(
+                f"{path}.method", f"{show(measurement.method)} is not known here; known: {known}"
+            )
+
+
+def _range(numbers: NamespaceRange, path: str) -> Iterator[ConfigError]:
+    if numbers.max < numbers.min:
+        yield ConfigError(f"{path}.max", f"{numbers.max} is less than min, {numbers.min}")

@@ -49,6 +49,11 @@ class Parameters:
         query = {name: value for name, value in selectors.items() if value}
         return self.text("namespace", ""), query
 
+    def pods(self) -> tuple[str, Mapping[str, str]]:
+        """Return the path of the selected pods, and the query that selects them."""
+        namespace, query = self.selection()
+        return f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods", query
+
     def _read(self, name: str, default: T | None, convert: Callable[[Any], T], expected: str) -> T:
         value = self.given.get(name)
         if value is None:

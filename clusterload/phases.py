@@ -11,11 +11,10 @@ from extender.errors import ExtenderError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clusterload.compiling import Templates
-    from clusterload.mapping import Values
     from clusterload.objects import Kind, Objects
     from clusterload.progress import Progress
     from clusterload.schema import BundledObject, Phase
+    from clusterload.templates import Templates, Values
     from clusterload.tuning import Action, Pacing
 
 CLUSTER_SCOPE = ""

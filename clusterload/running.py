@@ -11,22 +11,21 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterload.junit import Case
 from clusterload.measurements import METHODS, Measurement, Outcome, Surroundings
 from clusterload.namespaces import OwnNamespaces
 from clusterload.parameters import Parameters
 from clusterload.phases import Phases
+from clusterload.reports import Case
 from clusterload.schema import Config, Step
 from clusterload.schema import Measurement as Call
 from clusterload.tuning import Pacing
 from extender.errors import ExtenderError
 
 if TYPE_CHECKING:
-    from clusterload.compiling import Templates
-    from clusterload.mapping import Values
     from clusterload.progress import Progress
+    from clusterload.reports import Summary
     from clusterload.schema import Params
-    from clusterload.summaries import Summary
+    from clusterload.templates import Templates, Values
 
 
 @dataclass(frozen=True, slots=True)

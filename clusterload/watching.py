@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-import msgspec
-
-from extender.errors import ExtenderError, ObjectError
-from extender.kube.frames import Metadata, Resource
+from extender.errors import ExtenderError
+from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
+
+    import msgspec
 
     from extender.kube.client import ApiClient
 
@@ -39,84 +39,6 @@ class Known(Protocol):
 
 
 T = TypeVar("T", bound=Known)
-
-
-class Pod(msgspec.Struct, frozen=True):
-    """What the measurements need to know of a pod."""
-
-    key: str
-    uid: str
-    owner: str
-    """The uid of its controller, or nothing."""
-    node: str
-    phase: str
-    ready: bool
-    deleting: bool
-    stateless: bool
-    """Whether all its volumes come and go with it."""
-
-
-class _Owner(msgspec.Struct, rename="camel"):
-    uid: str
-    controller: bool = False
-
-
-class OwnedMetadata(Metadata, rename="camel", frozen=True):
-    """Metadata with what says whose an object is, and whether it is on its way out."""
-
-    labels: dict[str, str] | None = None
-    deletion_timestamp: str | None = None
-    owner_references: list[_Owner] | None = None
-
-    @property
-    def owner(self) -> str:
-        """The uid of the controller, or nothing."""
-        references = self.owner_references or ()
-        return next((each.uid for each in references if each.controller), "")
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-    volumes: list[dict[str, Any]] | None = None
-
-
-class _Condition(msgspec.Struct):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-    conditions: list[_Condition] | None = None
-
-
-class _Pod(msgspec.Struct):
-    metadata: OwnedMetadata
-    spec: _Spec
-    status: _Status
-
-
-_decode_pod = msgspec.json.Decoder(_Pod).decode
-_SHORT_LIVED = frozenset(("name", "emptyDir", "downwardAPI", "configMap", "secret", "projected"))
-
-
-def read_pod(raw: msgspec.Raw) -> Pod:
-    """Read a pod from what the API server sent."""
-    try:
-        pod = _decode_pod(raw)
-    except msgspec.MsgspecError as error:
-        raise ObjectError("", str(error)) from error
-    conditions = pod.status.conditions or ()
-    return Pod(
-        key=pod.metadata.key,
-        uid=pod.metadata.uid,
-        owner=pod.metadata.owner,
-        node=pod.spec.node_name,
-        phase=pod.status.phase,
-        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
-        deleting=pod.metadata.deletion_timestamp is not None,
-        stateless=all(volume.keys() <= _SHORT_LIVED for volume in pod.spec.volumes or ()),
-    )
 
 
 class Pulse:

@@ -5,7 +5,7 @@ What is not here (define, template, block, break, continue, method calls) is an 
 
 from __future__ import annotations
 
-from clusterload.gotemplate.errors import TemplateError
 from clusterload.gotemplate.evaluating import Template
+from clusterload.gotemplate.lexing import TemplateError
 
 __all__ = ["Template", "TemplateError"]

@@ -6,8 +6,7 @@ import inspect
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from clusterload.gotemplate.builtins import BUILTINS, Function
-from clusterload.gotemplate.errors import TemplateError
+from clusterload.gotemplate.lexing import TemplateError
 from clusterload.gotemplate.nodes import (
     Call,
     Field,
@@ -24,7 +23,7 @@ from clusterload.gotemplate.nodes import (
     With,
 )
 from clusterload.gotemplate.parsing import parse
-from clusterload.gotemplate.values import kind, to_text
+from clusterload.gotemplate.values import BUILTINS, Function, kind, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from clusterload.gotemplate.errors import TemplateError
+from extender.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,13 @@ _ACTION = re.compile(
     r"(?P<trim_after>(?<=\s)-)?\}\}",
     re.DOTALL,
 )
+
+
+class TemplateError(ConfigError):
+    """A template that cannot be read or filled in; names the file and the line."""
+
+    def __init__(self, source: str, line: int, message: str) -> None:
+        super().__init__(f"{source}, line {line}", message)
 
 
 class Kind(Enum):

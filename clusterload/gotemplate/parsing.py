@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clusterload.gotemplate.errors import TemplateError
-from clusterload.gotemplate.lexing import Action, Kind, Token, pieces
+from clusterload.gotemplate.lexing import Action, Kind, TemplateError, Token, pieces
 from clusterload.gotemplate.nodes import (
     Call,
     Field,

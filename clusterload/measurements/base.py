@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clusterload.monitoring import Monitoring
     from clusterload.objects import Objects
     from clusterload.parameters import Parameters
-    from clusterload.summaries import Summary
+    from clusterload.reports import Summary
     from extender.kube.client import ApiClient
 
 

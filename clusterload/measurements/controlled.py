@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from clusterload.controllers import Controller, WholePod, agrees, read_controller, read_whole_pod
 from clusterload.measurements.base import Following, Outcome
-from clusterload.measurements.waiting import all_run, describe, runs, state
 from clusterload.objects import Kind
-from clusterload.summaries import Summary
+from clusterload.reports import Summary
 from clusterload.watching import Known, Pulse, Watch, watching
+from clusterload.workloads import (
+    Controller,
+    WholePod,
+    agrees,
+    all_run,
+    describe,
+    read_controller,
+    read_whole_pod,
+    runs,
+    state,
+)
 from extender.errors import ExtenderError
 from extender.kube.frames import read_answer
 

@@ -12,7 +12,7 @@ import msgspec
 
 from clusterload.decoding import fold_case
 from clusterload.measurements.base import Outcome
-from clusterload.summaries import Summary, perf_data
+from clusterload.reports import Summary, perf_data
 from extender.config.faults import explain
 from extender.errors import ExtenderError
 

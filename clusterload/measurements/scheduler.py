@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from clusterload.durations import SECOND
 from clusterload.measurements.base import Outcome
-from clusterload.summaries import PERCENTILES, Summary
+from clusterload.reports import PERCENTILES, Summary
 from extender.errors import ExtenderError
 
 if TYPE_CHECKING:

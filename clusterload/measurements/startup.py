@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from clusterload.durations import format_duration
 from clusterload.measurements.base import Following, Outcome
-from clusterload.measurements.throughput import pods_of
-from clusterload.summaries import PERCENTILES, Summary, percentile, perf_data
-from clusterload.watching import Pod, read_pod, watching
+from clusterload.reports import PERCENTILES, Summary, percentile, perf_data
+from clusterload.watching import watching
+from clusterload.workloads import Pod, read_pod
 
 if TYPE_CHECKING:
     from clusterload.measurements.base import Surroundings
@@ -72,7 +72,7 @@ class PodStartupLatency(Following):
             each: parameters.seconds(f"perc{each}Threshold", general) for each in PERCENTILES
         }
         await self._open.enter_async_context(
-            watching(self._surroundings.client, *pods_of(parameters), read_pod, on_upsert=self.note)
+            watching(self._surroundings.client, *parameters.pods(), read_pod, on_upsert=self.note)
         )
 
     async def _gather(self, parameters: Parameters) -> Outcome:

@@ -8,8 +8,9 @@ import time
 from typing import TYPE_CHECKING
 
 from clusterload.measurements.base import Following, Outcome
-from clusterload.summaries import PERCENTILES, Summary, percentile
-from clusterload.watching import Pod, Watch, read_pod, watching
+from clusterload.reports import PERCENTILES, Summary, percentile
+from clusterload.watching import Watch, watching
+from clusterload.workloads import Pod, read_pod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ class SchedulingThroughput(Following):
         # The name of the parameter is misspelt upstream, and so it has to be here.
         interval = parameters.seconds("measurmentInterval", DEFAULT_INTERVAL_S)
         pods = await self._open.enter_async_context(
-            watching(self._surroundings.client, *pods_of(parameters), read_pod)
+            watching(self._surroundings.client, *parameters.pods(), read_pod)
         )
         sampling = asyncio.create_task(self._sample(pods, interval), name=NAME)
         self._open.push_async_callback(_end, sampling)
@@ -63,12 +64,6 @@ def throughput(samples: Sequence[float]) -> dict[str, float]:
     ordered = sorted(samples)
     figures = {f"perc{each}": percentile(ordered, each) for each in PERCENTILES}
     return figures | {"max": max(ordered, default=0.0)}
-
-
-def pods_of(parameters: Parameters) -> tuple[str, dict[str, str]]:
-    """Return the path and the query of the selected pods."""
-    namespace, query = parameters.selection()
-    return f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods", dict(query)
 
 
 def _scheduled(pods: Watch[Pod]) -> int:

@@ -1,27 +1,22 @@
-"""WaitForRunningPods, Sleep and Timer."""
+"""Measurements that wait or take the time: WaitForRunningPods, Sleep and Timer."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from clusterload.measurements.base import Outcome
-from clusterload.measurements.throughput import pods_of
-from clusterload.summaries import Summary, perf_data
-from clusterload.watching import Pod, read_pod, watching
+from clusterload.reports import Summary, perf_data
+from clusterload.watching import watching
+from clusterload.workloads import all_run, describe, read_pod
 from extender.errors import ExtenderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from clusterload.measurements.base import Surroundings
     from clusterload.parameters import Parameters
 
 DEFAULT_TIMEOUT_S = 60.0
-
-_ENDED = frozenset(("Succeeded", "Failed"))
 
 
 class WaitForRunningPods:
@@ -38,7 +33,7 @@ class WaitForRunningPods:
         wanted = parameters.whole("desiredPodCount")
         timeout = parameters.seconds("timeout", DEFAULT_TIMEOUT_S)
         critical = parameters.flag("isFatal", default=False)
-        async with watching(self._client, *pods_of(parameters), read_pod) as pods:
+        async with watching(self._client, *parameters.pods(), read_pod) as pods:
             try:
                 async with asyncio.timeout(timeout):
                     await pods.pulse.until(lambda: all_run(pods.objects.values(), wanted))
@@ -94,31 +89,3 @@ class Timer:
 
     async def dispose(self) -> None:
         """Do nothing."""
-
-
-def runs(pod: Pod) -> bool:
-    """Whether a pod is there to stay and does its work."""
-    return pod.phase == "Running" and pod.ready and not pod.deleting
-
-
-def all_run(pods: Iterable[Pod], wanted: int) -> bool:
-    """Whether so many pods run, and all others have ended."""
-    live = [pod for pod in pods if pod.deleting or pod.phase not in _ENDED]
-    return len(live) == wanted and all(map(runs, live))
-
-
-def describe(pods: Iterable[Pod]) -> str:
-    """Count pods by what they are up to."""
-    counts = Counter(map(state, pods))
-    return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no pods"
-
-
-def state(pod: Pod) -> str:
-    """Say what a pod is up to."""
-    if pod.deleting:
-        return "terminating"
-    if pod.phase in _ENDED:
-        return "ended"
-    if pod.phase == "Running":
-        return "running" if pod.ready else "running but not ready"
-    return "not running yet" if pod.node else "without a node"

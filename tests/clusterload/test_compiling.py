@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from clusterload.compiling import Templates, compile_test
+from clusterload.compiling import compile_test
 from clusterload.decoding import to_yaml
-from clusterload.mapping import mapping
 from clusterload.objects import Kind
 from clusterload.schema import Config
+from clusterload.templates import Templates, mapping
 from extender.errors import ConfigError
 
 METHODS = ("Sleep", "Timer")

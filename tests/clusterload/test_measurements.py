@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clusterload.controllers import agrees
 from clusterload.measurements import METHODS, Outcome
 from clusterload.measurements.startup import PodStartupLatency
 from clusterload.measurements.throughput import SchedulingThroughput, throughput
-from clusterload.measurements.waiting import all_run, describe
 from clusterload.parameters import Parameters
-from clusterload.watching import Pod
+from clusterload.workloads import Pod, agrees, all_run, describe
 from extender.errors import ConfigError, ExtenderError
 from tests.clusterload.small_cluster import DEPLOYMENTS, PODS
 

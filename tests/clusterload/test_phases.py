@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from clusterload.compiling import Templates
 from clusterload.phases import Phases
 from clusterload.progress import Progress
 from clusterload.schema import (
@@ -18,6 +17,7 @@ from clusterload.schema import (
     Phase,
     TuningSet,
 )
+from clusterload.templates import Templates
 from clusterload.tuning import Pacing
 from extender.errors import ExtenderError
 

@@ -11,10 +11,10 @@ import kubernetes_validate
 import pytest
 from prometheus_client import CollectorRegistry
 
-from clusterload.compiling import Templates, compile_test
-from clusterload.mapping import mapping
+from clusterload.compiling import compile_test
 from clusterload.measurements import METHODS
 from clusterload.schema import Config
+from clusterload.templates import Templates, mapping
 from extender.metrics import PREFIX, Metrics
 
 FOLDER = Path(__file__).resolve().parents[2] / "loadtest"

@@ -9,9 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from clusterload import junit
-from clusterload.junit import Case
-from clusterload.summaries import Summary, percentile, perf_data
+from clusterload.reports import Case, Summary, percentile, perf_data, write_junit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +72,7 @@ def test_perf_data_leaves_out_labels_that_are_not_there() -> None:
 def test_junit_counts_cases_and_failures(tmp_path: Path) -> None:
     cases = [Case("test overall", 2.0), Case("test: [step: 01] a", 1.5, ["<bad>", "worse\x00"])]
 
-    junit.write(tmp_path, cases, 3.14159)
+    write_junit(tmp_path, cases, 3.14159)
 
     suite = ET.fromstring((tmp_path / "junit.xml").read_text())  # noqa: S314 - our own
     assert suite.attrib == {

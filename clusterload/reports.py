@@ -1,4 +1,4 @@
-"""What a measurement found, in the files and the JSON that clusterloader2 makes of it."""
+"""The files that a run leaves behind, as clusterloader2 writes them: figures, and junit.xml."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
+
+JUNIT_FILE = "junit.xml"
+_SUITE = "ClusterLoaderV2"
 
 PERCENTILES = (50, 90, 99)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One file of the report; underscores separate the parts of its name, so it has none."""
+    """The figures of a measurement, in a file whose name has its parts separated by underscores."""
 
     name: str
     content: Any
@@ -32,6 +36,15 @@ class Summary:
     def write(self, folder: Path, test: str) -> None:
         """Write the file."""
         (folder / self.file_name(test)).write_text(self.text(), encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of junit.xml: a test, a step of one, or a measurement of a step."""
+
+    name: str
+    seconds: float
+    errors: Sequence[str] = ()
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
@@ -51,6 +64,31 @@ def perf_data(
     return {"version": version, "dataItems": data_items or None}
 
 
+def write_junit(folder: Path, cases: Sequence[Case], seconds: float) -> None:
+    """Write junit.xml."""
+    suite = ET.Element(
+        "testsuite",
+        name=_SUITE,
+        # clusterloader2 always says 0 here; readers count the cases.
+        tests=str(len(cases)),
+        failures=str(sum(bool(case.errors) for case in cases)),
+        errors="0",
+        time=f"{math.trunc(seconds * 1000) / 1000:g}",
+    )
+    for case in cases:
+        element = ET.SubElement(
+            suite, "testcase", name=case.name, classname=_SUITE, time=f"{case.seconds:.9g}"
+        )
+        if case.errors:
+            failure = ET.SubElement(element, "failure", type="Failure")
+            failure.text = _printable("\n".join(case.errors))
+    ET.indent(suite, "    ")
+    text = ET.tostring(suite, encoding="unicode")
+    (folder / JUNIT_FILE).write_text(
+        f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n', encoding="utf-8"
+    )
+
+
 def _go_numbers(value: Any) -> Any:
     match value:
         case float() if value.is_integer():
@@ -61,3 +99,11 @@ def _go_numbers(value: Any) -> Any:
             return [_go_numbers(each) for each in value]
         case _:
             return value
+
+
+def _printable(text: str) -> str:
+    # XML has no way to spell other control characters, and servers send what they like.
+    return "".join(
+        each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for each in text
+    )
