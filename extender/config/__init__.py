@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from extender.config.connections import ClientConnection, Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
 from extender.config.options import OPTIONS, Option, strangers
 from extender.config.schema import (
     API_VERSION,
     KIND,
-    ClientConnection,
     Config,
     Filter,
     Hints,
@@ -18,7 +18,6 @@ from extender.config.schema import (
     Mode,
     Plugin,
     Prioritize,
-    Serving,
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ from extender.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from extender.config.schema import Serving
+    from extender.config.connections import Serving
 
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
