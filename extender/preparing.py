@@ -7,7 +7,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from time import monotonic
 
-from extender.cluster.state import AT_ONCE, ClusterState
+from extender.cluster.state import ClusterState
+from extender.cluster.view import AT_ONCE
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod

@@ -120,7 +120,7 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
     for resource in ("nodes", "pods"):
         if not object_counts(state)[resource]:
             _log.warning("there are no %s in the cluster files", resource)
-    state.nodes.compact()
+    state.compact()
     warn_of_annotated(state.pods.values())
     source = Files(
         ", ".join(map(str, config.cluster_files)), [each.name for each in needed(config)]
@@ -166,7 +166,7 @@ async def _settle(watchers: Watchers, state: ClusterState) -> None:
     start = monotonic()
     with _collector_resting():
         await watchers.wait_synced()
-    state.nodes.compact()
+    state.compact()
     warn_of_annotated(state.pods.values())
     found = object_counts(state)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)

@@ -15,7 +15,8 @@ from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import Flights
 from extender.callbacks.preempting import Preemptions
-from extender.cluster.state import MOST_COUNTED_SETS, ClusterState
+from extender.cluster.state import ClusterState
+from extender.cluster.view import MOST_COUNTED_SETS
 from extender.controllers.nomination.hints import HintLimits, Hints
 from extender.metrics import Metrics
 from extender.model.objects import Pod

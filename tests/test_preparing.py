@@ -10,7 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
-from extender.cluster.state import AT_ONCE, ClusterState
+from extender.cluster.state import ClusterState
+from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
 from extender.verbs.prioritizing import Scoring

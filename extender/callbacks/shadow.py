@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeAlias
 
-from extender.cluster.state import AT_ONCE, ClusterState
+from extender.cluster.state import ClusterState
+from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.objects import Pod

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import MappingProxyType
 
-from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_terms import CarriedTerms
-from extender.cluster.counts.matching_pods import CountedSets
-from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.pod_sets import Named, Sought
-from extender.cluster.counts.prefilter_state import Question, Questions
-from extender.cluster.counts.topology import DomainTable
-from extender.cluster.ledgers.budgets import Budgets
-from extender.cluster.ledgers.node_resources import Room
-from extender.cluster.ledgers.pod_groups import WaitingGroups
-from extender.cluster.ledgers.pods_by_node import Residents
-from extender.cluster.ledgers.quotas import Quotas
-from extender.cluster.ledgers.reservations import Claim, Reservation, Reservations
+from extender.cluster.ledgers.reservations import Claim, Reservation
+from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
-from extender.model.labels import NO_LABELS, Labels
-from extender.model.objects import Namespace, Node, Pod, PodClass
-from extender.model.pod_affinity import Term
+from extender.model.labels import NO_LABELS
+from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
 
-MOST_QUESTIONS = 4096
-"""Classes whose resolved questions are remembered; some kilobytes each."""
-MOST_COUNTED_SETS = 8192
-"""Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
-MOST_COMPANY_TERMS = 64
-"""Required affinity terms of a placed pod up to which is watched whether they are still met."""
-AT_ONCE = 5_000
-"""Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
-
-
-class ClusterState:
+class ClusterState(ClusterView):
     """The live picture of the cluster.
 
     A pod's life here::
@@ -57,156 +33,8 @@ class ClusterState:
     counters agree, so whoever reads between two steps sees a whole state. An event costs the
     distinct terms that its pod matches or owns, never the number of pods.
 
-    Assumes that uids are unique, that a key (namespace/name) has one pod at a time, and that
-    nobody else changes what the properties hand out.
+    Assumes that uids are unique, and that a key (namespace/name) has one pod at a time.
     """
-
-    def __init__(
-        self,
-        *,
-        most_questions: int = MOST_QUESTIONS,
-        most_counted_sets: int = MOST_COUNTED_SETS,
-    ) -> None:
-        self.nodes = Nodes()
-        self.room = Room()
-        self.budgets = Budgets()
-        self.quotas = Quotas()
-        self.version = 0
-        """Grows with every change that may alter what is answered about an unchanged pod."""
-        self.doubt: str | None = None
-        """Why this picture is too old to judge hard rules by; None while it is not."""
-        self._most_counted_sets = most_counted_sets
-        self._pods: dict[str, Pod] = {}
-        self._residents = Residents()
-        self._groups = WaitingGroups()
-        self._namespaces: dict[str, Labels] = {}
-        self._counters = Counters(self.nodes, self._namespaces, most_counted_sets)
-        self._questions = Questions(self._counters, self.nodes, most_questions)
-        self._reservations = Reservations()
-
-    @property
-    def pods(self) -> Mapping[str, Pod]:
-        """Return the pods that are not terminal, by namespace/name."""
-        return MappingProxyType(self._pods)
-
-    def pod(self, key: str, uid: str) -> Pod | None:
-        """Return a pod that is not terminal; None for a namesake with another uid."""
-        pod = self._pods.get(key)
-        return pod if pod is not None and pod.uid == uid else None
-
-    @property
-    def reservations(self) -> Reservations:
-        """Return the places that are promised to pods."""
-        return self._reservations
-
-    @property
-    def placed_pods(self) -> Iterator[Pod]:
-        """Return every pod that counts, a reserved one for each node that it may turn up on."""
-        yield from (pod for pod in self._pods.values() if pod.node is not None)
-        yield from (reservation.pod for reservation in self._reservations)
-
-    def pods_on(self, node: str) -> Sequence[Pod]:
-        """Return the pods that are bound to a node, without those it is only reserved for."""
-        return self._residents.of(node)
-
-    def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
-        """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
-        return self._groups.of(group)
-
-    @property
-    def namespaces(self) -> Mapping[str, Labels]:
-        """Return the labels of the known namespaces, by name."""
-        return MappingProxyType(self._namespaces)
-
-    def namespace_labels(self, namespace: str) -> Labels:
-        """Return the labels of a namespace, none for one that is unknown."""
-        return self._counters.namespace_labels(namespace)
-
-    @property
-    def carried(self) -> CarriedTerms:
-        """Return the terms that placed pods carry."""
-        return self._counters.carried
-
-    @property
-    def counted(self) -> CountedSets:
-        """Return the sets of matching pods that are kept up to date."""
-        return self._counters.counted
-
-    @property
-    def placed_classes(self) -> Iterable[PlacedClass]:
-        """Return the classes that have placed pods."""
-        return self._counters.classes
-
-    def classes_on(self, node: str) -> dict[PodClass, int]:
-        """Return the classes that have pods on a node, as the counters have it."""
-        return self._counters.classes_on(node)
-
-    def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
-        """Tell whether a term is about pods of a class, its namespace labelled as it is now."""
-        namespace_labels = self.namespace_labels(pod_class.namespace)
-        return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
-
-    def question(self, pod_class: PodClass) -> Question:
-        """Return what pods of a class have to be compared with."""
-        return self._questions.about(pod_class)
-
-    def question_of(self, pod: Pod) -> Question:
-        """Return what a pod has to be compared with, its rules as they were when it was created."""
-        return self.question(self.class_of(pod))
-
-    def class_of(self, pod: Pod) -> PodClass:
-        """Return the class of a pod, its rules as they were when it was created."""
-        known = self.pod(pod.key, pod.uid)
-        return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
-
-    def expense(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes until a question can be resolved."""
-        return self._questions.expense(pod_class)
-
-    def expense_of(self, pod: Pod) -> int:
-        """Return how many comparisons, roughly, it takes until a pod's question can be resolved."""
-        return self.expense(self.class_of(pod))
-
-    def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
-        """Count what a question needs, in steps of about so many comparisons; yield what each took.
-
-        The state may change between two steps. Whatever was done stays of use.
-        """
-        return self._questions.preparing(pod_class, comparisons)
-
-    def tidy(self, steps: int | None = None) -> int:
-        """Do some, or all, of what events have put off; return how many steps that took."""
-        return self._counters.tidy(steps)
-
-    def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
-        """Return where the pods are that match all of some required terms, by each term's key.
-
-        None when that would take room from the sets that callbacks ask for, when there are more
-        than MOST_COMPANY_TERMS, and when it takes long and `counting_company` was not gone through.
-        """
-        sets = self._company(terms)
-        if len(terms) > MOST_COMPANY_TERMS or any(
-            self._counters.expense(*named) > AT_ONCE for named in sets
-        ):
-            return None
-        if self._would_crowd_out(sets):
-            return None
-        return [self._counters.matching(*named) for named in sets]
-
-    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
-        """Count what `company` needs in steps of so many comparisons; yield what each took."""
-        sets = self._company(terms)
-        if len(terms) <= MOST_COMPANY_TERMS and not self._would_crowd_out(sets):
-            for named in dict.fromkeys(sets):
-                yield from self._counters.counting(*named, comparisons)
-
-    def _company(self, terms: Sequence[Term]) -> list[Named]:
-        group = Sought.all_of(term.pods for term in terms)
-        return [(group, term.topology_key) for term in terms]
-
-    def _would_crowd_out(self, sets: Sequence[Named]) -> bool:
-        new = sum(self.counted.find(*named) is None for named in {*sets})
-        return bool(new) and self.counted.size + new > self._most_counted_sets // 2
 
     # Pods
 
@@ -272,22 +100,22 @@ class ClusterState:
     def _shift(self, pod: Pod, pods: int) -> None:
         if pod.node is not None:
             self._counters.shift(pod.pod_class, pod.node, pods)
-            self.quotas.count(pod, pods)
+            self._quotas.count(pod, pods)
 
     def _place(self, pod: Pod) -> Pod:
         if pod.node is None:
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
-        self.room.use(pod.node, pod.requests, 1)
-        self.quotas.count(pod, 1)
+        self._room.use(pod.node, pod.requests, 1)
+        self._quotas.count(pod, 1)
         self.version += 1
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
 
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
-            self.room.use(pod.node, pod.requests, -1)
-            self.quotas.count(pod, -1)
+            self._room.use(pod.node, pod.requests, -1)
+            self._quotas.count(pod, -1)
             self.version += 1
 
     # Reservations
@@ -350,22 +178,26 @@ class ClusterState:
 
     def upsert_node(self, node: Node) -> None:
         """Add a node or take over what changed; pods that wait there for it count from now on."""
-        if self.room.learn(node.name, node.offer):
+        if self._room.learn(node.name, node.offer):
             self.version += 1
-        if node.name in self.nodes and self.nodes.labels(node.name) == node.labels:
+        if node.name in self._nodes and self._nodes.labels(node.name) == node.labels:
             return
         self._counters.move_node(node.name, -1)
-        self.nodes.learn(node.name, node.labels)
+        self._nodes.learn(node.name, node.labels)
         self._counters.move_node(node.name, 1)
         self.version += 1
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
-        if name in self.nodes:
+        if name in self._nodes:
             self._counters.move_node(name, -1)
-            self.nodes.forget(name)
-            self.room.forget(name)
+            self._nodes.forget(name)
+            self._room.forget(name)
             self.version += 1
+
+    def compact(self) -> None:
+        """Lay the nodes out for fast look-ups; for after the first list."""
+        self._nodes.compact()
 
     # Namespaces
 
@@ -388,19 +220,19 @@ class ClusterState:
 
     def upsert_budget(self, budget: PodDisruptionBudget) -> None:
         """Add a disruption budget or take over what changed."""
-        self.budgets.upsert(budget)
+        self._budgets.upsert(budget)
 
     def remove_budget(self, key: str, uid: str) -> None:
         """Forget a budget; one that is unknown, or known under another uid, is left alone."""
-        self.budgets.remove(key, uid)
+        self._budgets.remove(key, uid)
 
     def upsert_quota(self, quota: ResourceQuota) -> None:
         """Add a quota or take over what changed."""
-        self.version += self.quotas.upsert(quota)
+        self.version += self._quotas.upsert(quota)
 
     def remove_quota(self, key: str, uid: str) -> None:
         """Forget a quota; one that is unknown, or known under another uid, is left alone."""
-        self.version += self.quotas.remove(key, uid)
+        self.version += self._quotas.remove(key, uid)
 
 
 def _after(old: Pod, new: Pod) -> Pod:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from extender.cluster.state import AT_ONCE, ClusterState
+from extender.cluster.state import ClusterState
+from extender.cluster.view import AT_ONCE
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 

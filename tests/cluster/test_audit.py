@@ -63,7 +63,7 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
-    state.room.use("n", (("cpu", 100),), 1)
+    state._room.use("n", (("cpu", 100),), 1)
     assert list(audit(state))[1:3] == [None, "room on n"]
 
 

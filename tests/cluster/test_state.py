@@ -258,7 +258,7 @@ def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:
 def test_names_next_to_each_other_mean_the_same_nodes() -> None:
     state = cluster(WEB.on("a1"))
     before = {name: state.nodes.asked([name]).numbers for name in state.nodes}
-    state.nodes.compact()
+    state.compact()
     assert {name: state.nodes.asked([name]).numbers for name in state.nodes} == before
     state.remove_node("a1")
     assert state.nodes.asked(["a1", "b1"]).unknown == ["a1"]

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from extender.cluster.audits.recount import mismatches
-from extender.cluster.counts.counters import CHORES
+from extender.cluster.counts.chores import CHORES
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState

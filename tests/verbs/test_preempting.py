@@ -269,14 +269,14 @@ def test_budgets_are_charged_for_the_pods_that_join(budgets: list[Json], expecte
     pods = [plain("x").labels(app="x"), db("y"), db("z")]
     state = state_of(NODES, NAMESPACES, pods)
     for each in budgets:
-        state.budgets.upsert(read_budget(json.dumps(each).encode()))
+        state.upsert_budget(read_budget(json.dumps(each).encode()))
     chosen = choose(state, APART, {"a1": ["x"]}, violations=1)
     assert chosen == {"a1": (["x", "y", "z"], expected)}
 
 
 def test_a_budget_is_of_no_account_where_nobody_joins() -> None:
     state = state_of(NODES, NAMESPACES, [db("x")])
-    state.budgets.upsert(read_budget(json.dumps(budget("none", DB, 0)).encode()))
+    state.upsert_budget(read_budget(json.dumps(budget("none", DB, 0)).encode()))
     assert choose(state, APART, {"a1": ["x"]}, violations=1) == {"a1": (["x"], 1)}
 
 
@@ -317,14 +317,14 @@ def test_a_pod_waits_for_its_victims(pods: list[Json], *, waits: bool) -> None:
 
 
 def test_a_deleted_budget_is_forgotten_unless_another_took_its_name() -> None:
-    budgets = ClusterState().budgets
+    state = ClusterState()
     for raw in (budget("one", DB, 0), budget("two", DB, 0)):
-        budgets.upsert(read_budget(json.dumps(raw).encode()))
-    budgets.remove("default/one", "an older one")
-    budgets.remove("default/two", "budget-two")
-    budgets.remove("elsewhere/two", "budget-two")
-    assert list(budgets) == ["default/one"]
-    assert len(budgets) == 1
+        state.upsert_budget(read_budget(json.dumps(raw).encode()))
+    state.remove_budget("default/one", "an older one")
+    state.remove_budget("default/two", "budget-two")
+    state.remove_budget("elsewhere/two", "budget-two")
+    assert list(state.budgets) == ["default/one"]
+    assert len(state.budgets) == 1
 
 
 @given(data=st.data())

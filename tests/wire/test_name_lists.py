@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.nodes import NodeRegistry
 from extender.errors import ObjectError
 from extender.wire.name_lists import REMEMBERED, NameLists
 
 RAW = b'["b","a"]'
 
 
-def some_nodes() -> Nodes:
+def some_nodes() -> NodeRegistry:
     """Make two nodes known."""
-    nodes = Nodes()
+    nodes = NodeRegistry()
     nodes.learn("a", {})
     nodes.learn("b", {})
     return nodes

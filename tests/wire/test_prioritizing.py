@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.nodes import NodeRegistry
 from extender.verbs.prioritizing import Scored
 from extender.wire.prioritizing import PriorityWriter
 
 
-def nodes_named(*names: str) -> Nodes:
+def nodes_named(*names: str) -> NodeRegistry:
     """Make some nodes known, numbered in order."""
-    nodes = Nodes()
+    nodes = NodeRegistry()
     for name in names:
         nodes.learn(name, {})
     return nodes

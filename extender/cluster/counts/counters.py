@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 
+from extender.cluster.counts.chores import CHORES, Chores
 from extender.cluster.counts.existing_terms import CarriedTerm, CarriedTerms
 from extender.cluster.counts.matching_pods import CountedPods, CountedSets, MovedSets
-from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, Sought
 from extender.cluster.counts.selector_index import ClassIndex
@@ -16,9 +17,6 @@ from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass
 
-CHORES = 256
-"""Things that were put off and are done with every event of a pod, while there are any: about as
-many microseconds."""
 MOST_REMATCHED = 50_000
 """Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
 that would cost more are given up: whoever asks for them again pays, in slices."""
@@ -33,7 +31,9 @@ class Counters:
     What can wait is put off as a chore, so that no event costs much more than any other.
     """
 
-    def __init__(self, nodes: Nodes, namespaces: Mapping[str, Labels], most_sets: int) -> None:
+    def __init__(
+        self, nodes: NodeRegistry, namespaces: Mapping[str, Labels], most_sets: int
+    ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
         self._carried = CarriedTerms(nodes)
@@ -42,7 +42,7 @@ class Counters:
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
-        self._chores: deque[Iterator[None]] = deque()
+        self._chores = Chores()
         self._held: list[Iterator[None]] = []
         """Takes back what `taking_up` registered."""
 
@@ -77,10 +77,10 @@ class Counters:
         placed.place(number, 1)
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
-        self._chores.extend(self._held)
-        self._held.clear()
+        while self._held:
+            self._chores.put_off(self._held.pop(0))
         if self._chores:
-            self.tidy(CHORES)
+            self._chores.do(CHORES)
         return placed.pod_class
 
     def displace(self, pod_class: PodClass, node: str) -> None:
@@ -96,7 +96,7 @@ class Counters:
         if not placed.on_nodes:
             self._drop_class(placed)
         if self._chores:
-            self.tidy(CHORES)
+            self._chores.do(CHORES)
 
     def shift(self, pod_class: PodClass, node: str, pods: int) -> None:
         """Move the counters for a while, by a pod that is not to count, or counts again."""
@@ -119,7 +119,7 @@ class Counters:
             del counted.members[placed]
         dropping = self._carried.dropping(affinity)
         if len(affinity) > MANY_TERMS:
-            self._chores.append(dropping)
+            self._chores.put_off(dropping)
         else:
             deque(dropping, maxlen=0)
 
@@ -142,13 +142,7 @@ class Counters:
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""
-        done = 0
-        while self._chores and (steps is None or done < steps):
-            chore = self._chores[0]
-            done += sum(1 for _ in islice(chore, None if steps is None else steps - done))
-            if steps is None or done < steps:
-                self._chores.popleft()
-        return done
+        return self._chores.do(steps)
 
     @property
     def is_tidy(self) -> bool:
@@ -279,7 +273,7 @@ class Counters:
 
     def _put_off(self, counted: CountedPods) -> None:
         counted.pending = None
-        self._chores.append(self._forgetting(counted))
+        self._chores.put_off(self._forgetting(counted))
 
     def _forgetting(self, counted: CountedPods) -> Iterator[None]:
         """Undo what keeps a set that was given up, a selector or a class at a step."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import Labels
@@ -39,7 +39,7 @@ class CarriedTerm:
 class CarriedTerms:
     """All terms that classes with placed pods carry."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeRegistry) -> None:
         self.version = 0
         """Grows when a term appears or disappears."""
         self._nodes = nodes

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, Sought
 from extender.cluster.counts.selector_index import SelectorIndex
@@ -100,7 +100,7 @@ class CountedSets:
     their own, those that no question was resolved to for the longest time go first.
     """
 
-    def __init__(self, nodes: Nodes, most: int) -> None:
+    def __init__(self, nodes: NodeRegistry, most: int) -> None:
         self._nodes = nodes
         self._most = most
         self._small = _Kept(memory.COUNTED_SETS)

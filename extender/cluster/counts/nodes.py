@@ -121,6 +121,26 @@ class Nodes:
         """Return the names by number; a number that is free has none."""
         return self._names
 
+    def number(self, name: str) -> int | None:
+        """Return the number of a node that exists or that pods are bound to."""
+        return self._numbers.get(name)
+
+    def number_of(self, name: str) -> int:
+        """Return the number of a node that pods are bound to; KeyError for any other."""
+        return self._numbers[name]
+
+    def has_key(self, key: str) -> bool:
+        """Tell whether some node has a label key; `located` grows when a used one appears."""
+        return key in self._having
+
+    def nowhere(self, key: str) -> DomainTable:
+        """Make an empty table over a key that no node has; true until `located` grows."""
+        return DomainTable(Topology(key, self._nowhere))
+
+
+class NodeRegistry(Nodes):
+    """The nodes, as they and the pods bound to them come and go."""
+
     def compact(self) -> None:
         """Copy the known names next to each other in memory.
 
@@ -153,14 +173,6 @@ class Nodes:
         self._pods[number] += 1
         return number
 
-    def number(self, name: str) -> int | None:
-        """Return the number of a node that exists or that pods are bound to."""
-        return self._numbers.get(name)
-
-    def number_of(self, name: str) -> int:
-        """Return the number of a node that pods are bound to; KeyError for any other."""
-        return self._numbers[name]
-
     def release_for_pod(self, number: int) -> None:
         """Take back one pod's reference to a node."""
         self._pods[number] -= 1
@@ -184,14 +196,6 @@ class Nodes:
         if not self._tables[key]:
             del self._tables[key], self._topologies[key]
             self._located.pop(key, None)
-
-    def has_key(self, key: str) -> bool:
-        """Tell whether some node has a label key; `located` grows when a used one appears."""
-        return key in self._having
-
-    def nowhere(self, key: str) -> DomainTable:
-        """Make an empty table over a key that no node has; true until `located` grows."""
-        return DomainTable(Topology(key, self._nowhere))
 
     def _locate(self, topology: Topology) -> None:
         self._located[topology.key] = topology

@@ -31,19 +31,6 @@ class Budgets:
         """Return a budget by its key, None when there is none."""
         return self._in.get(namespace_of(key), {}).get(key)
 
-    def upsert(self, budget: PodDisruptionBudget) -> None:
-        """Add a budget, or replace the one of the same key."""
-        self._in.setdefault(budget.namespace, {})[budget.key] = budget
-
-    def remove(self, key: str, uid: str) -> None:
-        """Forget a budget; one that is unknown, or known under another uid, is left alone."""
-        budget = self.get(key)
-        if budget is not None and budget.uid == uid:
-            budgets = self._in[budget.namespace]
-            del budgets[key]
-            if not budgets:
-                del self._in[budget.namespace]
-
     def violations(self, gone: Iterable[Pod], going: Iterable[Pod]) -> int:
         """Return how many of the pods `going` some budget does not allow, once others are gone.
 
@@ -62,3 +49,20 @@ class Budgets:
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
                 overdrawn = overdrawn or left[budget.key] < 0
         return overdrawn
+
+
+class BudgetLedger(Budgets):
+    """The disruption budgets as the watch changes them."""
+
+    def upsert(self, budget: PodDisruptionBudget) -> None:
+        """Add a budget, or replace the one of the same key."""
+        self._in.setdefault(budget.namespace, {})[budget.key] = budget
+
+    def remove(self, key: str, uid: str) -> None:
+        """Forget a budget; one that is unknown, or known under another uid, is left alone."""
+        budget = self.get(key)
+        if budget is not None and budget.uid == uid:
+            budgets = self._in[budget.namespace]
+            del budgets[key]
+            if not budgets:
+                del self._in[budget.namespace]

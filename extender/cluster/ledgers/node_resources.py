@@ -24,25 +24,6 @@ class Room:
         """Return what a node offers, nothing for an unknown one."""
         return self._offers.get(node, NO_OFFER)
 
-    def learn(self, node: str, offer: Offer) -> bool:
-        """Take over what a node offers; tell whether it differs from what was known."""
-        if self._offers.get(node) == offer:
-            return False
-        self._offers[node] = offer
-        return True
-
-    def forget(self, node: str) -> None:
-        """Forget a node; what its pods use stays."""
-        self._offers.pop(node, None)
-
-    def use(self, node: str, requests: Requests, sign: int) -> None:
-        """Count a pod's requests on a node (1), or take them back (-1)."""
-        used = self._used.setdefault(node, {})
-        for resource, amount in requests:
-            shift(used, resource, sign * amount)
-        if not used:
-            del self._used[node]
-
     def used(self, node: str) -> Mapping[str, int]:
         """Return what is requested on a node, zeros left out."""
         return self._used.get(node, _NOTHING)
@@ -61,3 +42,26 @@ class Room:
             for resource, amount in requests
             if amount
         )
+
+
+class RoomLedger(Room):
+    """The books, as nodes and pods change them."""
+
+    def learn(self, node: str, offer: Offer) -> bool:
+        """Take over what a node offers; tell whether it differs from what was known."""
+        if self._offers.get(node) == offer:
+            return False
+        self._offers[node] = offer
+        return True
+
+    def forget(self, node: str) -> None:
+        """Forget a node; what its pods use stays."""
+        self._offers.pop(node, None)
+
+    def use(self, node: str, requests: Requests, sign: int) -> None:
+        """Count a pod's requests on a node (1), or take them back (-1)."""
+        used = self._used.setdefault(node, {})
+        for resource, amount in requests:
+            shift(used, resource, sign * amount)
+        if not used:
+            del self._used[node]

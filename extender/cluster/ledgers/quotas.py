@@ -75,6 +75,10 @@ class Quotas:
         """Return the pods of a namespace that count, by what they are charged for."""
         return self._charges.get(namespace, _NONE)
 
+
+class QuotaLedger(Quotas):
+    """The quotas as watch and pods change them."""
+
     def count(self, pod: Pod, pods: int) -> None:
         """Count a pod (1), or take it back (-1); one that is out of scope moves nothing."""
         charge, namespace = pod.charge, pod.pod_class.namespace

@@ -91,6 +91,10 @@ class Reservations:
         """Return the reservation of a pod on its node."""
         return next((each for each in self.of(pod.key, pod.uid) if each.pod.node == pod.node), None)
 
+
+class ReservationLedger(Reservations):
+    """The reservations, as binds and the watch change them."""
+
     def add(self, reservation: Reservation) -> None:
         """Keep a reservation."""
         self._by_key.setdefault(reservation.pod.key, []).append(reservation)

@@ -1,0 +1,208 @@
+"""The picture of the cluster as everybody reads it: pods, nodes, namespaces and their counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.existing_terms import CarriedTerms
+from extender.cluster.counts.matching_pods import CountedSets
+from extender.cluster.counts.nodes import NodeRegistry, Nodes
+from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.pod_sets import Named, Sought
+from extender.cluster.counts.prefilter_state import Question, Questions
+from extender.cluster.counts.topology import DomainTable
+from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
+from extender.cluster.ledgers.node_resources import Room, RoomLedger
+from extender.cluster.ledgers.pod_groups import WaitingGroups
+from extender.cluster.ledgers.pods_by_node import Residents
+from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
+from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
+from extender.model.labels import Labels
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Term
+
+MOST_QUESTIONS = 4096
+"""Classes whose resolved questions are remembered; some kilobytes each."""
+MOST_COUNTED_SETS = 8192
+"""Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
+
+MOST_COMPANY_TERMS = 64
+"""Required affinity terms of a placed pod up to which is watched whether they are still met."""
+AT_ONCE = 5_000
+"""Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
+
+
+class ClusterView:
+    """What can be asked about the cluster; only `ClusterState` changes it.
+
+    What is counted ahead of a question, or tidied up, alters no answer.
+    """
+
+    def __init__(
+        self,
+        *,
+        most_questions: int = MOST_QUESTIONS,
+        most_counted_sets: int = MOST_COUNTED_SETS,
+    ) -> None:
+        self._nodes = NodeRegistry()
+        self._room = RoomLedger()
+        self._budgets = BudgetLedger()
+        self._quotas = QuotaLedger()
+        self.version = 0
+        """Grows with every change that may alter what is answered about an unchanged pod."""
+        self.doubt: str | None = None
+        """Why this picture is too old to judge hard rules by; None while it is not."""
+        self._most_counted_sets = most_counted_sets
+        self._pods: dict[str, Pod] = {}
+        self._residents = Residents()
+        self._groups = WaitingGroups()
+        self._namespaces: dict[str, Labels] = {}
+        self._counters = Counters(self._nodes, self._namespaces, most_counted_sets)
+        self._questions = Questions(self._counters, self._nodes, most_questions)
+        self._reservations = ReservationLedger()
+
+    @property
+    def nodes(self) -> Nodes:
+        """Return the nodes, with their labels and places in topologies."""
+        return self._nodes
+
+    @property
+    def room(self) -> Room:
+        """Return what nodes have for pods, and what of it is requested."""
+        return self._room
+
+    @property
+    def budgets(self) -> Budgets:
+        """Return the disruption budgets."""
+        return self._budgets
+
+    @property
+    def quotas(self) -> Quotas:
+        """Return the quotas on cross-namespace affinity, and what is used of them."""
+        return self._quotas
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """Return the pods that are not terminal, by namespace/name."""
+        return MappingProxyType(self._pods)
+
+    def pod(self, key: str, uid: str) -> Pod | None:
+        """Return a pod that is not terminal; None for a namesake with another uid."""
+        pod = self._pods.get(key)
+        return pod if pod is not None and pod.uid == uid else None
+
+    @property
+    def reservations(self) -> Reservations:
+        """Return the places that are promised to pods."""
+        return self._reservations
+
+    @property
+    def placed_pods(self) -> Iterator[Pod]:
+        """Return every pod that counts, a reserved one for each node that it may turn up on."""
+        yield from (pod for pod in self._pods.values() if pod.node is not None)
+        yield from (reservation.pod for reservation in self._reservations)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """Return the pods that are bound to a node, without those it is only reserved for."""
+        return self._residents.of(node)
+
+    def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
+        """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
+        return self._groups.of(group)
+
+    @property
+    def namespaces(self) -> Mapping[str, Labels]:
+        """Return the labels of the known namespaces, by name."""
+        return MappingProxyType(self._namespaces)
+
+    def namespace_labels(self, namespace: str) -> Labels:
+        """Return the labels of a namespace, none for one that is unknown."""
+        return self._counters.namespace_labels(namespace)
+
+    @property
+    def carried(self) -> CarriedTerms:
+        """Return the terms that placed pods carry."""
+        return self._counters.carried
+
+    @property
+    def counted(self) -> CountedSets:
+        """Return the sets of matching pods that are kept up to date."""
+        return self._counters.counted
+
+    @property
+    def placed_classes(self) -> Iterable[PlacedClass]:
+        """Return the classes that have placed pods."""
+        return self._counters.classes
+
+    def classes_on(self, node: str) -> dict[PodClass, int]:
+        """Return the classes that have pods on a node, as the counters have it."""
+        return self._counters.classes_on(node)
+
+    def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
+        """Tell whether a term is about pods of a class, its namespace labelled as it is now."""
+        namespace_labels = self.namespace_labels(pod_class.namespace)
+        return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
+
+    def question(self, pod_class: PodClass) -> Question:
+        """Return what pods of a class have to be compared with."""
+        return self._questions.about(pod_class)
+
+    def question_of(self, pod: Pod) -> Question:
+        """Return what a pod has to be compared with, its rules as they were when it was created."""
+        return self.question(self.class_of(pod))
+
+    def class_of(self, pod: Pod) -> PodClass:
+        """Return the class of a pod, its rules as they were when it was created."""
+        known = self.pod(pod.key, pod.uid)
+        return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
+
+    def expense(self, pod_class: PodClass) -> int:
+        """Return how many comparisons, roughly, it takes until a question can be resolved."""
+        return self._questions.expense(pod_class)
+
+    def expense_of(self, pod: Pod) -> int:
+        """Return how many comparisons, roughly, it takes until a pod's question can be resolved."""
+        return self.expense(self.class_of(pod))
+
+    def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
+        """Count what a question needs, in steps of about so many comparisons; yield what each took.
+
+        The state may change between two steps. Whatever was done stays of use.
+        """
+        return self._questions.preparing(pod_class, comparisons)
+
+    def tidy(self, steps: int | None = None) -> int:
+        """Do some, or all, of what events have put off; return how many steps that took."""
+        return self._counters.tidy(steps)
+
+    def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
+        """Return where the pods are that match all of some required terms, by each term's key.
+
+        None when that would take room from the sets that callbacks ask for, when there are more
+        than MOST_COMPANY_TERMS, and when it takes long and `counting_company` was not gone through.
+        """
+        sets = self._company(terms)
+        if len(terms) > MOST_COMPANY_TERMS or any(
+            self._counters.expense(*named) > AT_ONCE for named in sets
+        ):
+            return None
+        if self._would_crowd_out(sets):
+            return None
+        return [self._counters.matching(*named) for named in sets]
+
+    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
+        """Count what `company` needs in steps of so many comparisons; yield what each took."""
+        sets = self._company(terms)
+        if len(terms) <= MOST_COMPANY_TERMS and not self._would_crowd_out(sets):
+            for named in dict.fromkeys(sets):
+                yield from self._counters.counting(*named, comparisons)
+
+    def _company(self, terms: Sequence[Term]) -> list[Named]:
+        group = Sought.all_of(term.pods for term in terms)
+        return [(group, term.topology_key) for term in terms]
+
+    def _would_crowd_out(self, sets: Sequence[Named]) -> bool:
+        new = sum(self.counted.find(*named) is None for named in {*sets})
+        return bool(new) and self.counted.size + new > self._most_counted_sets // 2
