@@ -1,10 +1,8 @@
-"""Carries the commands out: from the flags to the reports."""
+"""Carries out run and check, from the flags to the reports."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 import os
 import random
 import signal
@@ -21,7 +19,7 @@ from clusterload.decoding import decode, to_yaml
 from clusterload.measurements import METHODS, Surroundings
 from clusterload.monitoring import Monitoring
 from clusterload.objects import Objects
-from clusterload.progress import Progress, ProgressHandler
+from clusterload.progress import Progress, warnings_shown
 from clusterload.reports import write_junit
 from clusterload.running import Result, Run, Test
 from clusterload.schema import Scenario
@@ -33,7 +31,7 @@ from extender.kube.frames import read_answer
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine
 
 T = TypeVar("T")
 
@@ -64,14 +62,15 @@ def check(flags: argparse.Namespace) -> None:
 async def run_tests(flags: argparse.Namespace, progress: Progress) -> bool:
     """Read all tests, run one after the other, and write the reports."""
     credentials = await load_credentials(flags.kubeconfig, flags.context)
-    async with ApiClient(credentials) as client:
-        tests = _tests(flags, flags.nodes or await _schedulable(client))
-        monitoring = Monitoring(
-            client, flags.scheduler_metrics_url, flags.prometheus_url, credentials
-        )
-        surroundings = Surroundings(client, Objects(client), monitoring)
-        begin = time.monotonic()
-        results = [await _run(test, surroundings, progress, flags.report_dir) for test in tests]
+    with warnings_shown(progress):
+        async with ApiClient(credentials) as client:
+            tests = _tests(flags, flags.nodes or await _schedulable(client))
+            monitoring = Monitoring(
+                client, flags.scheduler_metrics_url, flags.prometheus_url, credentials
+            )
+            surroundings = Surroundings(client, Objects(client), monitoring)
+            begin = time.monotonic()
+            results = [await _run(test, surroundings, progress, flags.report_dir) for test in tests]
     if flags.report_dir:
         cases = [case for result in results for case in result.cases]
         write_junit(flags.report_dir, cases, time.monotonic() - begin)
@@ -82,8 +81,10 @@ async def check_tests(flags: argparse.Namespace, progress: Progress) -> None:
     """Read all tests; ask a cluster only for its nodes, and only one that the flags name."""
     nodes = flags.nodes
     if not nodes and (flags.kubeconfig is not None or flags.context is not None):
-        async with ApiClient(await load_credentials(flags.kubeconfig, flags.context)) as client:
-            nodes = await _schedulable(client)
+        credentials = await load_credentials(flags.kubeconfig, flags.context)
+        with warnings_shown(progress):
+            async with ApiClient(credentials) as client:
+                nodes = await _schedulable(client)
     if not nodes:
         progress.say(f"no cluster to ask: --nodes is taken to be {SUPPOSED_NODES}")
     _tests(flags, nodes or SUPPOSED_NODES)
@@ -100,37 +101,22 @@ def _carry_out(
         raise ConfigError("--nodes", f"{flags.nodes} is less than 0")
     progress = Progress(sys.stderr)
     try:
-        with _warnings_shown(progress):
-            return asyncio.run(_until_told(work(flags, progress)))
+        return asyncio.run(_until_told(work(flags, progress)))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise ExtenderError(interrupted) from None
     except OSError as error:
         raise UnreadableError(f"cannot write a report: {error}") from error
 
 
-@contextlib.contextmanager
-def _warnings_shown(progress: Progress) -> Iterator[None]:
-    """Put the warnings of the measurements, and of the client below them, into the progress."""
-    handler = ProgressHandler(progress)
-    loggers = [logging.getLogger(name) for name in ("clusterload", "extender")]
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-
-
 async def _until_told(work: Coroutine[Any, Any, T]) -> T:
-    """Do the work; SIGTERM ends it like SIGINT, with what it does in the end."""
+    """Do the work; cancel it on SIGTERM as on SIGINT, so that it cleans up."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task
 
 
 def _tests(flags: argparse.Namespace, nodes: int) -> list[Test]:
-    """Read all tests before the first one runs, and write down what they came to."""
+    """Read all tests before the first one runs, and write the generatedConfig files."""
     if flags.testsuite:
         scenarios = decode(read(flags.testsuite), str(flags.testsuite), list[Scenario])
     else:
@@ -178,7 +164,7 @@ async def _run(
 
 
 async def _schedulable(client: ApiClient) -> int:
-    """Count the nodes that take any pod."""
+    """Count the schedulable nodes without taints."""
     nodes = read_answer(await client.get("/api/v1/nodes", {}), _Nodes).items
     count = sum(not each.spec.unschedulable and not each.spec.taints for each in nodes)
     if not count:

@@ -43,7 +43,7 @@ _LOADS = tuple(name for name in TuningSet.__struct_fields__ if name.endswith("_l
 def compile_test(
     templates: Templates, name: str, values: Values, methods: Collection[str]
 ) -> Config:
-    """Read the test of this file name; `methods` are the measurements that there are."""
+    """Read a test from the file of this name; `methods` are the measurements that it may call."""
     source = str(below(templates.folder, name))
     config = decode(templates.render(name, values), source, Config)
     config = msgspec.structs.replace(
@@ -61,7 +61,7 @@ def compile_test(
 
 
 def _flat(templates: Templates, values: Values, steps: list[Step], source: str) -> list[Step]:
-    """Put the steps of modules, and of theirs, in the place of those that name them."""
+    """Replace each step that names a module by the steps of the module, and so on inside it."""
     flat: list[Step] = []
     for index, step in enumerate(steps):
         module = step.module
@@ -92,7 +92,7 @@ def _defaulted(config: Config, chance: random.Random) -> Namespaces:
 
 
 class _Checker:
-    """Goes through a test from its head to its last step."""
+    """Checks a test, from its head to its last step."""
 
     def __init__(self, config: Config, folder: Path, methods: Collection[str]) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""The functions that clusterloader2 adds to templates; all complain by TypeError or ValueError."""
+"""The functions that clusterloader2 adds to templates; all raise TypeError or ValueError."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALPHABET = string.digits + string.ascii_letters
 
 
 def functions(folder: Path, chance: random.Random) -> Mapping[str, Function]:
-    """Return them all; files to include are looked for in `folder`, that of the configuration.
+    """Return the functions by name; IncludeFile looks in `folder`, that of the test.
 
     clusterloader2 looks for IncludeFile's beside its own program instead, where we have none.
     """

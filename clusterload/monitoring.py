@@ -64,13 +64,13 @@ class _Answer(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """Where to look; without an address the API server is asked, or nobody."""
+    """Reads the metrics of kube-scheduler and asks Prometheus, each at its address."""
 
     client: ApiClient
     scheduler_url: str = ""
     prometheus_url: str = ""
     credentials: Credentials | None = None
-    """For the scheduler, which does not show its metrics to everybody."""
+    """For the scheduler at its own address, which does not show its metrics to everybody."""
 
     async def scheduler_metrics(self) -> list[str]:
         """Return the metrics of each kube-scheduler; nothing when there is no way to reach one.

@@ -34,7 +34,7 @@ class _Namespace(msgspec.Struct, frozen=True):
 
 
 class OwnNamespaces:
-    """<prefix>-1 and so on."""
+    """The namespaces <prefix>-1 to <prefix>-<number> of one test."""
 
     def __init__(self, client: ApiClient, objects: Objects, settings: Namespaces) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class OwnNamespaces:
         self._made: list[str] = []
 
     async def prepare(self) -> None:
-        """Make them. Namespaces of that name must not be there, unless the test says so."""
+        """Create the namespaces; one that exists already is an error, unless the test allows it."""
         settings = self._settings
         async with watching(self._client, _PATH, {}, _read) as namespaces:
             existing = set(namespaces.keys())
@@ -62,7 +62,7 @@ class OwnNamespaces:
             self._made.append(name)
 
     async def remove(self) -> None:
-        """Delete them with all they hold, and return once they are gone."""
+        """Delete the namespaces with all their objects, and return once they are gone."""
         if self._settings.delete_automanaged_namespaces:
             await self._delete(self._made)
 

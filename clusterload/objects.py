@@ -27,7 +27,7 @@ _TRANSIENT = frozenset((401, 429, 500, 503, 504))
 
 
 class Kind(NamedTuple):
-    """What an object is."""
+    """The apiVersion and the kind of an object."""
 
     api_version: str
     name: str
@@ -43,7 +43,7 @@ class _Resources(msgspec.Struct):
 
 
 class Objects:
-    """The write side of a test. Names of kinds are looked up once for each group and version."""
+    """Writes the objects of a test; asks for the resources of each group and version once."""
 
     def __init__(self, client: ApiClient, timing: Timing | None = None) -> None:
         self._client = client
@@ -51,19 +51,19 @@ class Objects:
         self._plurals: dict[str, dict[str, str]] = {}
 
     async def create(self, namespace: str, name: str, obj: dict[str, Any]) -> None:
-        """Create an object under this name; one that is there already will do."""
+        """Create an object under this name; one that exists already is no error."""
         path = await self.collection(Kind(obj["apiVersion"], obj["kind"]), namespace)
         body = msgspec.json.encode(_named(obj, namespace, name))
         await self._patiently(lambda: self._client.post(path, body), HTTPStatus.CONFLICT)
 
     async def patch(self, namespace: str, name: str, obj: dict[str, Any]) -> None:
-        """Give an object the values of this one; what this one leaves out stays."""
+        """Change the fields of an object that `obj` gives, and leave the others as they are."""
         path = await self.collection(Kind(obj["apiVersion"], obj["kind"]), namespace)
         body = msgspec.json.encode(_named(obj, namespace, name))
         await self._patiently(lambda: self._client.patch(f"{path}/{name}", body, MERGE_PATCH))
 
     async def delete(self, namespace: str, name: str, kind: Kind) -> None:
-        """Delete an object, and in the background what it owns; it may be gone already."""
+        """Delete an object, and in the background its dependents; one that is gone is no error."""
         path = await self.collection(kind, namespace)
         body = b'{"propagationPolicy": "Background"}'
         await self._patiently(
@@ -86,7 +86,7 @@ class Objects:
     async def _patiently(
         self, request: Callable[[], Awaitable[T]], allowed: HTTPStatus | None = None
     ) -> T | None:
-        """Try several times where that may help; a failure that is allowed is none."""
+        """Send a request, again after failures that may pass; an allowed status returns None."""
         pause = _FIRST_PAUSE_S
         for attempt in range(1, _ATTEMPTS + 1):
             try:

@@ -18,13 +18,13 @@ _BOOLS = {"true": True, "false": False}
 
 
 class Parameters:
-    """Values by name; a number or a flag may come as a text, and a text may be given by nobody."""
+    """Values by name; a number or a flag may be written as a string."""
 
     def __init__(self, given: Params) -> None:
         self.given = given
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return a text; without a default it has to be there."""
+        """Return a string; without a default it is required."""
         return self._read(name, default, _text, "a string")
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -36,7 +36,7 @@ class Parameters:
         return self._read(name, default, lambda value: int(_number(value)), "a number")
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return true or false."""
+        """Return a flag."""
         return self._read(name, default, _flag, "true or false")
 
     def seconds(self, name: str, default: float | None = None) -> float:
@@ -44,7 +44,7 @@ class Parameters:
         return self._read(name, default, _seconds, Duration.EXPECTED)
 
     def selection(self) -> tuple[str, Mapping[str, str]]:
-        """Return the namespace, or nothing for all, and the query that selects objects."""
+        """Return the namespace, or "" for all, and the query that selects objects."""
         selectors = {name: self.text(name, "") for name in ("labelSelector", "fieldSelector")}
         query = {name: value for name, value in selectors.items() if value}
         return self.text("namespace", ""), query

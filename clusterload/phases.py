@@ -1,4 +1,4 @@
-"""Phases say how many objects there are to be; this works out what is to be done for it."""
+"""Creates, patches and deletes objects until there are as many as a phase asks for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLUSTER_SCOPE = ""
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What the replicas of one object template in one namespace are counted under."""
+    """The replicas of one object template in one namespace."""
 
     namespace: str
     basename: str
@@ -30,7 +30,7 @@ class _Key:
 
 
 class Phases:
-    """Remembers how many replicas there are of everything that earlier phases made."""
+    """Runs phases, and remembers how many replicas of each object the phases before left."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Phases:
         self._replicas: dict[_Key, int] = {}
 
     async def run(self, phase: Phase) -> list[str]:
-        """Bring everything to the number of this phase; returns what went wrong."""
+        """Create, patch or delete objects up to the number of this phase; return the errors."""
         errors: list[str] = []
         actions: list[Action] = []
         keys: list[_Key] = []

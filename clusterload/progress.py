@@ -1,4 +1,4 @@
-"""Tells a person how far a run is: one line that changes on a terminal, one a step elsewhere."""
+"""Shows how far a run has come: a line that changes on a terminal, a line a step elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TextIO
 
 _REFRESH_S = 0.2
@@ -15,7 +15,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """What goes on at the moment; actions are counted over all phases of a step."""
+    """The step that runs now; its actions are counted over all its phases."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -41,30 +41,30 @@ class Progress:
                 self._stream.write(_CLEAR)
 
     def step(self, name: str) -> None:
-        """Begin with a step."""
+        """Begin a step."""
         self._step, self._begin = name, time.monotonic()
         self._expected = self._done = 0
 
     def step_ended(self, *, ok: bool) -> None:
-        """Note that the step is over."""
+        """Write how the step ended."""
         seconds = time.monotonic() - self._begin
         self.say(f"{self._test}: {self._step}: {'ok' if ok else 'FAILED'} after {seconds:.1f} s")
 
     def expect(self, count: int) -> None:
-        """Add to what the step has to do."""
+        """Add actions to those that the step has to do."""
         self._expected += count
 
     def done(self) -> None:
-        """Count one of them."""
+        """Count one action that is done."""
         self._done += 1
 
     def say(self, line: str) -> None:
-        """Write a line that stays."""
+        """Write a line that stays on the terminal."""
         self._stream.write(f"{_CLEAR if self._live else ''}{line}\n")
         self._stream.flush()
 
     def line(self) -> str:
-        """Return the line that changes."""
+        """Return the line that shows the step, its actions and its time."""
         actions = f" {self._done}/{self._expected}" if self._expected else ""
         seconds = time.monotonic() - self._begin
         return f"{self._test}: {self._step}{actions} {seconds:.0f} s"[:_WIDTH]
@@ -76,13 +76,27 @@ class Progress:
             await asyncio.sleep(_REFRESH_S)
 
 
-class ProgressHandler(logging.Handler):
-    """Puts warnings between the progress, not into it."""
+class _ProgressHandler(logging.Handler):
+    """Writes warnings between the lines of progress."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__(logging.WARNING)
         self._progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one."""
+        """Write a record."""
         self._progress.say(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+@contextlib.contextmanager
+def warnings_shown(progress: Progress) -> Iterator[None]:
+    """Write warnings of the measurements, and of the API client, between the lines of progress."""
+    handler = _ProgressHandler(progress)
+    loggers = [logging.getLogger(name) for name in ("clusterload", "extender")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)

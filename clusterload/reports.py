@@ -26,7 +26,7 @@ class Summary:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def text(self) -> str:
-        """Spell it as Go does: whole floats without a point, a newline at the end."""
+        """Return the JSON as Go writes it: whole floats without a point, a newline at the end."""
         return json.dumps(_go_numbers(self.content), indent=2) + "\n"
 
     def file_name(self, test: str) -> str:
@@ -48,14 +48,14 @@ class Case:
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Return the smallest value that so many percent of all reach at most; 0 of nothing."""
+    """Return the smallest value that `percent` of all values do not exceed, or 0 without values."""
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else 0.0
 
 
 def perf_data(
     version: str, items: Sequence[tuple[Mapping[str, float], str, Mapping[str, str]]]
 ) -> dict[str, Any]:
-    """Return the shape that perf-dash reads; an item is its values, their unit and its labels."""
+    """Return the JSON that perf-dash reads; an item is its values, their unit and its labels."""
     data_items = [
         # Labels are left out when there are none, as omitempty does.
         {"data": dict(sorted(data.items())), "unit": unit} | ({"labels": labels} if labels else {})

@@ -1,4 +1,4 @@
-"""Runs one test: namespaces, steps one after the other, reports."""
+"""Runs one test: makes its namespaces, runs its steps, gathers figures, cleans up."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class Test:
 
     path: Path
     identifier: str
-    """Of the scenario in a suite, or nothing."""
+    """The identifier of its scenario in a suite, or ""."""
     config: Config
     templates: Templates
     values: Values
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
+        """The name of the test in reports."""
         return self.identifier or self.config.name
 
     @property
     def file_part(self) -> str:
-        """What it is called in the names of files."""
+        """The name of the test in the names of files."""
         return "_".join(filter(None, (self.config.name, self.identifier)))
 
 
 @dataclass(slots=True)
 class Result:
-    """How a test ended."""
+    """The errors, cases and figures of a test that has ended."""
 
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class _Substep:
-    """How the measurements of one call ended."""
+    """The errors of the measurements of one call."""
 
     name: str
     seconds: float
@@ -71,7 +71,7 @@ class _Substep:
 
 
 class Run:
-    """One test on its way."""
+    """A test that is being run."""
 
     def __init__(self, test: Test, surroundings: Surroundings, progress: Progress) -> None:
         self._test = test
@@ -89,7 +89,7 @@ class Run:
         )
 
     async def whole(self) -> Result:
-        """Run the test, clean up whatever happens, and say how it ended."""
+        """Run the test and clean up, whatever happens; return how it ended."""
         result, begin = self._result, time.monotonic()
         namespaces = OwnNamespaces(
             self._surroundings.client,
@@ -119,7 +119,7 @@ class Run:
                 return
 
     async def _step(self, step: Step, name: str) -> bool:
-        """Run what is in a step side by side; return whether the test must not go on."""
+        """Run phases and measurements of a step side by side; tell whether the test must end."""
         begin = time.monotonic()
         substeps, phases = await asyncio.gather(
             asyncio.gather(*starmap(self._substep, enumerate(step.measurements))),

@@ -1,4 +1,4 @@
-"""Templates, and the values that they are filled in with: files, the environment, the cluster."""
+"""Templates, and the values that fill them in: from files, the environment and the cluster."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Templates:
         return functions(self.folder, self.chance)
 
     def render(self, name: str, values: Values) -> str:
-        """Fill one in."""
+        """Return the text of a template with its values filled in."""
         if name not in self._read:
             path = below(self.folder, name)
             self._read[name] = Template(read(path), str(path), self._functions)
         return self._read[name].render(values)
 
     def objects(self, name: str, values: Values) -> list[dict[str, Any]]:
-        """Fill in a template of Kubernetes objects; one without any text stands for none."""
+        """Return the objects of a template with its values filled in; none where it has no text."""
         source = str(below(self.folder, name))
         documents = [each for each in parse_stream(self.render(name, values), source) if each]
         for index, document in enumerate(documents):
@@ -64,7 +64,7 @@ class Templates:
         return documents
 
     def kinds(self, name: str) -> list[Kind]:
-        """Say what a template makes, without filling it in."""
+        """Return the kinds of the objects of a template, without filling it in."""
         path = below(self.folder, name)
         if name not in self._kinds:
             fields = (_KIND_FIELD.findall(each) for each in _SEPARATOR.split(read(path)))
@@ -80,7 +80,7 @@ class Templates:
 def mapping(
     overrides: Sequence[Path], environ: Mapping[str, str], *, nodes: int, image_registry: str
 ) -> Values:
-    """Put the values together; of two override files the later one wins.
+    """Return the values for templates; of two override files the later one wins.
 
     A variable CL2_X is the value CL2_X; one that an override file gives differently is an error.
     """
@@ -119,7 +119,7 @@ def read(path: Path) -> str:
 
 
 def below(folder: Path, name: str) -> Path:
-    """Return where a test means this file to be; a slash in front changes nothing."""
+    """Return the path of a file that a test names; a slash in front changes nothing."""
     return folder / name.lstrip("/")
 
 

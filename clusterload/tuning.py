@@ -1,4 +1,4 @@
-"""How fast the actions of a phase are started."""
+"""Tuning sets: when the actions of a phase are started."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TimedLoad = (
 
 
 def starts(load: TimedLoad, count: int, chance: random.Random) -> list[float]:
-    """Return when each of so many actions starts, in seconds after the first may, in order."""
+    """Return when each of `count` actions starts, in seconds from the beginning, in order."""
     match load:
         case QPSLoad(qps=rate):
             return [index / rate for index in range(count)]
@@ -75,7 +75,7 @@ class Pacing:
         }
 
     async def run(self, name: str, actions: Sequence[Action]) -> None:
-        """Start every action when this set says, and return when the last has ended."""
+        """Start each action when the tuning set says, and return when the last has ended."""
         match self._loads[name]:
             case GlobalQPSLoad():
                 await self._limited(self._limits[name], actions)

@@ -1,4 +1,4 @@
-"""What the API server has of one selection of objects, followed while a test runs."""
+"""Watches a selection of objects while a test runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from extender.kube.client import ApiClient
 
 SYNC_TIMEOUT_S = 60.0
-"""How long the first list may take."""
+"""The time limit of the first list."""
 
 CHECK_PAUSE_S = 0.05
 """Conditions look at every object, which is too much for each of a thousand events a second."""
 
 
 class Known(Protocol):
-    """What every object that can be followed has."""
+    """An object that can be watched."""
 
     @property
     def key(self) -> str:
@@ -35,24 +35,24 @@ class Known(Protocol):
 
     @property
     def uid(self) -> str:
-        """What tells two objects of one name apart."""
+        """The uid, which tells two objects of one name apart."""
 
 
 T = TypeVar("T", bound=Known)
 
 
 class Pulse:
-    """Tells of changes in one or more watches."""
+    """Signals changes in one or more watches."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
 
     def beat(self) -> None:
-        """Say that something changed."""
+        """Signal a change."""
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Return soon after a condition on the objects holds."""
+        """Wait until a condition on the objects holds."""
         while not condition():
             self._changed.clear()
             await self._changed.wait()
@@ -60,7 +60,7 @@ class Pulse:
 
 
 class Watch(Generic[T]):
-    """A selection of objects by key; a sink of the reflector that keeps it up to date."""
+    """The selected objects by key, kept up to date by a reflector."""
 
     def __init__(self, on_upsert: Callable[[T], None] | None, pulse: Pulse) -> None:
         self.objects: dict[str, T] = {}
@@ -99,7 +99,7 @@ async def watching(
     on_upsert: Callable[[T], None] | None = None,
     pulse: Pulse | None = None,
 ) -> AsyncIterator[Watch[T]]:
-    """Follow the objects of a collection; all that there are are known when this is entered."""
+    """Watch the objects of a collection; yield once the first list is complete."""
     watch = Watch[T](on_upsert, pulse or Pulse())
     name = path.rpartition("/")[2]
     async with Watchers([Reflector(client, Resource(name, path, read, params), watch)]) as watchers:

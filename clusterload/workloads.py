@@ -16,22 +16,22 @@ _SHORT_LIVED = frozenset(("name", "emptyDir", "downwardAPI", "configMap", "secre
 
 
 class Pod(msgspec.Struct, frozen=True):
-    """What the measurements need to know of a pod."""
+    """A pod, as far as measurements look at it."""
 
     key: str
     uid: str
     owner: str
-    """The uid of its controller, or nothing."""
+    """The uid of its controller, or ""."""
     node: str
     phase: str
     ready: bool
     deleting: bool
     stateless: bool
-    """Whether all its volumes come and go with it."""
+    """Whether none of its volumes outlives it."""
 
 
 class Controller(msgspec.Struct, frozen=True):
-    """An object that has pods made."""
+    """A Deployment, ReplicaSet, StatefulSet or ReplicationController."""
 
     key: str
     uid: str
@@ -42,7 +42,7 @@ class Controller(msgspec.Struct, frozen=True):
 
 
 class WholePod(Pod, frozen=True):
-    """A pod with its spec, still as JSON."""
+    """A pod with its spec as JSON."""
 
     spec: bytes
 
@@ -53,7 +53,7 @@ class _Owner(msgspec.Struct, rename="camel"):
 
 
 class OwnedMetadata(Metadata, rename="camel", frozen=True):
-    """Metadata with what says whose an object is, and whether it is on its way out."""
+    """Metadata with labels, owners and the time of deletion."""
 
     labels: dict[str, str] | None = None
     deletion_timestamp: str | None = None
@@ -61,7 +61,7 @@ class OwnedMetadata(Metadata, rename="camel", frozen=True):
 
     @property
     def owner(self) -> str:
-        """The uid of the controller, or nothing."""
+        """The uid of the controller, or ""."""
         references = self.owner_references or ()
         return next((each.uid for each in references if each.controller), "")
 
@@ -132,13 +132,13 @@ def read_pod(raw: msgspec.Raw) -> Pod:
 
 
 def read_whole_pod(raw: msgspec.Raw) -> WholePod:
-    """Read a pod, and keep its spec."""
+    """Read a pod with its spec."""
     spec = bytes(msgspec.json.decode(raw, type=_Specified).spec)
     return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
 
 
 def read_controller(raw: msgspec.Raw) -> Controller:
-    """Read a Deployment or something like it."""
+    """Read a controller."""
     try:
         read = msgspec.json.decode(raw, type=_Controller)
     except msgspec.MsgspecError as error:
@@ -156,7 +156,7 @@ def read_controller(raw: msgspec.Raw) -> Controller:
 
 
 def agrees(wanted: Any, actual: Any) -> bool:
-    """Tell whether everything that is said in `wanted` is so in `actual`, which may say more.
+    """Tell whether `actual` has every value that `wanted` gives; it may have more.
 
     Of lists too: admission adds volumes and the like behind those of the template.
     """
@@ -172,24 +172,24 @@ def agrees(wanted: Any, actual: Any) -> bool:
 
 
 def runs(pod: Pod) -> bool:
-    """Tell whether a pod is there to stay and does its work."""
+    """Tell whether a pod is running and ready, and not being deleted."""
     return pod.phase == "Running" and pod.ready and not pod.deleting
 
 
 def all_run(pods: Iterable[Pod], wanted: int) -> bool:
-    """Tell whether so many pods run, and all others have ended."""
+    """Tell whether exactly `wanted` pods run, and all others have ended."""
     live = [pod for pod in pods if pod.deleting or pod.phase not in _ENDED]
     return len(live) == wanted and all(map(runs, live))
 
 
 def describe(pods: Iterable[Pod]) -> str:
-    """Count pods by what they are up to."""
+    """Return how many pods are in each state, in words."""
     counts = Counter(map(state, pods))
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no pods"
 
 
 def state(pod: Pod) -> str:
-    """Say what a pod is up to."""
+    """Return the state of a pod, in words."""
     if pod.deleting:
         return "terminating"
     if pod.phase in _ENDED:

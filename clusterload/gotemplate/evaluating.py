@@ -1,4 +1,4 @@
-"""Fills a template in."""
+"""Evaluates a template with values."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _Scope = dict[str, Any]
 
 _LAZY = {"and": False, "or": True}
-"""Functions whose first value that is like this one is the answer."""
+"""Functions that return the first argument with this truth, and evaluate no other after it."""
 
 
 class Template:
-    """A template that has been read; fill it in as often as needed."""
+    """A template that has been parsed, and can be rendered many times."""
 
     def __init__(self, text: str, source: str, functions: Mapping[str, Function]) -> None:
         self._nodes = parse(text, source)
@@ -43,13 +43,13 @@ class Template:
         self._functions = {**BUILTINS, **functions}
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text with these values; what they lack prints as Go prints nil."""
+        """Return the text with these values; a missing value is printed as Go prints nil."""
         execution = _Execution(self._source, self._functions, dict(values))
         return "".join(execution.body(self._nodes))
 
 
 class _Execution:
-    """One filling-in: where the dot is, and the variables of each open block."""
+    """The state of one rendering: the dot, and the variables of each open block."""
 
     def __init__(self, source: str, functions: Mapping[str, Function], root: Any) -> None:
         self._source = source

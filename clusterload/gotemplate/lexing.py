@@ -1,4 +1,4 @@
-"""Cuts a template into text and actions, and an action into tokens."""
+"""Splits a template into text and actions, and an action into tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TemplateError(ConfigError):
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     SPACE = auto()
     STRING = auto()
@@ -84,7 +84,7 @@ class Action:
 
 
 def pieces(template: str, source: str) -> Iterator[str | Action]:
-    """Yield text and actions in turn; comments are left out, trim marks carried out."""
+    """Yield text and actions in turn, without comments, and trimmed where trim marks say so."""
     position, trim = 0, False
     while (start := template.find("{{", position)) >= 0:
         line = template.count("\n", 0, start) + 1

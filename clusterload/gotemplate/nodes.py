@@ -1,4 +1,4 @@
-"""What a template is made of once it is read."""
+"""The syntax tree of a template."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What is copied as it is."""
+    """Text between actions, which is copied."""
 
     text: str
 

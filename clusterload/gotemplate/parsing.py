@@ -1,4 +1,4 @@
-"""Turns tokens into nodes."""
+"""Parses tokens into the syntax tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS = {"true": True, "false": False, "nil": None}
 
 
 def parse(template: str, source: str) -> tuple[Node, ...]:
-    """Read a template; `source` names it in errors."""
+    """Parse a template; `source` names it in errors."""
     parser = _Parser(pieces(template, source), source)
     nodes, end = parser.nodes()
     if end is not None:
@@ -44,7 +44,7 @@ def parse(template: str, source: str) -> tuple[Node, ...]:
 
 
 class _Parser:
-    """Goes through the pieces once."""
+    """Parses the blocks of a template."""
 
     def __init__(self, stream: Iterator[str | Action], source: str) -> None:
         self._stream = stream
@@ -109,7 +109,7 @@ def _end(line: int) -> Action:
 
 
 class _PipelineParser:
-    """Reads the tokens of one action."""
+    """Parses the tokens of one action."""
 
     def __init__(self, action: Action, parser: _Parser) -> None:
         self._tokens = action.tokens

@@ -1,4 +1,4 @@
-"""What all measurements share: what they are given, and what they answer."""
+"""What all measurements share: their surroundings, and the outcome of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a measurement can look at."""
+    """What a measurement may use."""
 
     client: ApiClient
     objects: Objects
@@ -30,26 +30,26 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one call came to. Both can be there: figures, and that they break a limit."""
+    """The outcome of one call; there may be both figures and an error, when they break a limit."""
 
     summaries: Sequence[Summary] = ()
     error: str = ""
     critical: bool = False
-    """Whether the rest of the test makes no sense any more."""
+    """Whether the test must end."""
 
 
 class Measurement(Protocol):
-    """Lives from its first call to the end of the test, one for each method and identifier."""
+    """A measurement, one for each method and identifier, from its first call to the end."""
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Do what the parameter `action` says."""
+        """Carry out a call with these parameters."""
 
     async def dispose(self) -> None:
-        """Stop whatever still goes on."""
+        """Stop measuring."""
 
 
 class Following(ABC):
-    """Base of measurements that follow objects between two calls."""
+    """A measurement that watches objects from the call `start` to the call `gather`."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -57,7 +57,7 @@ class Following(ABC):
         self._running = False
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Start, unless it runs already; or gather."""
+        """Start, unless it runs already; or gather, or stop."""
         match parameters.text("action"):
             case "start":
                 if not self._running:
@@ -75,14 +75,14 @@ class Following(ABC):
                 raise ExtenderError(f"unknown action {action}")
 
     async def dispose(self) -> None:
-        """Follow no more."""
+        """Stop watching."""
         self._running = False
         await self._open.aclose()
 
     @abstractmethod
     async def _start(self, parameters: Parameters) -> None:
-        """Begin to follow."""
+        """Start watching."""
 
     @abstractmethod
     async def _gather(self, parameters: Parameters) -> Outcome:
-        """Say what was seen since."""
+        """Report what was seen since the start."""

@@ -1,4 +1,4 @@
-"""WaitForControlledPodsRunning: every pod that controllers are to have runs, and is up to date."""
+"""WaitForControlledPodsRunning: wait until the pods of controllers run and are up to date."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _List(msgspec.Struct):
 
 
 class WaitForControlledPodsRunning(Following):
-    """Follows the controllers; gathering waits until each has what it asks for."""
+    """Watches controllers and their pods; `gather` waits until each has all its replicas."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -61,10 +61,10 @@ class WaitForControlledPodsRunning(Following):
         self._path = ""
         self._query: Mapping[str, str] = {}
         self._seen: dict[str, tuple[str, int]] = {}
-        """The key and the generation last seen of each controller, by uid; the dead as well."""
+        """The key and the last generation of each controller by uid, deleted ones included."""
         self._changed_at: dict[str, float] = {}
         self._set_owners: dict[str, str] = {}
-        """The Deployment of each ReplicaSet that ever was, both by uid."""
+        """The uid of the Deployment of each ReplicaSet by uid, deleted ones included."""
 
     async def _start(self, parameters: Parameters) -> None:
         kind = Kind(parameters.text("apiVersion"), parameters.text("kind"))
@@ -118,7 +118,7 @@ class WaitForControlledPodsRunning(Following):
         return Outcome()
 
     async def _catch_up(self, seconds: float) -> None:
-        """Wait until the watch has come to where the API server is now."""
+        """Wait until the watch has caught up with the API server."""
         listed = read_answer(await self._surroundings.client.get(self._path, self._query), _List)
         now = {each.key: each for each in map(read_controller, listed.items or ())}
 
@@ -135,7 +135,7 @@ class WaitForControlledPodsRunning(Following):
             raise ExtenderError(f"the watch did not catch up in {seconds:g} s") from None
 
     def _unsettled(self) -> dict[str, Collection[WholePod]]:
-        """Return the pods of each controller, by key, that has not got what it asks for."""
+        """Return the pods of each controller, by key, that has not all its replicas yet."""
         pods: dict[str, list[WholePod]] = defaultdict(list)
         for pod in self._pods.objects.values():
             pods[self._set_owners.get(pod.owner, pod.owner)].append(pod)

@@ -1,4 +1,4 @@
-"""GenericPrometheusQuery: any figure that Prometheus can work out, with a limit if wished."""
+"""GenericPrometheusQuery: the result of any query to Prometheus, with an optional limit."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _IN_CLUSTER = "inCluster"
 
 
 class Query(msgspec.Struct, frozen=True, rename="camel"):
-    """One figure; each %v in its query stands for the time since the start."""
+    """A query; each %v in it stands for the time since the start."""
 
     name: str
     query: str
     threshold: float | None = None
     lower_bound: bool = False
-    """Whether the threshold is the least, rather than the most, that is allowed."""
+    """Whether the threshold is the least value that is allowed, not the greatest."""
     require_samples: bool = False
 
 
 class Request(msgspec.Struct, frozen=True, rename="camel"):
-    """What the start asks for; other parameters belong to the calls themselves."""
+    """The queries that the call `start` gives."""
 
     metric_name: str
     metric_version: str
     unit: str
     queries: list[Query] = []
     dimensions: list[str] = []
-    """The labels by which the figures are told apart."""
+    """The labels that tell the samples of a query apart."""
 
 
 class GenericPrometheusQuery:
-    """Remembers the start; the gathering asks everything of the time since then."""
+    """Remembers the time of `start`; `gather` sends the queries for the time since then."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._monitoring = surroundings.monitoring
@@ -104,7 +104,7 @@ class GenericPrometheusQuery:
 
 
 def read_request(parameters: Parameters) -> Request:
-    """Read the parameters of the start."""
+    """Read the parameters of the call `start`."""
     document = fold_case(parameters.given, msgspec.inspect.type_info(Request))
     try:
         return msgspec.convert(document, Request)
@@ -113,7 +113,7 @@ def read_request(parameters: Parameters) -> Request:
 
 
 def figures(request: Request, answers: Mapping[str, list[Sample]]) -> dict[str, object]:
-    """Return the report: for each tuple of dimensions the value of each query."""
+    """Return the report: the value of each query for each combination of dimensions."""
     items: dict[tuple[str, ...], dict[str, float]] = {}
     for name, samples in answers.items():
         for sample in samples:
@@ -128,7 +128,7 @@ def figures(request: Request, answers: Mapping[str, list[Sample]]) -> dict[str, 
 
 
 def faults(query: Query, samples: list[Sample], dimensions: Sequence[str]) -> list[str]:
-    """Say what is wrong with the answer to a query: missing, ambiguous or beyond its limit."""
+    """Return what is wrong with the samples of a query: missing, ambiguous or beyond its limit."""
     if not samples:
         return [f"{query.name}: no samples"] if query.require_samples else []
     found = []

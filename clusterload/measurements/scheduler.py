@@ -1,4 +1,4 @@
-"""SchedulingMetrics: what kube-scheduler's own histograms say of the time between two calls."""
+"""SchedulingMetrics: kube-scheduler's histograms of the time between two calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SchedulingMetrics:
         self._begin: dict[str, Buckets] = {}
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Note the histograms, or report what came since."""
+        """Read the histograms, or report the difference since then."""
         action = parameters.text("action")
         pages = await self._monitoring.scheduler_metrics()
         if not pages:
@@ -85,7 +85,7 @@ def histograms(pages: Iterable[str]) -> dict[str, Buckets]:
 
 
 def report(found: Mapping[str, Buckets]) -> dict[str, object]:
-    """Return the shape of the report: whole nanoseconds."""
+    """Return the report, in whole nanoseconds."""
     return {
         "frameworkExtensionPointDuration": {
             point: _quantiles(found[point]) for point in sorted(EXTENSION_POINTS)

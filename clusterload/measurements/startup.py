@@ -46,7 +46,7 @@ class PodStartupLatency(Following):
         self._thresholds: dict[int, float] = {}
 
     def note(self, pod: Pod) -> None:
-        """Take in one state of a pod, as it comes."""
+        """Note the state of a pod."""
         now = self._clock()
         self._stateless[pod.key] = pod.stateless
         times = self._times.setdefault(pod.key, {"create": now})
@@ -57,7 +57,7 @@ class PodStartupLatency(Following):
             times.setdefault("watch", now)
 
     def latencies(self, *, stateless: bool | None = None) -> dict[str, list[float]]:
-        """Return the seconds of each transition, in order; of some pods only, if wished."""
+        """Return the seconds of each transition, in order; of all pods, or of some."""
         chosen = [
             times for key, times in self._times.items() if stateless in {None, self._stateless[key]}
         ]

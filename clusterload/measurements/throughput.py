@@ -1,4 +1,4 @@
-"""SchedulingThroughput: how many pods get a node in a second."""
+"""SchedulingThroughput: how many pods are scheduled a second."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_INTERVAL_S = 5.0
 
 
 class SchedulingThroughput(Following):
-    """Counts scheduled pods at intervals; the figures are of the increase from one to the next."""
+    """Counts scheduled pods at intervals, and reports percentiles of the increase a second."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         super().__init__(surroundings)
@@ -60,7 +60,7 @@ class SchedulingThroughput(Following):
 
 
 def throughput(samples: Sequence[float]) -> dict[str, float]:
-    """Return the figures of the report."""
+    """Return the percentiles and the maximum of the samples."""
     ordered = sorted(samples)
     figures = {f"perc{each}": percentile(ordered, each) for each in PERCENTILES}
     return figures | {"max": max(ordered, default=0.0)}

@@ -20,7 +20,7 @@ DEFAULT_TIMEOUT_S = 60.0
 
 
 class WaitForRunningPods:
-    """Waits for a number of pods that run and are ready, and no other that does not.
+    """Waits until exactly as many pods as wanted run and are ready, and all others have ended.
 
     It looks at each change, so `refreshInterval` has no meaning here.
     """
@@ -29,7 +29,7 @@ class WaitForRunningPods:
         self._client = surroundings.client
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Wait until the time is over at most."""
+        """Wait, at most until the timeout."""
         wanted = parameters.whole("desiredPodCount")
         timeout = parameters.seconds("timeout", DEFAULT_TIMEOUT_S)
         critical = parameters.flag("isFatal", default=False)
@@ -48,13 +48,13 @@ class WaitForRunningPods:
 
 
 class Sleep:
-    """Does nothing for a while."""
+    """Pauses the test."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         del surroundings
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Sleep."""
+        """Pause."""
         await asyncio.sleep(parameters.seconds("duration"))
         return Outcome()
 
@@ -63,7 +63,7 @@ class Sleep:
 
 
 class Timer:
-    """Takes times under labels."""
+    """Measures the time between two calls, under a label."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         del surroundings
@@ -71,7 +71,7 @@ class Timer:
         self._taken: dict[str, float] = {}
 
     async def execute(self, parameters: Parameters) -> Outcome:
-        """Start or stop the time of a label, or report all of them."""
+        """Start or stop the timer of a label, or report all timers."""
         match parameters.text("action"):
             case "start":
                 self._begun[parameters.text("label")] = time.monotonic()

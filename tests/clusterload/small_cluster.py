@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from clusterload.workloads import Pod
 from tests.kube.fake_api import FakeApi, failure
 from tests.kube.pulse import Pulse
 
@@ -161,3 +162,16 @@ def kubeconfig(server: str) -> dict[str, Any]:
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "users": [{"name": "u", "user": {}}],
     }
+
+
+def seen(key: str = "a/p", phase: str = "Running", **changed: Any) -> Pod:
+    """Build a pod as a watch sees it."""
+    fields: dict[str, Any] = {
+        "uid": "1",
+        "owner": "",
+        "node": "n1",
+        "ready": True,
+        "deleting": False,
+        "stateless": True,
+    }
+    return Pod(key=key, phase=phase, **(fields | changed))

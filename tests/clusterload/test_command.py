@@ -346,49 +346,8 @@ async def test_warnings_stand_between_the_progress(cluster: SmallCluster, folder
         "name: small\nsteps:\n- measurements:\n  - "
         f"{{Identifier: Latency, Method: GenericPrometheusQuery, Params: {query}}}\n"
     )
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "clusterload", "run", *small(folder)),
-        *of_cluster(cluster, folder),
-        stderr=asyncio.subprocess.PIPE,
-    )
+    said = io.StringIO()
 
-    _, said = await asyncio.wait_for(program.communicate(), 10)
+    assert await run_tests(flags(*of_cluster(cluster, folder), *small(folder)), Progress(said))
 
-    assert program.returncode == 0
-    assert said.decode().splitlines()[0] == "warning: Latency is left out: no --prometheus-url"
-
-
-# Progress
-
-
-class Terminal(io.StringIO):
-    """A stream on which a line can change."""
-
-    def isatty(self) -> bool:
-        """Say so."""
-        return True
-
-
-async def test_a_terminal_shows_a_line_that_changes() -> None:
-    terminal = Terminal()
-    progress = Progress(terminal)
-    async with progress.test("small"):
-        progress.step("[step: 01] create pods")
-        progress.expect(2)
-        progress.done()
-        await asyncio.sleep(0)
-        assert terminal.getvalue().endswith("small: [step: 01] create pods 1/2 0 s")
-        progress.step_ended(ok=True)
-
-    assert "small: [step: 01] create pods: ok after 0.0 s\n" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\r\x1b[K")
-
-
-async def test_elsewhere_there_is_a_line_a_step() -> None:
-    stream = io.StringIO()
-    progress = Progress(stream)
-    async with progress.test("small"):
-        progress.step("[step: 01] create pods")
-        progress.step_ended(ok=False)
-
-    assert stream.getvalue() == "small: [step: 01] create pods: FAILED after 0.0 s\n"
+    assert said.getvalue().splitlines()[0] == "warning: Latency is left out: no --prometheus-url"

@@ -13,9 +13,9 @@ from clusterload.measurements import METHODS, Outcome
 from clusterload.measurements.startup import PodStartupLatency
 from clusterload.measurements.throughput import SchedulingThroughput, throughput
 from clusterload.parameters import Parameters
-from clusterload.workloads import Pod, agrees, all_run, describe
-from extender.errors import ConfigError, ExtenderError
-from tests.clusterload.small_cluster import DEPLOYMENTS, PODS
+from clusterload.workloads import describe
+from extender.errors import ExtenderError
+from tests.clusterload.small_cluster import DEPLOYMENTS, PODS, seen
 
 if TYPE_CHECKING:
     from clusterload.measurements import Surroundings
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
 def pod(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "a"}, "spec": {}} | more
-
-
-def seen(key: str = "a/p", phase: str = "Running", **changed: Any) -> Pod:
-    fields: dict[str, Any] = {
-        "uid": "1",
-        "owner": "",
-        "node": "n1",
-        "ready": True,
-        "deleting": False,
-        "stateless": True,
-    }
-    return Pod(key=key, phase=phase, **(fields | changed))
 
 
 async def call(measurement: Any, **params: Any) -> Outcome:
@@ -184,23 +172,6 @@ async def test_startup_reports_three_files_and_a_violation(
 # WaitForRunningPods
 
 
-@pytest.mark.parametrize(
-    ("pods", "wanted", "settled"),
-    [
-        pytest.param([], 0, True, id="none and none wanted"),
-        pytest.param([seen()], 1, True, id="one that runs"),
-        pytest.param([seen()], 2, False, id="one too few"),
-        pytest.param([seen(), seen()], 1, False, id="one too many"),
-        pytest.param([seen(ready=False)], 1, False, id="one that is not ready"),
-        pytest.param([seen(phase="Pending")], 1, False, id="one that does not run"),
-        pytest.param([seen(), seen(deleting=True)], 1, False, id="one that is still going"),
-        pytest.param([seen(), seen(phase="Failed")], 1, True, id="one that has ended"),
-    ],
-)
-def test_when_all_pods_run(pods: list[Pod], wanted: int, settled: bool) -> None:
-    assert all_run(pods, wanted) is settled
-
-
 async def test_waiting_ends_with_the_last_pod(
     cluster: SmallCluster, surroundings: Surroundings
 ) -> None:
@@ -318,24 +289,6 @@ async def test_kinds_without_replicas_are_refused(surroundings: Surroundings) ->
         await call(measurement, action="start", apiVersion="apps/v1", kind="DaemonSet")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "actual", "agreed"),
-    [
-        pytest.param({}, {"a": 1}, True, id="nothing wanted"),
-        pytest.param({"a": 1}, {"a": 1, "b": 2}, True, id="more than wanted"),
-        pytest.param({"a": 1}, {"a": 2}, False, id="another value"),
-        pytest.param({"a": 1}, {}, False, id="a value missing"),
-        pytest.param({"a": None, "b": []}, {}, True, id="empty values say nothing"),
-        pytest.param({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, True, id="inside a list"),
-        pytest.param({"a": [1]}, {"a": [1, 2]}, True, id="a longer list"),
-        pytest.param({"a": [1, 2]}, {"a": [1]}, False, id="a shorter list"),
-        pytest.param({"a": {"b": 1}}, {"a": 1}, False, id="another shape"),
-    ],
-)
-def test_agreement_of_a_template_with_a_pod(wanted: Any, actual: Any, agreed: bool) -> None:
-    assert agrees(wanted, actual) is agreed
-
-
 # Sleep, Timer, and what all have in common
 
 
@@ -368,46 +321,3 @@ async def test_gathering_needs_a_start(surroundings: Surroundings, method: str) 
 async def test_unknown_actions_are_refused(surroundings: Surroundings, method: str) -> None:
     with pytest.raises(ExtenderError, match="unknown action dance"):
         await call(METHODS[method](surroundings), action="dance")
-
-
-@pytest.mark.parametrize(
-    ("read", "value", "result"),
-    [
-        (Parameters.text, "a", "a"),
-        (Parameters.number, 1.5, 1.5),
-        (Parameters.number, "1.5", 1.5),
-        (Parameters.whole, 3.0, 3),
-        (Parameters.whole, "3", 3),
-        (Parameters.seconds, "1m", 60),
-    ],
-)
-def test_parameters(read: Any, value: Any, result: Any) -> None:
-    assert read(Parameters({"p": value}), "p") == result
-
-
-@pytest.mark.parametrize(
-    ("read", "value", "error"),
-    [
-        (Parameters.text, 1.0, "params.p: 1.0 is not a string"),
-        (Parameters.number, "x", "params.p: 'x' is not a number"),
-        (Parameters.number, True, "params.p: true is not a number"),
-        (Parameters.whole, [], "params.p: a list is not a number"),
-        (Parameters.seconds, 5.0, "params.p: 5.0 is not a duration, such as 1m30s"),
-        (Parameters.seconds, None, "params.p: missing; expected a duration, such as 1m30s"),
-    ],
-)
-def test_parameters_that_are_wrong(read: Any, value: Any, error: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        read(Parameters({"p": value}), "p")
-
-    assert str(caught.value) == error
-
-
-def test_flags_may_be_texts() -> None:
-    given = Parameters({"a": True, "b": "false", "c": "maybe"})
-
-    assert given.flag("a", default=False) is True
-    assert given.flag("b", default=True) is False
-    assert given.flag("missing", default=True) is True
-    with pytest.raises(ConfigError, match=r"params\.c: 'maybe' is not true or false"):
-        given.flag("c", default=True)
