@@ -14,7 +14,7 @@ from extender.callbacks.preempting import Preemptions
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
-from extender.controllers.nomination.hints import HintLimits, Hints
+from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.metrics import Metrics
 from extender.preparing import Preparer
 from extender.source import (
@@ -41,7 +41,7 @@ def build_callbacks(
     unsynced: Callable[[], str | None],
     *,
     preparer: Preparer,
-    hints: Hints | None,
+    hints: NominationController | None,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
@@ -101,16 +101,16 @@ def build_callbacks(
 
 def build_hints(
     config: Config, source: Source, state: ClusterState, metrics: Metrics, preparer: Preparer
-) -> Hints | None:
+) -> NominationController | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
     if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
         return None
-    limits = HintLimits(
+    limits = NominationLimits(
         config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
     )
     nominator = source.nominator
     plugins = _plugins(config)
-    return Hints(
+    return NominationController(
         state,
         nominator,
         metrics,

@@ -17,7 +17,7 @@ from extender.callbacks.in_flight import Flights
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_COUNTED_SETS
-from extender.controllers.nomination.hints import HintLimits, Hints
+from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
@@ -72,11 +72,11 @@ class Churn:
         flights = Flights(partial(interact, self.state), hold=0)
         plugins: Plugins = (InterPodAffinity(), CrossNamespacePodAffinity())
         clock = partial(next, _clock())
-        self.hints = Hints(
+        self.controller = NominationController(
             self.state,
             self,
             metrics,
-            HintLimits(per_second=1000, most_outstanding=20, patience=1),
+            NominationLimits(per_second=1000, most_outstanding=20, patience=1),
             plugins,
             clock=clock,
             chance=self._chance.random,
@@ -97,7 +97,7 @@ class Churn:
             lambda: None,
             flights,
             pods=self._pods,
-            hints=self.hints,
+            hints=self.controller,
             keep_waiting=self.preemptions.keep_waiting,
             defer=lambda work: work(),
         )
@@ -164,7 +164,7 @@ class Churn:
         self._placed.append((key, uid))
         self.outcomes["placed"] += 1
         if number % 50 == 0:
-            await self.hints.step()
+            await self.controller.process_next()
 
     async def _give_up(self, uid: str, key: str, body: bytes) -> None:
         self.outcomes["refused"] += 1

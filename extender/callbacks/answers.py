@@ -12,7 +12,7 @@ from extender.callbacks.precomputed_scores import Defer, Foresight, soon
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.hints import Hints
+from extender.controllers.nomination.controller import NominationController
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.metrics import Metrics
@@ -85,7 +85,7 @@ class Answers:
         flights: Flights | None = None,
         *,
         pods: PodReader,
-        hints: Hints | None = None,
+        hints: NominationController | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
         preparer: Preparer | None = None,
@@ -278,7 +278,7 @@ class Answers:
         return node if refused and self._keep_waiting(pod) else None
 
     @staticmethod
-    def _tell(hints: Hints, args: ExtenderArgs, verdicts: Verdicts) -> None:
+    def _tell(hints: NominationController, args: ExtenderArgs, verdicts: Verdicts) -> None:
         if verdicts.fits.names:
             hints.admitted(args.pod)
         else:

@@ -26,15 +26,26 @@ class LruCache(Generic[K, V]):
     nothing is ever cleared as a whole.
     """
 
-    __slots__ = ("_most", "_sizes", "_values", "budget", "largest", "peek", "size")
+    __slots__ = ("_dropped", "_most", "_sizes", "_values", "budget", "largest", "peek", "size")
 
-    def __init__(self, budget: int, *, most: int | None = None, share: int = LARGEST_SHARE) -> None:
-        """`budget` is in bytes, `most` in entries; `share` as LARGEST_SHARE."""
+    def __init__(
+        self,
+        budget: int,
+        *,
+        most: int | None = None,
+        share: int = LARGEST_SHARE,
+        dropped: Callable[[V], None] | None = None,
+    ) -> None:
+        """`budget` is in bytes, `most` in entries; `share` as LARGEST_SHARE.
+
+        `dropped` is told of each value that has to go to make room for another key's.
+        """
         self.budget = budget
         self.largest = budget // share
         self.size = 0
         """Bytes that the entries take, as those who put them in have said."""
         self._most = most
+        self._dropped = dropped
         self._values: dict[K, V] = {}
         self._sizes: OrderedDict[K, int] = OrderedDict()
         """In the order of use."""
@@ -69,7 +80,9 @@ class LruCache(Generic[K, V]):
         self._sizes[key] = size
         self.size += size
         while self.size > self.budget or (self._most is not None and len(self) > self._most):
-            self.pop_oldest()
+            value = self.pop_oldest()
+            if self._dropped is not None:
+                self._dropped(value)
         return True
 
     def pop(self, key: K) -> V | None:

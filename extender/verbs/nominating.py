@@ -1,4 +1,4 @@
-"""Where a pod that was refused everywhere it was asked about might go instead."""
+"""Where a pod that was refused everywhere might go instead, and what became of it meanwhile."""
 
 from __future__ import annotations
 
@@ -23,6 +23,33 @@ class Promise:
 
     pod: Pod
     node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A pod as the watch has shown it, and as it is reserved."""
+
+    known: bool
+    """Whether the watch has shown this very pod, and not its end."""
+    node: str | None
+    """Where it is, or is about to be."""
+    nominated: str | None
+    """The node that it is nominated for, as we heard last."""
+
+
+def observe(state: ClusterState, pod: Pod) -> Observed:
+    """Return what became of a pod that somebody remembers."""
+    known = state.pod(pod.key, pod.uid)
+    if known is not None and known.node is not None:
+        return Observed(known=True, node=known.node, nominated=known.nominated)
+    reserved = (each.pod.node for each in state.reservations.of(pod.key, pod.uid))
+    nominated = None if known is None else known.nominated
+    return Observed(known=known is not None, node=next(reserved, None), nominated=nominated)
+
+
+def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
+    """Tell whether pods of lower priority are on their way out of a node; O(pods on it)."""
+    return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
 
 
 class Chooser:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
+from msgspec import Raw
 
 from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.preempting import Preemptions
-from extender.controllers.nomination import outstanding
-from extender.controllers.nomination.claims import CLAIM_SECONDS, MOST_CLAIMS, Claims
-from extender.controllers.nomination.hints import TICK_SECONDS
-from extender.controllers.nomination.withdrawals import REMEMBERED_SECONDS, Fate, Withdrawals
+from extender.controllers.nomination import nominations
+from extender.controllers.nomination.record import LOOK_SECONDS, REMEMBERED_SECONDS, Fate, State
+from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.errors import ApiError, ExtenderError
 from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
@@ -53,7 +53,7 @@ def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
     async def give_way(pod: ModelPod, nodes: Collection[str]) -> str | None:
         if asked is not None:
             asked.set()
-        return await bench.hints.give_way(pod, nodes)
+        return await bench.controller.give_way(pod, nodes)
 
     preemptions = Preemptions(
         bench.state,
@@ -67,7 +67,7 @@ def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
     )
     rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
     answers = Answers(
-        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.hints
+        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.controller
     )
     return callbacks_app(answers, bench.metrics, 1 << 20, preemptions=preemptions)
 
@@ -85,14 +85,14 @@ async def by_refusal(bench: Bench) -> None:
 
 async def by_shutdown(bench: Bench) -> None:
     """Stop."""
-    await bench.hints.close()
+    await bench.controller.close()
 
 
 async def by_loss(bench: Bench) -> None:
     """Let the watch show that the field was cleared."""
     show(bench.state, "two", None)
-    await bench.pass_time(TICK_SECONDS)
-    await bench.pass_time(TICK_SECONDS)
+    await bench.pass_time(LOOK_SECONDS)
+    await bench.pass_time(LOOK_SECONDS)
 
 
 WAYS = [
@@ -113,7 +113,7 @@ async def test_a_nomination_that_a_preemption_relies_on_is_left_alone(
     assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
     await end(bench)
     assert bench.api.made == [SET]
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
     counts = bench.counts()
     assert (counts["set"], counts["preempted"]) == (1, 1)
 
@@ -126,7 +126,7 @@ async def test_victims_on_their_way_out_show_a_preemption_that_another_process_w
     bench.state.upsert_pod(model_pod(VICTIM.being_deleted()))
     await end(bench)
     assert bench.api.made == [SET]
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
 
 
 async def test_as_important_pods_that_are_being_deleted_are_nobodys_victims() -> None:
@@ -280,7 +280,7 @@ async def test_nobody_is_evicted_where_a_withdrawal_may_still_be_carried_out(
 async def test_an_answer_does_not_wait_long_for_a_withdrawal(
     aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outstanding, "GIVE_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(nominations, "GIVE_WAY_SECONDS", 0.01)
     bench = await hinted()
     client: Client = await aiohttp_client(preempting(bench))
     task = await withdrawing(bench)
@@ -307,19 +307,22 @@ async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_cli
 
 def test_claims_and_withdrawals_are_forgotten() -> None:
     now = 0.0
-    claims, withdrawals = Claims(lambda: now), Withdrawals(lambda: now)
+    forgotten: list[str] = []
+    records = Records(lambda: now, forgotten.append)
     for number in range(MOST_CLAIMS + 1):
-        claims.add(model_pod(TWO.uid(f"uid-{number}")), {"b"})
-    assert len(claims) == MOST_CLAIMS
-    assert claims.until("uid-0") is None
-    with withdrawals.begin("one", "b") as first:
-        first.fate = Fate.DONE
+        records.claim(model_pod(TWO.uid(f"uid-{number}")), {"b"})
+    assert len(records) == MOST_CLAIMS
+    assert forgotten == ["uid-0"]
+    first = records.refuse(model_pod(ONE), Raw(b"{}"))
+    with records.withdrawing(first, "b") as withdrawal:
+        withdrawal.fate = Fate.DONE
+    records.admit(first)
+    assert first.state(now) is State.WITHDRAWN
     now = max(CLAIM_SECONDS, REMEMBERED_SECONDS)
-    claims.add(model_pod(TWO), {"b"})
-    with withdrawals.begin("two", "b"):
+    assert first.state(now) is State.OVER
+    second = records.claim(model_pod(TWO), {"b"})
+    with records.withdrawing(second, "b"):
         pass
-    assert (len(claims), len(withdrawals)) == (1, 1)
-    assert withdrawals.of("one") is None
-    second = withdrawals.of("two")
-    assert second is not None
-    assert second.fate is Fate.UNCLEAR
+    assert len(records) == 1
+    assert second.withdrawal is not None
+    assert second.withdrawal.fate is Fate.UNCLEAR

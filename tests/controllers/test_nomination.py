@@ -1,4 +1,4 @@
-"""Hints from the refusal to their end, on a clock that stands still."""
+"""NominationController from the refusal to their end, on a clock that stands still."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.hints import (
+from extender.controllers.nomination.controller import (
     CLOSING_SECONDS,
-    TICK_SECONDS,
     WHOLE_SEARCH,
-    HintLimits,
-    Hints,
+    NominationController,
+    NominationLimits,
 )
-from extender.controllers.nomination.outstanding import MOST_RENEWALS
-from extender.controllers.nomination.refusals import SETTLING_SECONDS, Refusals
+from extender.controllers.nomination.nominations import MOST_RENEWALS
+from extender.controllers.nomination.record import LOOK_SECONDS, SETTLING_SECONDS
+from extender.controllers.nomination.records import Records
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
@@ -104,11 +104,11 @@ class Bench:
         self.api = Nominator(self.state)
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry, "test")
-        self.hints = Hints(
+        self.controller = NominationController(
             self.state,
             self.api,
             self.metrics,
-            HintLimits(per_second, most, PATIENCE),
+            NominationLimits(per_second, most, PATIENCE),
             AFFINITY,
             clock=lambda: self.now,
             chance=lambda: 0.0,
@@ -116,17 +116,17 @@ class Bench:
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
         """Tell of a refusal."""
-        self.hints.refused(model_pod(raw), Raw(json.dumps(raw).encode()), asked)
+        self.controller.refused(model_pod(raw), Raw(json.dumps(raw).encode()), asked)
 
     async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
-        """Let time pass, and the task do what is due."""
+        """Let time pass, and do what is due."""
         self.now += seconds
-        for _ in range(8):
-            await self.hints.step()
+        while await self.controller.process_next():
+            pass
 
     async def tick(self) -> None:
         """Let the next look come."""
-        await self.pass_time(TICK_SECONDS)
+        await self.pass_time(LOOK_SECONDS)
 
     def counts(self) -> dict[str, int]:
         """Return what became of hints."""
@@ -142,7 +142,7 @@ class Bench:
 async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
     bench = Bench(ONE.on("a"), TWO)
     bench.refuse(TWO)
-    await bench.hints.step()
+    await bench.pass_time(0)
     assert bench.api.made == [], "the scheduler may still come back by itself"
     await bench.pass_time()
     assert bench.api.made == [("two", None, "b")]
@@ -152,7 +152,7 @@ async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
 async def test_nothing_is_done_for_a_pod_that_was_admitted_meanwhile() -> None:
     bench = Bench(ONE.on("a"), TWO)
     bench.refuse(TWO)
-    bench.hints.admitted(model_pod(TWO))
+    bench.controller.admitted(model_pod(TWO))
     await bench.pass_time()
     assert bench.api.made == []
 
@@ -224,7 +224,7 @@ async def test_a_hint_ends_when_the_pod_is_bound(place: str, result: str) -> Non
     bench.state.upsert_pod(model_pod(TWO.on(place)))
     await bench.tick()
     assert bench.counts() == {"set": 1, result: 1}
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
 
 
 async def test_a_place_that_we_reserve_is_as_good_as_bound() -> None:
@@ -268,7 +268,7 @@ async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
     bench.refuse(TWO)
     await bench.pass_time()
     show(bench.state, "two", None)
-    await bench.pass_time(TICK_SECONDS - SETTLING_SECONDS)
+    await bench.pass_time(LOOK_SECONDS - SETTLING_SECONDS)
     assert len(bench.api.made) == 1, "the watch may only be late"
     await bench.tick()
     assert bench.api.made == [("two", None, "b")] * 2
@@ -337,7 +337,7 @@ async def test_a_hint_that_is_wiped_out_again_and_again_is_given_up() -> None:
         await bench.tick()
     assert bench.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
     await bench.pass_time(PATIENCE)
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
 
 
 async def test_of_rivals_each_is_pointed_to_a_node_of_its_own() -> None:
@@ -373,7 +373,7 @@ async def test_a_hint_that_came_too_late_is_forgotten() -> None:
     bench.refuse(TWO)
     await bench.pass_time()
     assert bench.counts() == {"skipped": 1}
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
 
 
 async def test_a_refusal_by_the_api_server_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -383,7 +383,7 @@ async def test_a_refusal_by_the_api_server_is_told_once(caplog: pytest.LogCaptur
     bench.refuse(TWO)
     await bench.pass_time()
     assert bench.counts() == {"failed": 2}
-    assert bench.hints.outstanding == 0
+    assert bench.controller.outstanding == 0
     warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert warnings == ["default/one could not be pointed to a node: 403 Forbidden: you may not"]
 
@@ -395,9 +395,9 @@ async def test_a_hint_whose_end_is_unclear_is_withdrawn_in_time() -> None:
     bench.refuse(TWO)
     await bench.pass_time()
     show(bench.state, "two", "a")
-    assert bench.hints.outstanding == 1
+    assert bench.controller.outstanding == 1
     await bench.pass_time(PATIENCE)
-    assert bench.hints.outstanding == 1, "nobody can tell whether that was withdrawn"
+    assert bench.controller.outstanding == 1, "nobody can tell whether that was withdrawn"
     bench.api.error = None
     await bench.pass_time(PATIENCE)
     assert bench.api.made[1:] == [("two", "a", None)] * 2
@@ -418,16 +418,18 @@ async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
     bench.refuse(TWO)
     await bench.pass_time()
     bench.state.upsert_pod(model_pod(ONE.on("a")))
-    await bench.hints.close()
+    await bench.controller.close()
     assert bench.api.made[2:] == [("two", "b", None)], "a bound pod is left alone"
     assert CLOSING_SECONDS < PATIENCE
 
 
 def test_the_refusal_longest_ago_is_forgotten_first() -> None:
-    refusals = Refusals(most=2)
+    forgotten: list[str] = []
+    records = Records(lambda: 0.0, forgotten.append, most_refused=2)
     for raw in (ONE, TWO, ONE, THREE):
-        refusals.note(model_pod(raw), Raw(b"{}"), 0.0)
-    assert list(refusals) == ["default-one", "default-three"]
+        records.refuse(model_pod(raw), Raw(b"{}"))
+    assert [each.uid for each in records.refused] == ["default-one", "default-three"]
+    assert forgotten == ["default-two"]
 
 
 async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
@@ -435,10 +437,10 @@ async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
     bench.api.gate = asyncio.Event()
     rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
     answers = Answers(
-        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.hints
+        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.controller
     )
     client: Client = await aiohttp_client(callbacks_app(answers, bench.metrics, 1 << 20))
-    running = asyncio.create_task(bench.hints.run())
+    running = asyncio.create_task(bench.controller.run())
 
     async def ask(names: list[str]) -> list[str]:
         response = await client.post("/filter", json={"Pod": TWO, "NodeNames": names})

@@ -1,70 +1,202 @@
-"""Nominates nodes for pods, and counts how that ends."""
+"""Nominations of ours: how they are set and withdrawn, and left to the scheduler."""
 
 from __future__ import annotations
 
-import logging
+import asyncio
+from collections.abc import Callable, Collection
 
-from extender.errors import ApiError, ExtenderError
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.patches import Patches
+from extender.controllers.nomination.record import Fate, Nomination, Record, Refusal, Withdrawal
+from extender.controllers.nomination.records import Records
 from extender.metrics import Metrics
-from extender.model.keys import name_of
 from extender.model.objects import Pod
-from extender.ports import Nominator
-from extender.timing import LogThrottle
+from extender.timing import TokenBucket
+from extender.verbs.nominating import Observed, Promise, loses_victims, observe
 
-COMPLAINT_SECONDS = 60.0
-"""Between two lines about failures of the same kind."""
-
-FIRST_UNCLEAR_STATUS = 500
-
-_log = logging.getLogger(__name__)
+SEEN_SECONDS = 0.25
+"""How long the watch may take to show a nomination before it counts as wiped out."""
+MOST_RENEWALS = 3
+"""Of one nomination: who wipes it out more often does not want it."""
+GIVE_WAY_SECONDS = 2.0
+"""How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
 
 
 class Nominations:
-    """Talks to a nominator that may fail."""
+    """Sets nominations, renews them and withdraws them; each is counted by how it ends.
 
-    def __init__(self, nominator: Nominator, metrics: Metrics) -> None:
-        self._nominator = nominator
-        self._metrics = metrics
-        self._log = LogThrottle(_log, seconds=COMPLAINT_SECONDS)
+    Once the scheduler preempts for a pod, its nomination is no longer ours: it is forgotten and
+    nothing is patched, by whatever way it would have ended (`give_way`, `_is_preempted_for`).
+    """
 
-    async def change(
+    def __init__(
         self,
-        pod: Pod,
-        before: str | None,
-        node: str | None,
+        state: ClusterState,
+        records: Records,
+        patches: Patches,
+        metrics: Metrics,
+        bucket: TokenBucket,
         *,
-        success: str,
-        overtaken: str = "skipped",
-    ) -> bool | None:
-        """Nominate and count the result, `overtaken` if the field was something else than `before`.
+        patience: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """`patience` is in seconds: a nomination that was not taken by then is withdrawn."""
+        self._state = state
+        self._records = records
+        self._patches = patches
+        self._metrics = metrics
+        self._bucket = bucket
+        self._patience = patience
+        self._clock = clock
 
-        Returns None when nobody can tell whether it was done.
-        """
-        try:
-            done = await self._nominator.nominate(pod, before, node)
-        except ExtenderError as error:
-            self._metrics.count_hint("failed")
-            self._complain(pod, str(error))
-            # An API server that has trouble of its own may have done it, or do it yet.
-            clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
-            return False if clear else None
-        self._metrics.count_hint(success if done else overtaken)
+    def __len__(self) -> int:
+        """Return how many are neither taken nor withdrawn."""
+        return len(self._records.nominated)
+
+    def promises(self) -> list[Promise]:
+        """Return the nodes that pods are nominated for and may be bound to any moment."""
+        every = [each.nomination for each in self._records.nominated.values()]
+        return [
+            Promise(each.pod, each.node)
+            for each in every
+            if each is not None and self._state.pod(each.pod.key, each.pod.uid) is not None
+        ]
+
+    async def set(self, record: Record, pod: Pod, node: str) -> bool:
+        """Nominate a node for a pod; False when it certainly was not done."""
+        now = self._clock()
+        # Before the request: the scheduler may come with its question before the answer is here.
+        nomination = Nomination(pod, node, now, now + self._patience)
+        self._records.nominate(record, nomination)
+        done = await self._patches.change(pod, None, node, success="set") is not False
+        # Unless a preemption has taken it meanwhile.
+        if not done and record.nomination is nomination:
+            self._records.end(record)
         return done
 
-    async def restore(self, pod: Pod, node: str) -> bool:
-        """Put back a nomination that was removed; False when it may still be missing.
+    async def look_after(self, record: Record, nomination: Nomination) -> None:
+        """See what became of a nomination; renew it or withdraw it if need be."""
+        seen = observe(self._state, nomination.pod)
+        if seen.node is not None or not seen.known:
+            bound = "taken" if seen.node == nomination.node else "elsewhere"
+            self._end(record, "gone" if seen.node is None else bound)
+            self._records.admit(record)
+            return
+        news, now = self._records.has_news(record), self._clock()
+        refusal = record.refusal
+        settled = refusal is not None and refusal.settled_at <= now
+        if refusal is not None and settled and is_elses(refusal, seen, nomination.node, news=news):
+            self._metrics.count_hint("skipped", int(news))
+            self._records.end(record)
+        elif nomination.deadline <= now:
+            await self.withdraw(record, nomination, nomination.ending or "withdrawn")
+        elif nomination.ending is None and nomination.refused:
+            if settled:
+                await self.withdraw(record, nomination, "refused")
+        elif nomination.ending is None and self._is_cleared(nomination, seen):
+            await self._renew(record, nomination)
 
-        When somebody else has set the field meanwhile, that stands.
+    def _is_cleared(self, nomination: Nomination, seen: Observed) -> bool:
+        """Tell whether a nomination was wiped out.
+
+        The scheduler does so when it ends an attempt, also one that began before it saw the
+        nomination.
         """
-        try:
-            await self._nominator.nominate(pod, None, node)
-        except ExtenderError as error:
-            self._metrics.count_hint("failed")
-            self._complain(pod, str(error))
-            return False
-        return True
+        return seen.nominated is None and nomination.since + SEEN_SECONDS <= self._clock()
 
-    def _complain(self, pod: Pod, why: str) -> None:
-        """Warn once a minute of what is likely to be the same for every pod."""
-        kind = why.replace(name_of(pod.key), "")
-        self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)
+    async def _renew(self, record: Record, nomination: Nomination) -> None:
+        pod, node = nomination.pod, nomination.node
+        if self._is_preempted_for(pod, node):
+            self._concede(record, nomination)
+        elif nomination.renewals < MOST_RENEWALS and self._bucket.take():
+            nomination.since = self._clock()
+            nomination.renewals += 1
+            await self._patches.change(pod, None, node, success="renewed")
+
+    async def withdraw(self, record: Record, nomination: Nomination, result: str) -> None:
+        """Withdraw a nomination; the scheduler may have cleared it already, or made it its own."""
+        pod, node = nomination.pod, nomination.node
+        if self._is_preempted_for(pod, node):
+            self._concede(record, nomination)
+            return
+        if record.refusal is not None and nomination.ending is None:
+            record.refusal.fail(node, self._clock())
+        nomination.ending = result
+        with self._records.withdrawing(record, node) as withdrawal:
+            done = await self._patches.change(pod, node, None, success=result, overtaken=result)
+            if done is not None:
+                withdrawal.fate = Fate.DONE if done else Fate.NOT_DONE
+        if record.nomination is not nomination:
+            return
+        if done is None:
+            # Perhaps it was done, perhaps not: look again later.
+            nomination.deadline = self._clock() + self._patience
+        else:
+            self._records.end(record)
+
+    async def withdraw_all(self) -> None:
+        """Withdraw every nomination that is still of use to nobody."""
+        for record in list(self._records.nominated.values()):
+            nomination = record.nomination
+            if nomination is not None and observe(self._state, nomination.pod).node is None:
+                await self.withdraw(record, nomination, "withdrawn")
+
+    async def give_way(self, pod: Pod, nodes: Collection[str]) -> str | None:
+        """Leave a pod's nomination to the scheduler, which preempts for it on one of these nodes.
+
+        Nothing is set, renewed or withdrawn for the pod from now on. A withdrawal that is in
+        flight already, or that the scheduler has not seen yet, is undone: its copy of the pod still
+        has the node, so it would not nominate it once more. When that cannot be had in time, the
+        node is returned: the scheduler must not be told to evict there.
+        """
+        record = self._records.claim(pod, nodes)
+        if record.nomination is not None:
+            self._end(record, "preempted")
+        withdrawal = record.withdrawal
+        if withdrawal is None or withdrawal.is_over(self._clock()):
+            return None
+        if withdrawal.node not in nodes:
+            # A nomination for another node overwrites it, before or after.
+            return None
+        if withdrawal.fate is Fate.DONE and pod.nominated != withdrawal.node:
+            return None
+        try:
+            async with asyncio.timeout(GIVE_WAY_SECONDS):
+                return None if await self._undo(pod, withdrawal) else withdrawal.node
+        except TimeoutError:
+            return withdrawal.node
+
+    async def _undo(self, pod: Pod, withdrawal: Withdrawal) -> bool:
+        """See to it that a nomination is not removed; False when it may be, or is."""
+        await withdrawal.ended.wait()
+        match withdrawal.fate:
+            case Fate.NOT_DONE:
+                return True
+            case Fate.DONE:
+                return await self._patches.restore(pod, withdrawal.node)
+            case _:
+                return False
+
+    def _is_preempted_for(self, pod: Pod, node: str) -> bool:
+        """Tell whether the scheduler relies on a nomination that we made.
+
+        It may have asked another process, or us before we were restarted: pods that it evicts for
+        this one are on their way out. That they may go for another reason costs a nomination that
+        stays, until the scheduler's next attempt clears it.
+        """
+        return self._records.outranks(pod, node) or loses_victims(self._state, pod, node)
+
+    def _concede(self, record: Record, nomination: Nomination) -> None:
+        self._records.claim(nomination.pod, {nomination.node})
+        self._end(record, "preempted")
+
+    def _end(self, record: Record, result: str) -> None:
+        self._metrics.count_hint(result)
+        self._records.end(record)
+
+
+def is_elses(refusal: Refusal, seen: Observed, ours: str | None, *, news: bool) -> bool:
+    """Tell whether a pod is nominated for a node by somebody else."""
+    return seen.nominated not in {None, ours} or (
+        news and refusal.pod.nominated not in {None, ours}
+    )

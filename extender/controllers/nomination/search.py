@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.refusals import Refused
+from extender.controllers.nomination.record import Refusal
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.verbs.nominating import Chooser, Promise
@@ -29,9 +29,9 @@ class Search:
         spent, self._spent = self._spent, 0.0
         return spent
 
-    def choose(self, refused: Refused, promises: Sequence[Promise]) -> str | None:
+    def choose(self, refusal: Refusal, promises: Sequence[Promise]) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
-        pod, wish = refused.pod, refused.wish
+        pod, wish = refusal.pod, refusal.wish
         # Replicas of a workload have the same prospects.
         prospects = (pod.pod_class, pod.charge, wish)
         if self._fruitless[0] != self._state.version:
@@ -40,9 +40,9 @@ class Search:
             return None
         start = perf_counter()
         node = self._chooser.choose(
-            pod, wish, avoid=refused.tried, promises=promises, chance=self._chance()
+            pod, wish, avoid=refusal.tried, promises=promises, chance=self._chance()
         )
         self._spent += perf_counter() - start
-        if node is None and not refused.tried and not promises:
+        if node is None and not refusal.tried and not promises:
             self._fruitless[1].put(prospects, value=True, size=pod.pod_class.size + wish.size)
         return node

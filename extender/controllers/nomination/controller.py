@@ -1,0 +1,264 @@
+"""Nominates nodes that the scheduler did not ask about for pods that were refused.
+
+The scheduler asks about a sample of the nodes. It also asks a moment before we hear of the very
+event that makes it ask, and then not again until something else happens. In both cases a pod waits
+though there is a node for it. Nominating that node makes the scheduler try it at once, alone. Users
+know this as hints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+import msgspec
+
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.nominations import Nominations, is_elses
+from extender.controllers.nomination.patches import Patches
+from extender.controllers.nomination.record import (
+    LOOK_SECONDS,
+    SETTLING_SECONDS,
+    Record,
+    Refusal,
+    State,
+)
+from extender.controllers.nomination.records import (
+    MOST_CLAIMS,
+    MOST_REFUSED,
+    MOST_WITHDRAWALS,
+    Records,
+)
+from extender.controllers.nomination.search import Search
+from extender.controllers.workqueue import WorkQueue
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.ports import Nominator
+from extender.preparing import OverBudgetError, Preparer
+from extender.timing import LogThrottle, TokenBucket
+from extender.verbs.nominating import Observed, observe
+from extender.verbs.plugins import Plugins
+
+RESYNC = "*"
+"""The key that stands for the whole cluster. No uid is like that; a pod that had it would only have
+no nominations."""
+AFTER_CHANGE, AFTER_REFUSAL, NOMINATED = -1, 0, 1
+"""Priorities: what is set is looked after before anything more is looked for."""
+WHOLE_SEARCH = 100
+"""The scheduler never stops looking before it has found as many nodes. When it asks about fewer, it
+has tried every other in vain, and nominating one would be of no use."""
+PAUSE_FACTOR = 9.0
+"""The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
+UNKNOWN_SECONDS = 5.0
+"""How long a refused pod that no watch has shown is taken to be there all the same."""
+CLOSING_SECONDS = 2.0
+LOG_SECONDS = 10.0
+"""Between two lines about the same kind of failure."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NominationLimits:
+    """How much is asked of the API server and the scheduler."""
+
+    per_second: float
+    most_outstanding: int
+    patience: float
+    """Seconds until a nomination that was not taken is withdrawn."""
+
+
+class NominationController:
+    """Nominates nodes, in a task of its own: no answer ever waits for it."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nominator: Nominator,
+        metrics: Metrics,
+        limits: NominationLimits,
+        plugins: Plugins,
+        *,
+        clock: Callable[[], float],
+        chance: Callable[[], float],
+        preparer: Preparer | None = None,
+    ) -> None:
+        self._preparer = preparer or Preparer(state, metrics)
+        self._state = state
+        self._metrics = metrics
+        self._limits = limits
+        self._clock = clock
+        self._bucket = TokenBucket(limits.per_second, clock)
+        self._search = Search(state, plugins, chance)
+        most = MOST_REFUSED + MOST_CLAIMS + MOST_WITHDRAWALS + limits.most_outstanding + 1
+        self._queue: WorkQueue[str] = WorkQueue(most, clock)
+        """The uids of pods that have a record, and RESYNC."""
+        self._records = Records(clock, self._queue.discard)
+        self._nominations = Nominations(
+            state,
+            self._records,
+            Patches(nominator, metrics),
+            metrics,
+            self._bucket,
+            patience=limits.patience,
+            clock=clock,
+        )
+        self._synced = state.version
+        self._queue.add_after(RESYNC, LOOK_SECONDS, NOMINATED)
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+
+    @property
+    def outstanding(self) -> int:
+        """Return how many nominations are neither taken nor withdrawn."""
+        return len(self._nominations)
+
+    # Told by filter
+
+    def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:
+        """Note that a pod was refused on every node it was asked about; O(log n)."""
+        record = self._records.refuse(pod, pod_json)
+        nomination = record.nomination
+        if nomination is not None and pod.nominated == nomination.node:
+            # A request from before the scheduler saw the nomination would say nothing about it.
+            nomination.refused = True
+        if asked >= WHOLE_SEARCH or nomination is not None:
+            self._queue.add_after(pod.uid, SETTLING_SECONDS)
+
+    def admitted(self, pod: Pod) -> None:
+        """Note that a pod was not refused everywhere."""
+        record = self._records.get(pod.uid)
+        if record is not None:
+            self._records.admit(record)
+
+    # Told by preempt
+
+    async def give_way(self, pod: Pod, nodes: Collection[str]) -> str | None:
+        """Leave a pod's nomination to the scheduler; return a node where it cannot rely on one."""
+        self._queue.add(pod.uid)
+        return await self._nominations.give_way(pod, nodes)
+
+    # The task
+
+    async def run(self) -> NoReturn:
+        """Set and withdraw nominations for as long as the program runs."""
+        while True:
+            await self._process(await self._queue.get())
+
+    async def process_next(self) -> bool:
+        """Do what is due next, if anything is; tell whether something was."""
+        uid = self._queue.take()
+        if uid is not None:
+            await self._process(uid)
+        return uid is not None
+
+    async def close(self) -> None:
+        """Withdraw what is outstanding, as far as that goes quickly."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._nominations.withdraw_all()
+
+    async def _process(self, uid: str) -> None:
+        after: float | None = LOOK_SECONDS
+        try:
+            after = self._resync() if uid == RESYNC else await self.reconcile(uid)
+        except OverBudgetError as error:
+            after = None
+            self._log.log(logging.DEBUG, "budget", "no hint: %s", error)
+        except Exception as error:  # noqa: BLE001 - the next pod may fare better
+            kind = type(error).__name__
+            self._log.log(logging.ERROR, kind, "hints failed unexpectedly", exc_info=error)
+        finally:
+            if after is not None:
+                urgent = uid == RESYNC or uid in self._records.nominated
+                self._queue.add_after(uid, after, NOMINATED if urgent else AFTER_REFUSAL)
+            self._queue.done(uid)
+        await asyncio.sleep(PAUSE_FACTOR * self._search.time_spent())
+
+    def _resync(self) -> float:
+        """Have the refused pods looked at if something has changed; those in a pause wait."""
+        if self._synced != self._state.version:
+            self._synced, now = self._state.version, self._clock()
+            for record in self._records.refused:
+                if record.rest(now, now) is None:
+                    self._queue.add(record.uid, AFTER_CHANGE)
+        return LOOK_SECONDS
+
+    async def reconcile(self, uid: str) -> float | None:
+        """Do what is due for a pod; return after how many seconds to look again, if at all."""
+        record, now = self._records.get(uid), self._clock()
+        if record is None:
+            return None
+        state = record.state(now)
+        if record.nomination is not None:
+            await self._nominations.look_after(record, record.nomination)
+        elif state is State.REFUSED and record.refusal is not None:
+            return await self._look_for_node(record, record.refusal)
+        elif state is State.CLAIMED:
+            # The scheduler is evicting for it, and will nominate a node itself.
+            self._metrics.count_hint("skipped", int(self._records.has_news(record)))
+        return record.rest(now, self._clock())
+
+    # Refused
+
+    async def _look_for_node(self, record: Record, refusal: Refusal) -> float | None:
+        """Nominate a node for a pod, if there is one for it and it is our turn."""
+        now = self._clock()
+        if refusal.settled_at > now:
+            return refusal.settled_at - now
+        seen = observe(self._state, refusal.pod)
+        if not seen.known and now - refusal.heard < UNKNOWN_SECONDS:
+            return LOOK_SECONDS
+        news = self._news(record, refusal, seen)
+        if news is None:
+            return None
+        if refusal.not_before > now:
+            return refusal.not_before - now
+        if not self._is_our_turn(news=news):
+            return LOOK_SECONDS
+        return await self._nominate(record, refusal, seen)
+
+    def _news(self, record: Record, refusal: Refusal, seen: Observed) -> bool | None:
+        """Tell whether a pod was refused anew; None when nothing can be done for it now."""
+        if not seen.known or seen.node is not None:
+            self._records.admit(record)
+            return None
+        news = self._records.has_news(record)
+        if record.refusal is None:
+            return None
+        if is_elses(refusal, seen, None, news=news):
+            # Others are being evicted there for this pod.
+            self._metrics.count_hint("skipped", int(news))
+            return None
+        return news
+
+    def _is_our_turn(self, *, news: bool) -> bool:
+        if self._state.doubt is not None:
+            # Places that look free may be taken.
+            return False
+        if self.outstanding < self._limits.most_outstanding and self._bucket.left():
+            return True
+        self._metrics.count_hint("skipped", int(news))
+        return False
+
+    async def _nominate(self, record: Record, refusal: Refusal, seen: Observed) -> float | None:
+        pod, now = refusal.pod, self._clock()
+        if self._preparer.takes_long(pod):
+            await self._preparer.prepare(pod)
+            waits = record.refusal is refusal and record.state(self._clock()) is State.REFUSED
+            if not waits or observe(self._state, pod) != seen:
+                return 0.0
+        node = self._search.choose(refusal, self._nominations.promises())
+        if node is None:
+            if refusal.tried:
+                # What was of no use may be of some by the time of the next look.
+                refusal.tried.clear()
+                refusal.pause(now)
+        elif not self._bucket.take():
+            return LOOK_SECONDS
+        elif not await self._nominations.set(record, pod, node):
+            refusal.fail(node, self._clock())
+        return record.rest(now, self._clock())

@@ -1,0 +1,213 @@
+"""What is known about one pod, from the refusal to the end of its nomination.
+
+::
+
+                  filter refuses it
+     (none) ----------------------------> REFUSED <------------------------------+
+                                          |     ^                                |
+         a node was found: the API server |     | not set, or overwritten by     |
+         is asked to nominate it          v     | somebody else                  |
+     (none) <---bound, deleted--------- NOMINATED ---(cleared: set again)        |
+                                          |     |                                |
+          its time is over, or the        |     | preempt is answered for it, or |
+          scheduler refused the node      v     | its victims are on their way   |
+     (none) <---bound, deleted------- WITHDRAWING ------------> CLAIMED ---------+
+                                          |       the same         ^    30 s are over
+                           removed, or    |                        |
+                      somebody else's now v                        |
+                            WITHDRAWN, or REFUSED -----------------+
+                                 |                preempt is answered for it
+                                 +---180 s are over---> (none)
+
+A pod is REFUSED no more when filter admits it, when it is bound or deleted, or when others pushed
+it out. What was withdrawn is remembered whatever the state is: the scheduler may not have seen it.
+A withdrawal whose end is unclear is asked for again after a while; until then it is WITHDRAWING.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+
+import msgspec
+
+from extender.model.node_resources import Wish
+from extender.model.objects import Pod
+from extender.wire.placement import read_wish
+
+PER_POD = 1024
+"""Bytes of a refused pod beside its class and its wish."""
+LOOK_SECONDS = 0.25
+"""Between two looks at what became of a nomination."""
+SETTLING_SECONDS = 0.03
+"""After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
+itself; and when it ends an attempt, it wipes out a nomination that came during it."""
+TRIED = 8
+"""Nodes remembered that a pod was nominated for in vain."""
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 300.0
+"""After a nomination that was of no use; it doubles each time. The scheduler itself retries a pod
+that nothing wakes after as long."""
+REMEMBERED_SECONDS = 180.0
+"""How long a withdrawal is remembered: as long as one whose end is unclear may still be carried
+out, which is as for binds (`binding.RESERVATION_SECONDS`)."""
+
+
+class State(Enum):
+    """What is to be done about a pod's nomination."""
+
+    REFUSED = "refused"
+    """The pod waits without a nomination of ours."""
+    NOMINATED = "nominated"
+    """The API server has our nomination, or was asked to set it."""
+    WITHDRAWING = "withdrawing"
+    """The API server was asked to remove it, and may not have done so."""
+    WITHDRAWN = "withdrawn"
+    """It was removed, and the pod is not known to be refused any more."""
+    CLAIMED = "claimed"
+    """The scheduler preempts for the pod: what the field says is the scheduler's."""
+    OVER = "over"
+    """Nothing is left to be done or remembered."""
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """A pod that was refused, as the last request had it."""
+
+    pod: Pod
+    heard: float
+    """When it was refused last."""
+    not_before: float = 0.0
+    """When it may be nominated again."""
+    tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
+    _pause: float = FIRST_PAUSE_SECONDS
+    _wish: Wish | None = None
+    _unread: bytes | None = None
+
+    def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
+        """Take over what the latest request says; it is read when somebody wants to know."""
+        self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
+
+    def read(self) -> bool:
+        """Read the latest request, ObjectError when it is broken; tell whether it is news."""
+        if self._unread is None:
+            return False
+        unread, self._unread = self._unread, None
+        self._wish = read_wish(unread, self.pod.requests)
+        return True
+
+    @property
+    def settled_at(self) -> float:
+        """Return when the scheduler is no longer expected to come back by itself."""
+        return self.heard + SETTLING_SECONDS
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes, in bytes."""
+        # The JSON is there for a moment; what is read from it is measured when it was read.
+        unread = 0 if self._unread is None else len(self._unread)
+        return PER_POD + self.pod.pod_class.size + self.wish.size + unread
+
+    @property
+    def wish(self) -> Wish:
+        """Return what the pod asks of its node."""
+        return self._wish or Wish(self.pod.requests)
+
+    def fail(self, node: str, now: float) -> None:
+        """Note that a nomination for a node was of no use."""
+        self.tried.append(node)
+        self.pause(now)
+
+    def pause(self, now: float) -> None:
+        """Leave the pod alone for a while, each time for longer."""
+        self.not_before = now + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(slots=True, eq=False)
+class Nomination:
+    """A node that a pod is nominated for by us."""
+
+    pod: Pod
+    node: str
+    since: float
+    """When the API server was told last."""
+    deadline: float
+    """When it is withdrawn, or once more if the first time ended unclearly."""
+    refused: bool = False
+    """The scheduler came back with the pod: it has tried the node in vain."""
+    renewals: int = 0
+    ending: str | None = None
+    """As what its end is counted, once it is withdrawn."""
+
+
+class Fate(Enum):
+    """What became of a request to withdraw a nomination."""
+
+    IN_FLIGHT = "in flight"
+    DONE = "done"
+    NOT_DONE = "not done"
+    UNCLEAR = "unclear"
+
+
+@dataclass(slots=True, eq=False)
+class Withdrawal:
+    """A request to withdraw a nomination."""
+
+    node: str
+    at: float
+    fate: Fate = Fate.IN_FLIGHT
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def is_over(self, now: float) -> bool:
+        """Tell whether it matters no more."""
+        return self.at + REMEMBERED_SECONDS <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Nodes of which the scheduler is about to nominate one, for a pod that it preempts for."""
+
+    nodes: frozenset[str]
+    priority: int
+    until: float
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What is known about a pod; each part for as long as it is of use."""
+
+    uid: str
+    refusal: Refusal | None = None
+    nomination: Nomination | None = None
+    withdrawal: Withdrawal | None = None
+    """The latest one."""
+    claim: Claim | None = None
+
+    def state(self, now: float) -> State:
+        """Return what is to be done about the pod."""
+        if self.nomination is not None:
+            return State.NOMINATED if self.nomination.ending is None else State.WITHDRAWING
+        if self.claim is not None and self.claim.until > now:
+            return State.CLAIMED
+        if self.refusal is not None:
+            return State.REFUSED
+        if self.withdrawal is not None and not self.withdrawal.is_over(now):
+            return State.WITHDRAWN
+        return State.OVER
+
+    def rest(self, since: float, now: float) -> float | None:
+        """Return after how many seconds to look again though nothing happens until then, if at all.
+
+        `since` is when the pod was looked at: a pause that began then may be over by now.
+        """
+        state, refusal = self.state(now), self.refusal
+        if state in {State.NOMINATED, State.WITHDRAWING}:
+            return LOOK_SECONDS
+        if refusal is None:
+            return None
+        if state is State.CLAIMED and self.claim is not None:
+            return self.claim.until - now
+        return max(0.0, refusal.not_before - now) if refusal.not_before > since else None

@@ -1,0 +1,211 @@
+"""The records of all pods, and how many of what is remembered.
+
+A nomination and a preemption write the same field, status.nominatedNodeName. When both name the
+same node, the scheduler patches nothing, because the field already says what it wants to say: from
+kube-scheduler's updatePod, which compares with its own copy of the pod. Nothing in the object then
+tells the two apart, and whoever removed the field would make the scheduler look for other victims.
+But it asks /preempt first: before it evicts anybody and before it nominates.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from extender.controllers.nomination.record import (
+    Claim,
+    Fate,
+    Nomination,
+    Record,
+    Refusal,
+    Withdrawal,
+)
+from extender.errors import ObjectError
+from extender.model import memory
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+
+MOST_REFUSED = 512
+"""Refused pods, within memory.REFUSALS; with the last request of each until it is looked at, a few
+kilobytes."""
+CLAIM_SECONDS = 30.0
+"""From the answer to /preempt until we may nominate a node for the pod again. By then the scheduler
+has asked for all evictions, or has failed to, and the watch has shown its nomination."""
+MOST_CLAIMS = 1024
+"""A claim that was forgotten early is still covered by the victims that are on their way out, and
+by the test in every patch."""
+MOST_WITHDRAWALS = 4096
+"""More than there are in REMEMBERED_SECONDS at 20 a second; the oldest is forgotten first."""
+
+_log = logging.getLogger(__name__)
+
+
+class Records:
+    """One record a pod, by uid, for as long as any part of it is of use."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        forgotten: Callable[[str], None],
+        *,
+        most_refused: int = MOST_REFUSED,
+    ) -> None:
+        """`forgotten` is told the uid of each record that is dropped."""
+        self._clock = clock
+        self._forgotten = forgotten
+        self._records: dict[str, Record] = {}
+        self._refused: LruCache[str, Record] = LruCache(
+            memory.REFUSALS, most=most_refused, dropped=self._drop_refusal
+        )
+        self._nominated: dict[str, Record] = {}
+        self._claimed: OrderedDict[str, Record] = OrderedDict()
+        self._withdrawn: OrderedDict[str, Record] = OrderedDict()
+        """The latest last, as with claims."""
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, uid: str) -> Record | None:
+        """Return what is known about a pod."""
+        return self._records.get(uid)
+
+    @property
+    def refused(self) -> Iterator[Record]:
+        """Return the pods that were refused, the one that was heard of longest ago first."""
+        return (self._records[uid] for uid in self._refused)
+
+    @property
+    def nominated(self) -> dict[str, Record]:
+        """Return the pods that have a nomination of ours, by uid."""
+        return self._nominated
+
+    # Refusals
+
+    def refuse(self, pod: Pod, pod_json: msgspec.Raw) -> Record:
+        """Remember a refusal; those that nobody heard of for longest go when there are too many."""
+        record = self._of(pod.uid)
+        refusal = record.refusal or Refusal(pod, self._clock())
+        refusal.hear(pod, pod_json, self._clock())
+        self._keep_refusal(record, refusal)
+        return record
+
+    def has_news(self, record: Record) -> bool:
+        """Tell whether a pod was refused anew, and read the request; a broken one is forgotten."""
+        refusal = record.refusal
+        if refusal is None or refusal.settled_at > self._clock():
+            return False
+        try:
+            news = refusal.read()
+        except ObjectError as error:
+            _log.debug("no hints for %s: %s", refusal.pod.key, error)
+            self.admit(record)
+            return False
+        if news:
+            self._keep_refusal(record, refusal)
+        return news
+
+    def admit(self, record: Record) -> None:
+        """Forget that a pod was refused."""
+        self._refused.pop(record.uid)
+        self._drop_refusal(record)
+
+    def _keep_refusal(self, record: Record, refusal: Refusal) -> None:
+        record.refusal = refusal
+        if not self._refused.put(record.uid, record, refusal.size):
+            self._drop_refusal(record)
+
+    def _drop_refusal(self, record: Record) -> None:
+        record.refusal = None
+        self._tidy(record)
+
+    # Nominations
+
+    def nominate(self, record: Record, nomination: Nomination) -> None:
+        """Note that a pod has a nomination of ours, or may have it any moment."""
+        record.nomination = nomination
+        self._nominated[record.uid] = record
+
+    def end(self, record: Record) -> None:
+        """Note that a pod's nomination is there no more, or is not ours."""
+        record.nomination = None
+        self._nominated.pop(record.uid, None)
+        self._tidy(record)
+
+    # Claims
+
+    def claim(self, pod: Pod, nodes: Collection[str]) -> Record:
+        """Note that the scheduler is about to nominate one of these nodes for a pod."""
+        now, record = self._clock(), self._of(pod.uid)
+        record.claim = Claim(frozenset(nodes), pod.priority, now + CLAIM_SECONDS)
+        self._claimed[pod.uid] = record
+        self._claimed.move_to_end(pod.uid)
+        for old in _oldest(self._claimed, MOST_CLAIMS, lambda each: _is_free(each, now)):
+            old.claim = None
+            self._tidy(old)
+        return record
+
+    def outranks(self, pod: Pod, node: str) -> bool:
+        """Tell whether a more important pod is about to be nominated for a node.
+
+        The scheduler then clears the nominations of less important ones there.
+        """
+        now = self._clock()
+        claims = [each.claim for each in self._claimed.values() if each.claim is not None]
+        return any(
+            claim.until > now and node in claim.nodes and claim.priority > pod.priority
+            for claim in claims
+        )
+
+    # Withdrawals
+
+    @contextmanager
+    def withdrawing(self, record: Record, node: str) -> Iterator[Withdrawal]:
+        """Note a withdrawal while it is in flight; unless told what became of it, that is unclear.
+
+        Whoever is cancelled in between does not know either.
+        """
+        withdrawal = record.withdrawal = Withdrawal(node, self._clock())
+        self._withdrawn[record.uid] = record
+        self._withdrawn.move_to_end(record.uid)
+        now = self._clock()
+        for old in _oldest(self._withdrawn, MOST_WITHDRAWALS, lambda each: _is_settled(each, now)):
+            old.withdrawal = None
+            self._tidy(old)
+        try:
+            yield withdrawal
+        finally:
+            if withdrawal.fate is Fate.IN_FLIGHT:
+                withdrawal.fate = Fate.UNCLEAR
+            withdrawal.at = self._clock()
+            withdrawal.ended.set()
+
+    def _of(self, uid: str) -> Record:
+        return self._records.setdefault(uid, Record(uid))
+
+    def _tidy(self, record: Record) -> None:
+        """Drop a record of which no part is left."""
+        if record.refusal or record.nomination or record.claim or record.withdrawal:
+            return
+        if self._records.get(record.uid) is record:
+            del self._records[record.uid]
+            self._forgotten(record.uid)
+
+
+def _oldest(
+    records: OrderedDict[str, Record], most: int, is_over: Callable[[Record], bool]
+) -> Iterator[Record]:
+    """Take out those that are over or too many, oldest first."""
+    while records and (len(records) > most or is_over(next(iter(records.values())))):
+        yield records.popitem(last=False)[1]
+
+
+def _is_free(record: Record, now: float) -> bool:
+    return record.claim is None or record.claim.until <= now
+
+
+def _is_settled(record: Record, now: float) -> bool:
+    return record.withdrawal is None or record.withdrawal.is_over(now)
