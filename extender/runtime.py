@@ -37,7 +37,7 @@ from extender.web.domains import Domains
 from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
-from extender.wiring import build_callbacks, build_hints
+from extender.wiring import build_callbacks, build_nomination
 
 _log = logging.getLogger(__name__)
 
@@ -119,12 +119,18 @@ async def running(config: Config) -> AsyncIterator[Running]:
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
         preparer = Preparer(state, metrics)
-        hints = build_hints(config, source, state, metrics, preparer)
-        if hints is not None:
-            parts.push_async_callback(hints.close)
-            _keep_running("hints", hints.run(), parts)
+        nomination = build_nomination(config, source, state, metrics, preparer)
+        if nomination is not None:
+            parts.push_async_callback(nomination.close)
+            _keep_running("nomination", nomination.run(), parts)
         callbacks = build_callbacks(
-            config, source, state, metrics, lifecycle.unsynced, preparer=preparer, hints=hints
+            config,
+            source,
+            state,
+            metrics,
+            lifecycle.unsynced,
+            preparer=preparer,
+            nomination=nomination,
         )
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)

@@ -41,7 +41,7 @@ def build_callbacks(
     unsynced: Callable[[], str | None],
     *,
     preparer: Preparer,
-    hints: NominationController | None,
+    nomination: NominationController | None,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     limit = config.serving.max_body_bytes
@@ -68,7 +68,7 @@ def build_callbacks(
         may_be_empty=config.scheduler_takes_empty_victims,
         clock=monotonic,
         pods=pods,
-        give_way=None if hints is None else hints.give_way,
+        give_way=None if nomination is None else nomination.give_way,
         preparer=preparer,
     )
     binding = config.mode is Mode.REPLACE
@@ -79,7 +79,7 @@ def build_callbacks(
         metrics,
         unsynced,
         flights if binding else None,
-        hints=hints,
+        nomination=nomination,
         keep_waiting=preemptions.keep_waiting,
         pods=pods,
         preparer=preparer,
@@ -99,7 +99,7 @@ def build_callbacks(
     return callbacks_app(answers, metrics, limit, binds, preemptions)
 
 
-def build_hints(
+def build_nomination(
     config: Config, source: Source, state: ClusterState, metrics: Metrics, preparer: Preparer
 ) -> NominationController | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""

@@ -72,7 +72,7 @@ class Churn:
         flights = Flights(partial(interact, self.state), hold=0)
         plugins: Plugins = (InterPodAffinity(), CrossNamespacePodAffinity())
         clock = partial(next, _clock())
-        self.controller = NominationController(
+        self.nomination = NominationController(
             self.state,
             self,
             metrics,
@@ -97,7 +97,7 @@ class Churn:
             lambda: None,
             flights,
             pods=self._pods,
-            hints=self.controller,
+            nomination=self.nomination,
             keep_waiting=self.preemptions.keep_waiting,
             defer=lambda work: work(),
         )
@@ -164,7 +164,7 @@ class Churn:
         self._placed.append((key, uid))
         self.outcomes["placed"] += 1
         if number % 50 == 0:
-            await self.controller.process_next()
+            await self.nomination.process_next()
 
     async def _give_up(self, uid: str, key: str, body: bytes) -> None:
         self.outcomes["refused"] += 1

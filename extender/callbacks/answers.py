@@ -85,7 +85,7 @@ class Answers:
         flights: Flights | None = None,
         *,
         pods: PodReader,
-        hints: NominationController | None = None,
+        nomination: NominationController | None = None,
         shadow: Disagreements | None = None,
         keep_waiting: Callable[[Pod], bool] | None = None,
         preparer: Preparer | None = None,
@@ -101,7 +101,7 @@ class Answers:
         self._metrics = metrics
         self._unready = unready
         self._flights = flights
-        self._hints = hints
+        self._nomination = nomination
         self._shadow = shadow
         self._keep_waiting = keep_waiting
         self._pods = pods
@@ -139,8 +139,8 @@ class Answers:
             return self.filter_fault(error, perf_counter() - start)
         if verdicts.fits.names and self._flights is not None:
             self._flights.depart(args.pod)
-        if self._hints is not None:
-            self._tell(self._hints, args, verdicts)
+        if self._nomination is not None:
+            self._tell(self._nomination, args, verdicts)
         names_json = write_names(verdicts, args)
         self._lists.remember(names_json, verdicts.fits)
         self._foresee(args, verdicts.fits, names_json)
@@ -278,12 +278,12 @@ class Answers:
         return node if refused and self._keep_waiting(pod) else None
 
     @staticmethod
-    def _tell(hints: NominationController, args: ExtenderArgs, verdicts: Verdicts) -> None:
+    def _tell(nomination: NominationController, args: ExtenderArgs, verdicts: Verdicts) -> None:
         if verdicts.fits.names:
-            hints.admitted(args.pod)
+            nomination.admitted(args.pod)
         else:
             asked = sum(len(names) for _, names in verdicts.refused)
-            hints.refused(args.pod, args.pod_json, asked)
+            nomination.refused(args.pod, args.pod_json, asked)
 
     def _warn_of_mismatch(self) -> None:
         if not self._warned:

@@ -48,7 +48,7 @@ def observe(state: ClusterState, pod: Pod) -> Observed:
 
 
 def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
-    """Tell whether pods of lower priority are on their way out of a node; O(pods on it)."""
+    """Return whether pods of lower priority are on their way out of a node; O(pods on it)."""
     return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
 
 

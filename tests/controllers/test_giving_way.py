@@ -67,7 +67,12 @@ def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
     )
     rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
     answers = Answers(
-        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.controller
+        bench.state,
+        rules,
+        bench.metrics,
+        lambda: None,
+        pods=PodReader(),
+        nomination=bench.controller,
     )
     return callbacks_app(answers, bench.metrics, 1 << 20, preemptions=preemptions)
 

@@ -29,7 +29,7 @@ from extender.model.objects import Pod as ModelPod
 from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
-from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.builders import Pod, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
@@ -68,7 +68,7 @@ class Nominator:
         self.state = state
         self.made: list[tuple[str, str | None, str | None]] = []
         self.done = True
-        self.error: ExtenderError | None = None
+        self.error: Exception | None = None
         self.shown = True
         self.gate: asyncio.Event | None = None
         self.arrived = asyncio.Event()
@@ -404,6 +404,59 @@ async def test_a_hint_whose_end_is_unclear_is_withdrawn_in_time() -> None:
     assert bench.counts() == {"failed": 2, "withdrawn": 1}
 
 
+async def test_a_hint_whose_withdrawal_is_unclear_is_not_renewed() -> None:
+    bench = Bench(ONE.on("a"), TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.api.error = ExtenderError("no answer")
+    await bench.pass_time(PATIENCE)
+    bench.api.error = None
+    show(bench.state, "two", None)
+    await bench.tick()
+    await bench.tick()
+    assert bench.api.made == [("two", None, "b"), ("two", "b", None)], "it was withdrawn, it seems"
+    await bench.pass_time(PATIENCE)
+    assert bench.counts() == {"set": 1, "failed": 1, "withdrawn": 1}
+    assert bench.controller.outstanding == 0
+
+
+async def test_a_request_that_outlasts_the_pause_is_not_the_end_of_the_search() -> None:
+    bench = Bench(TWO)
+    bench.refuse(TWO)
+    await bench.pass_time()
+    bench.api.gate = asyncio.Event()
+    bench.api.arrived.clear()
+    withdrawing = asyncio.create_task(bench.pass_time(PATIENCE))
+    await bench.api.arrived.wait()
+    bench.now += PATIENCE
+    bench.api.gate.set()
+    await withdrawing
+    assert bench.api.made[2:] == [("two", None, "b")], "though nothing has changed"
+
+
+async def test_hints_are_looked_after_before_anything_else_that_is_due() -> None:
+    bench = Bench(ONE, TWO, THREE)
+    bench.refuse(ONE)
+    await bench.pass_time()
+    bench.refuse(TWO)
+    bench.refuse(THREE, asked=1)
+    bench.state.upsert_node(model_node(node("c", {HOST: "c"}, ROOM)))
+    await bench.pass_time(PATIENCE)
+    assert bench.api.made[1:] == [("one", "a", None), ("two", None, "a"), ("three", None, "b")]
+
+
+async def test_a_fault_of_ours_is_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(ONE, TWO)
+    bench.refuse(ONE)
+    bench.refuse(TWO)
+    bench.api.error = ValueError("unheard of")
+    await bench.pass_time()
+    assert [each.getMessage() for each in caplog.records] == ["hints failed unexpectedly"]
+    bench.api.error = None
+    await bench.pass_time(PATIENCE)
+    assert set(bench.api.made[2:]) == {("one", "a", None), ("two", "b", None)}
+
+
 async def test_a_pod_whose_wishes_cannot_be_read_is_pointed_nowhere() -> None:
     bench = Bench(TWO)
     broken = Pod({**TWO, "spec": {**TWO["spec"], "tolerations": 7}})
@@ -437,7 +490,12 @@ async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
     bench.api.gate = asyncio.Event()
     rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
     answers = Answers(
-        bench.state, rules, bench.metrics, lambda: None, pods=PodReader(), hints=bench.controller
+        bench.state,
+        rules,
+        bench.metrics,
+        lambda: None,
+        pods=PodReader(),
+        nomination=bench.controller,
     )
     client: Client = await aiohttp_client(callbacks_app(answers, bench.metrics, 1 << 20))
     running = asyncio.create_task(bench.controller.run())

@@ -58,6 +58,16 @@ def test_the_number_of_entries_may_be_bounded_as_well() -> None:
     assert list(cache) == ["b", "c"]
 
 
+def test_whoever_wants_to_know_is_told_what_had_to_go() -> None:
+    dropped: list[int] = []
+    cache: LruCache[str, int] = LruCache(1 << 20, most=2, dropped=dropped.append)
+    for number, key in enumerate("abac"):
+        cache.put(key, number, 0)
+    cache.pop("a")
+    assert not cache.put("c", 9, 1 << 20)
+    assert dropped == [1], "neither what was replaced nor what was given up"
+
+
 def test_an_empty_cache_has_no_oldest_entry() -> None:
     cache = cache_of(2)
     assert cache.oldest() is None

@@ -27,12 +27,7 @@ from extender.controllers.nomination.record import (
     Refusal,
     State,
 )
-from extender.controllers.nomination.records import (
-    MOST_CLAIMS,
-    MOST_REFUSED,
-    MOST_WITHDRAWALS,
-    Records,
-)
+from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
@@ -94,8 +89,7 @@ class NominationController:
         self._clock = clock
         self._bucket = TokenBucket(limits.per_second, clock)
         self._search = Search(state, plugins, chance)
-        most = MOST_REFUSED + MOST_CLAIMS + MOST_WITHDRAWALS + limits.most_outstanding + 1
-        self._queue: WorkQueue[str] = WorkQueue(most, clock)
+        self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + limits.most_outstanding + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
         self._nominations = Nominations(
@@ -149,7 +143,7 @@ class NominationController:
             await self._process(await self._queue.get())
 
     async def process_next(self) -> bool:
-        """Do what is due next, if anything is; tell whether something was."""
+        """Do what is due next, if anything is; return whether something was."""
         uid = self._queue.take()
         if uid is not None:
             await self._process(uid)
@@ -192,14 +186,14 @@ class NominationController:
         record, now = self._records.get(uid), self._clock()
         if record is None:
             return None
-        state = record.state(now)
-        if record.nomination is not None:
-            await self._nominations.look_after(record, record.nomination)
-        elif state is State.REFUSED and record.refusal is not None:
-            return await self._look_for_node(record, record.refusal)
-        elif state is State.CLAIMED:
-            # The scheduler is evicting for it, and will nominate a node itself.
-            self._metrics.count_hint("skipped", int(self._records.has_news(record)))
+        match record.state(now):
+            case State.REFUSED if record.refusal is not None:
+                return await self._look_for_node(record, record.refusal)
+            case State.NOMINATED | State.WITHDRAWING if record.nomination is not None:
+                await self._nominations.look_after(record, record.nomination)
+            case State.CLAIMED:
+                # The scheduler is evicting for it, and will nominate a node itself.
+                self._metrics.count_hint("skipped", int(self._records.has_news(record)))
         return record.rest(now, self._clock())
 
     # Refused
@@ -222,7 +216,7 @@ class NominationController:
         return await self._nominate(record, refusal, seen)
 
     def _news(self, record: Record, refusal: Refusal, seen: Observed) -> bool | None:
-        """Tell whether a pod was refused anew; None when nothing can be done for it now."""
+        """Return whether a pod was refused anew; None when nothing can be done for it now."""
         if not seen.known or seen.node is not None:
             self._records.admit(record)
             return None

@@ -97,7 +97,7 @@ class Nominations:
             await self._renew(record, nomination)
 
     def _is_cleared(self, nomination: Nomination, seen: Observed) -> bool:
-        """Tell whether a nomination was wiped out.
+        """Return whether a nomination was wiped out.
 
         The scheduler does so when it ends an attempt, also one that began before it saw the
         nomination.
@@ -178,7 +178,7 @@ class Nominations:
                 return False
 
     def _is_preempted_for(self, pod: Pod, node: str) -> bool:
-        """Tell whether the scheduler relies on a nomination that we made.
+        """Return whether the scheduler relies on a nomination that we made.
 
         It may have asked another process, or us before we were restarted: pods that it evicts for
         this one are on their way out. That they may go for another reason costs a nomination that
@@ -196,7 +196,7 @@ class Nominations:
 
 
 def is_elses(refusal: Refusal, seen: Observed, ours: str | None, *, news: bool) -> bool:
-    """Tell whether a pod is nominated for a node by somebody else."""
+    """Return whether a pod is nominated for a node by somebody else."""
     return seen.nominated not in {None, ours} or (
         news and refusal.pod.nominated not in {None, ours}
     )

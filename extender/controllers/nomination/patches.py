@@ -38,7 +38,7 @@ class Patches:
     ) -> bool | None:
         """Change the field and count the result: `overtaken` if it was not what `before` says.
 
-        Returns None when nobody can tell whether it was done.
+        Returns None when nobody can return whether it was done.
         """
         try:
             done = await self._nominator.nominate(pod, before, node)

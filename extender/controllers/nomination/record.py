@@ -91,7 +91,7 @@ class Refusal:
         self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
 
     def read(self) -> bool:
-        """Read the latest request, ObjectError when it is broken; tell whether it is news."""
+        """Read the latest request, ObjectError when it is broken; return whether it is news."""
         if self._unread is None:
             return False
         unread, self._unread = self._unread, None
@@ -162,7 +162,7 @@ class Withdrawal:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def is_over(self, now: float) -> bool:
-        """Tell whether it matters no more."""
+        """Return whether it matters no more."""
         return self.at + REMEMBERED_SECONDS <= now
 
 

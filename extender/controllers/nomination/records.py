@@ -40,6 +40,8 @@ MOST_CLAIMS = 1024
 by the test in every patch."""
 MOST_WITHDRAWALS = 4096
 """More than there are in REMEMBERED_SECONDS at 20 a second; the oldest is forgotten first."""
+MOST_KEPT = MOST_REFUSED + MOST_CLAIMS + MOST_WITHDRAWALS
+"""Records, beside those of pods that have a nomination of ours."""
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +96,7 @@ class Records:
         return record
 
     def has_news(self, record: Record) -> bool:
-        """Tell whether a pod was refused anew, and read the request; a broken one is forgotten."""
+        """Read the latest request and return whether it is news; a broken one is forgotten."""
         refusal = record.refusal
         if refusal is None or refusal.settled_at > self._clock():
             return False
@@ -149,7 +151,7 @@ class Records:
         return record
 
     def outranks(self, pod: Pod, node: str) -> bool:
-        """Tell whether a more important pod is about to be nominated for a node.
+        """Return whether a more important pod is about to be nominated for a node.
 
         The scheduler then clears the nominations of less important ones there.
         """
