@@ -168,19 +168,26 @@ class Records:
     def withdrawing(self, record: Record, node: str) -> Iterator[Withdrawal]:
         """Note a withdrawal while it is in flight; unless told what became of it, that is unclear.
 
-        Whoever is cancelled in between does not know either.
+        Whoever is cancelled in between does not know either. And whatever becomes of this one, an
+        earlier one that ended unclearly may still be carried out.
         """
-        withdrawal = record.withdrawal = Withdrawal(node, self._clock())
+        now, before = self._clock(), record.withdrawal
+        haunted = (
+            before is not None
+            and before.node == node
+            and before.fate is Fate.UNCLEAR
+            and not before.is_over(now)
+        )
+        withdrawal = record.withdrawal = Withdrawal(node, now)
         self._withdrawn[record.uid] = record
         self._withdrawn.move_to_end(record.uid)
-        now = self._clock()
         for old in _oldest(self._withdrawn, MOST_WITHDRAWALS, lambda each: _is_settled(each, now)):
             old.withdrawal = None
             self._tidy(old)
         try:
             yield withdrawal
         finally:
-            if withdrawal.fate is Fate.IN_FLIGHT:
+            if haunted or withdrawal.fate is Fate.IN_FLIGHT:
                 withdrawal.fate = Fate.UNCLEAR
             withdrawal.at = self._clock()
             withdrawal.ended.set()
