@@ -23,9 +23,8 @@ import msgspec
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
@@ -42,10 +41,10 @@ from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
 from extender.ports import NoApiServer
 from extender.preparing import OverBudgetError, Preparer
+from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import InterPodAffinity
-from extender.verbs.prioritizing import Scoring
 from extender.wire.objects import MOST_ENTRIES, PodReader
+from tests.answering import Answering
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -226,18 +225,17 @@ class _Bench:
         self.feed = PodReader()
         self.apart = ApartReader(self.feed.read, self.feed.another().read)
         self.preparer = Preparer(self.state, metrics)
-        self.flights = Flights(lambda _one, _other: False)
-        self.answers = Answers(
+        self.in_flight = InFlightPods(lambda _one, _other: False)
+        self.answers = Answering(
             self.state,
-            Rules(plugins, resolvable=False, scoring=Scoring(), max_score=20),
             metrics,
-            lambda: None,
-            self.flights,
+            plugins,
+            in_flight=self.in_flight,
             pods=reader,
             preparer=self.preparer,
         )
         self.binds = Binds(
-            self.state, NoApiServer(), self.flights, metrics, plugins,
+            self.state, NoApiServer(), self.in_flight, metrics, plugins,
             unready=lambda: None, clock=perf_counter, preparer=self.preparer,
         )  # fmt: skip
         self.preemptions = Preemptions(

@@ -16,15 +16,15 @@ from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.state import ClusterState
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
-from extender.verbs.binding import interact
-from extender.verbs.plugins import InterPodAffinity
+from extender.verbs.conflicts import interact
+from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.wire.objects import PodReader
 from tests.builders import model_node, model_pod, node, pod
 from tests.kube.binding_api import BindingApi
@@ -120,7 +120,7 @@ async def _scheduler(qps: float) -> AsyncIterator[Scheduler]:
         binds = Binds(
             state,
             Binder(client, PodReader()),
-            Flights(partial(interact, state)),
+            InFlightPods(partial(interact, state)),
             Metrics(),
             (InterPodAffinity(),),
             unready=lambda: None,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import random
 from time import monotonic
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.filtering import Filters, Listeners
+from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
+from extender.callbacks.prioritizing import Priorities
+from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
@@ -21,15 +24,11 @@ from extender.source import (
     Source,
     pod_reader,
 )
-from extender.verbs.binding import interact
-from extender.verbs.plugins import (
-    CrossNamespacePodAffinity,
-    FilterPlugin,
-    InterPodAffinity,
-    Plugins,
-)
-from extender.verbs.prioritizing import Scoring
-from extender.web.app import Application, callbacks_app
+from extender.verbs.conflicts import interact
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.web.app import Application, Callback, callbacks_app
 from extender.wire.objects import MOST_ENTRIES
 
 
@@ -44,59 +43,57 @@ def build_callbacks(
     nomination: NominationController | None,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
-    limit = config.serving.max_body_bytes
-    rules, pods = _rules(config), pod_reader(config, MOST_ENTRIES)
-    if not rules.plugins:
-        plugins = _plugins(config)
-        shadow = Disagreements(state, metrics, plugins) if config.mode is Mode.SHADOW else None
-        answers = Answers(
+    enforced, pods = _enforced(config), pod_reader(config, MOST_ENTRIES)
+    shadow = Disagreements(state, metrics, _plugins(config)) if config.mode is Mode.SHADOW else None
+    requests = Requests(state, pods, preparer, unsynced)
+    priorities = Priorities(
+        state,
+        _score_plugins(config),
+        metrics,
+        requests,
+        max_score=config.prioritize.max_score,
+        is_attempt=not enforced and shadow is None,
+        silent=shadow is not None,
+    )
+    listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
+    others: dict[str, Callback] = {}
+    if enforced and config.mode is Mode.REPLACE:
+        in_flight = InFlightPods(partial(interact, state))
+        listeners = replace(listeners, in_flight=in_flight)
+        others["bind"] = Binds(
             state,
-            rules,
+            source.binder,
+            in_flight,
             metrics,
-            unsynced,
-            pods=pods,
-            shadow=shadow,
+            enforced,
+            unready=unsynced,
+            clock=monotonic,
             preparer=preparer,
         )
-        return callbacks_app(answers, metrics, limit)
-    # Whoever refuses nodes has to be asked before pods are evicted from them.
-    preemptions = Preemptions(
+    if enforced:
+        # Whoever refuses nodes has to be asked before pods are evicted from them.
+        others["preempt"] = preemptions = Preemptions(
+            state,
+            metrics,
+            enforced,
+            unready=unsynced,
+            may_be_empty=config.scheduler_takes_empty_victims,
+            clock=monotonic,
+            pods=pods,
+            give_way=None if nomination is None else nomination.give_way,
+            preparer=preparer,
+        )
+        listeners = replace(listeners, nomination=nomination, keep_waiting=preemptions.keep_waiting)
+    filters = Filters(
         state,
+        enforced,
         metrics,
-        rules.plugins,
-        unready=unsynced,
-        may_be_empty=config.scheduler_takes_empty_victims,
-        clock=monotonic,
-        pods=pods,
-        give_way=None if nomination is None else nomination.give_way,
-        preparer=preparer,
+        requests,
+        resolvable=config.filter.resolvable,
+        listeners=listeners,
     )
-    binding = config.mode is Mode.REPLACE
-    flights = Flights(partial(interact, state))
-    answers = Answers(
-        state,
-        rules,
-        metrics,
-        unsynced,
-        flights if binding else None,
-        nomination=nomination,
-        keep_waiting=preemptions.keep_waiting,
-        pods=pods,
-        preparer=preparer,
-    )
-    if not binding:
-        return callbacks_app(answers, metrics, limit, preemptions=preemptions)
-    binds = Binds(
-        state,
-        source.binder,
-        flights,
-        metrics,
-        rules.plugins,
-        unready=unsynced,
-        clock=monotonic,
-        preparer=preparer,
-    )
-    return callbacks_app(answers, metrics, limit, binds, preemptions)
+    callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
+    return callbacks_app(callbacks, metrics, config.serving.max_body_bytes)
 
 
 def build_nomination(
@@ -126,7 +123,7 @@ def _plugins(config: Config) -> Plugins:
     """Build the plugins that are enabled."""
     limited = config.cross_namespace_pod_affinity.limited_by_default
     built: dict[Plugin, FilterPlugin] = {
-        Plugin.INTER_POD_AFFINITY: InterPodAffinity(),
+        Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config),
         Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
     }
     return tuple(built[name] for name in config.plugins)
@@ -138,18 +135,21 @@ def _enforced(config: Config) -> Plugins:
         case Mode.SHADOW:
             return ()
         case Mode.ASSIST:
-            return tuple(each for each in _plugins(config) if each != InterPodAffinity())
+            return tuple(each for each in _plugins(config) if not each.enforced_by_scheduler)
         case Mode.REPLACE:
             return _plugins(config)
 
 
-def _rules(config: Config) -> Rules:
-    plugin = config.inter_pod_affinity
-    return Rules(
-        plugins=_enforced(config),
-        resolvable=config.filter.resolvable,
-        scoring=Scoring(
-            plugin.hard_pod_affinity_weight, plugin.ignore_preferred_terms_of_existing_pods
-        ),
-        max_score=config.prioritize.max_score,
+def _score_plugins(config: Config) -> ScorePlugins:
+    """Build those of the enabled plugins that score; in every mode."""
+    built: dict[Plugin, ScorePlugin] = {Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config)}
+    return tuple(built[name] for name in config.plugins if name in built)
+
+
+def _inter_pod_affinity(config: Config) -> InterPodAffinity:
+    arguments = config.inter_pod_affinity
+    return InterPodAffinity(
+        arguments.hard_pod_affinity_weight,
+        arguments.ignore_preferred_terms_of_existing_pods,
+        arguments.weight,
     )

@@ -11,9 +11,8 @@ from itertools import count
 
 import msgspec
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_COUNTED_SETS
@@ -21,10 +20,12 @@ from extender.controllers.nomination.controller import NominationController, Nom
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.binding import interact
-from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins
-from extender.verbs.prioritizing import Scoring
+from extender.verbs.conflicts import interact
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.plugins import Plugins
+from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import NodeReader, PodReader, read_namespace
+from tests.answering import Answering
 
 NODES = 20
 ALIVE = 60
@@ -69,7 +70,7 @@ class Churn:
         self.state = ClusterState(most_counted_sets=most_counted_sets)
         self.outcomes = {"placed": 0, "refused": 0}
         metrics = Metrics()
-        flights = Flights(partial(interact, self.state), hold=0)
+        in_flight = InFlightPods(partial(interact, self.state), hold=0)
         plugins: Plugins = (InterPodAffinity(), CrossNamespacePodAffinity())
         clock = partial(next, _clock())
         self.nomination = NominationController(
@@ -90,19 +91,18 @@ class Churn:
             clock=clock,
             pods=self._pods,
         )
-        self.answers = Answers(
+        self.answers = Answering(
             self.state,
-            Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20),
             metrics,
-            lambda: None,
-            flights,
+            plugins,
+            in_flight=in_flight,
             pods=self._pods,
             nomination=self.nomination,
             keep_waiting=self.preemptions.keep_waiting,
             defer=lambda work: work(),
         )
         self.binds = Binds(
-            self.state, self, flights, metrics, plugins, unready=lambda: None, clock=clock
+            self.state, self, in_flight, metrics, plugins, unready=lambda: None, clock=clock
         )
         self._names = [f"node-{number}" for number in range(NODES)]
         for name in self._names:

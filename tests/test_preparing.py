@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
-from extender.verbs.prioritizing import Scoring
-from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, pod
 from tests.hostile import crowded, hostile, narrow
-from tests.verbs.judging import AFFINITY
 
 CLASSES = 60
 
@@ -32,15 +29,7 @@ class Desk:
         self.preparer = Preparer(
             self.state, Metrics(self.registry, "test"), budget=budget, clock=lambda: 0.0
         )
-        rules = Rules(AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
-        self.answers = Answers(
-            self.state,
-            rules,
-            Metrics(),
-            lambda: None,
-            pods=PodReader(),
-            preparer=self.preparer,
-        )
+        self.answers = Answering(self.state, preparer=self.preparer)
 
     async def filter(self, asking: Pod) -> dict[str, Any]:
         """Ask about all nodes."""

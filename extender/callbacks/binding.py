@@ -7,20 +7,22 @@ import logging
 from collections.abc import Callable
 from time import perf_counter
 
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
+from extender.callbacks.observing import fault_text
+from extender.callbacks.readiness import check_ready
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY, BindOutcome, Bound, Reason
-from extender.ports import PodBinder
+from extender.ports import Check, PodBinder
 from extender.preparing import Preparer
 from extender.timing import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
-from extender.verbs.plugins import Plugins
+from extender.verbs.plugins import Plugins, leading
 from extender.wire.annotations import check_annotations
-from extender.wire.filtering import BindingArgs, read_binding_args, write_binding_result
+from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
 
 ANSWER_SECONDS = 4.0
 """For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
@@ -57,23 +59,24 @@ class Binds:
         self,
         state: ClusterState,
         binder: PodBinder,
-        flights: Flights,
+        in_flight: InFlightPods,
         metrics: Metrics,
         plugins: Plugins,
         *,
-        unready: Callable[[], str | None],
+        unready: Check,
         clock: Callable[[], float],
         preparer: Preparer | None = None,
     ) -> None:
         self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._binder = binder
-        self._flights = flights
+        self._in_flight = in_flight
         self._metrics = metrics
         self._plugins = plugins
         self._unready = unready
         self._clock = clock
-        metrics.begin_plugin(INTER_POD_AFFINITY, "Bind", ("Success", "Unschedulable", "Error"))
+        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        metrics.begin_plugin(self._leading, "Bind", ("Success", "Unschedulable", "Error"))
         self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
 
@@ -85,7 +88,7 @@ class Binds:
         except ExtenderError as failure:
             result, error = "error", str(failure)
         finally:
-            self._flights.land(args.uid)
+            self._in_flight.remove(args.uid)
         self._metrics.count_bind(result)
         if error:
             says = "%s is not bound to %s: %s"
@@ -94,15 +97,13 @@ class Binds:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /bind when something broke."""
-        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", "Error", seconds)
+        self._metrics.observe_plugin(self._leading, "Bind", "Error", seconds)
         self._metrics.count_bind("error")
-        return write_binding_result(str(error) or type(error).__name__)
+        return write_binding_result(fault_text(error))
 
     async def _bind(self, args: BindingArgs) -> tuple[str, str]:
         deadline = self._clock() + ANSWER_SECONDS
-        reason = self._unready()
-        if reason is not None:
-            return "error", f"the extender is not ready: {reason}"
+        check_ready(self._unready)
         pod = self._state.pod(args.key, args.uid)
         if pod is None:
             # The scheduler's watch is ahead of ours.
@@ -179,9 +180,9 @@ class Binds:
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
             decided = self._state.reserve(pod, node, self._clock() + RESERVATION_SECONDS)
-        self._flights.land(pod.uid)
+        self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:
             self._metrics.count_quota_refusal("Bind")
         status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
-        self._metrics.observe_plugin(INTER_POD_AFFINITY, "Bind", status, perf_counter() - start)
+        self._metrics.observe_plugin(self._leading, "Bind", status, perf_counter() - start)
         return decided

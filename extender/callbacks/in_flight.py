@@ -14,23 +14,23 @@ HOLD_SECONDS = 0.02
 """How long a filter waits for pods in flight, at most. The scheduler asks about the next pod
 before it binds the last one; what it would be told now is about to be wrong, and a bind that is
 refused costs its pod a back-off of a second or more."""
-MOST_FLIGHTS = 256
+MOST_PODS = 256
 """Older ones are forgotten: their binds have long been decided, or never came."""
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
+class _InFlight:
     """A pod that was told where it may go."""
 
     pod: Pod
     since: float
 
 
-class Flights:
+class InFlightPods:
     """The pods that were answered and may be bound any moment.
 
-    A flight ends when its pod is reserved, refused or gone, or after HOLD_SECONDS: the scheduler
-    may have dropped it without a word. Only filters of pods that interact with one wait at all.
+    A pod is in flight until it is reserved, refused or gone, or for HOLD_SECONDS: the scheduler may
+    have dropped it without a word. Only filters of pods that interact with one wait at all.
 
     The pods of a pod group are bound together once all of them have been answered. So they do not
     wait for each other, and whoever waits for one of them counts from the last that was answered.
@@ -46,60 +46,61 @@ class Flights:
         self._interact = interact
         self._hold = hold
         self._clock = clock
-        self._flying: dict[str, Flight] = {}
-        self._landed = asyncio.Event()
+        self._pods: dict[str, _InFlight] = {}
+        self._one_left = asyncio.Event()
 
-    def depart(self, pod: Pod) -> None:
+    def add(self, pod: Pod) -> None:
         """Note that a pod has been told where it may go."""
         now = self._clock()
         if pod.group is not None:
-            for flight in self._flying.values():
-                if flight.pod.group == pod.group:
-                    flight.since = now
-        self._flying.pop(pod.uid, None)
-        self._flying[pod.uid] = Flight(pod, now)
+            for each in self._pods.values():
+                if each.pod.group == pod.group:
+                    each.since = now
+        self._pods.pop(pod.uid, None)
+        self._pods[pod.uid] = _InFlight(pod, now)
         # A pod may be large: what nobody waits for any more is not held until it is pushed out.
-        for uid, flight in list(islice(self._flying.items(), 2)):
-            if now - flight.since >= self._hold or len(self._flying) > MOST_FLIGHTS:
-                del self._flying[uid]
+        for uid, each in list(islice(self._pods.items(), 2)):
+            if now - each.since >= self._hold or len(self._pods) > MOST_PODS:
+                del self._pods[uid]
 
-    def land(self, uid: str) -> None:
+    def remove(self, uid: str) -> None:
         """Note that a pod's bind has been decided, one way or the other."""
-        if self._flying.pop(uid, None) is not None:
-            self._landed.set()
-            self._landed = asyncio.Event()
+        if self._pods.pop(uid, None) is not None:
+            self._one_left.set()
+            self._one_left = asyncio.Event()
 
     def interacting(self, pod: Pod) -> bool:
         """Tell whether a pod would have to wait."""
         return self._patience(pod, self._clock()) > 0
 
-    async def clear(self, pod: Pod) -> float:
+    async def wait_for(self, pod: Pod) -> float:
         """Wait while pods in flight interact with a pod; return the seconds that it took.
 
-        Each flight is waited for until HOLD_SECONDS after it began, and none beyond as long after
-        this call, so the wait is bounded however many pods take off meanwhile.
+        Each is waited for until HOLD_SECONDS after its answer, and none beyond as long after this
+        call, so the wait is bounded however many pods are answered meanwhile.
         """
         start = self._clock()
         while (patience := self._patience(pod, start)) > 0:
             try:
                 async with asyncio.timeout(patience):
-                    await self._landed.wait()
+                    await self._one_left.wait()
             except TimeoutError:
                 continue
         return self._clock() - start
 
     def _patience(self, pod: Pod, start: float) -> float:
-        """Return for how long a pod has to wait if nothing lands, 0 or less when not at all."""
+        """Return how long a pod has to wait if no bind is decided, 0 or less when not at all."""
         now = self._clock()
         latest = 0.0
-        for uid, flight in list(self._flying.items()):
-            if now - flight.since >= self._hold:
-                del self._flying[uid]
-            elif self._may_meet(flight.pod, pod):
-                latest = max(latest, flight.since)
+        for uid, each in list(self._pods.items()):
+            if now - each.since >= self._hold:
+                del self._pods[uid]
+            elif self._may_meet(each.pod, pod):
+                latest = max(latest, each.since)
         return min(latest, start) + self._hold - now if latest else 0.0
 
-    def _may_meet(self, flying: Pod, asking: Pod) -> bool:
-        if flying.uid == asking.uid or (flying.group is not None and flying.group == asking.group):
+    def _may_meet(self, in_flight: Pod, asking: Pod) -> bool:
+        same_group = in_flight.group is not None and in_flight.group == asking.group
+        if in_flight.uid == asking.uid or same_group:
             return False
-        return self._interact(flying.pod_class, asking.pod_class)
+        return self._interact(in_flight.pod_class, asking.pod_class)

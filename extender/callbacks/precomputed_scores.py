@@ -6,24 +6,25 @@ has run its own scoring plugins. Until then this process has nothing to do.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from msgspec import Raw
 
+from extender.callbacks.observing import Defer
 from extender.cluster.state import ClusterState
 from extender.model import memory
+from extender.wire.prioritizing import write_call
 
-Defer: TypeAlias = Callable[[Callable[[], None]], object]
-"""Runs something soon, once the answer at hand is on its way: an event loop's call_soon."""
+Made: TypeAlias = tuple[bytes, Mapping[str, float]]
+"""An answer, and the seconds that each plugin took for it."""
 
 REMEMBERED = 4
 """Answers that wait for their call; a few more than one serve a second scheduler."""
 
-LARGEST = memory.FORESEEN // REMEMBERED
+LARGEST = memory.PRECOMPUTED // REMEMBERED
 """Bytes of a call and its answer together: larger ones are answered when they are asked for."""
 
 PATIENCE = 16
@@ -32,7 +33,7 @@ no prioritizeVerb. The next prioritize call that comes turns it on again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class PrecomputedAnswer:
     """The answer to one prioritize call that is expected."""
 
     call: bytes
@@ -40,23 +41,21 @@ class Foreseen:
     version: int
     """ClusterState.version when the answer was made; it is worth nothing after a change."""
     answer: bytes
-    seconds: float
-    """What scoring took."""
+    seconds: Mapping[str, float]
+    """What scoring took, by plugin."""
 
 
-class Foresight:
+class PrecomputedScores:
     """Knows the answers to prioritize calls that have not come yet."""
 
     def __init__(self, state: ClusterState, defer: Defer) -> None:
         self._state = state
         self._defer = defer
-        self._recent: deque[Foreseen] = deque(maxlen=REMEMBERED)
+        self._recent: deque[PrecomputedAnswer] = deque(maxlen=REMEMBERED)
         self._in_vain = 0
 
-    def expect(
-        self, pod_json: Raw, names_json: bytes, make: Callable[[], tuple[bytes, float] | None]
-    ) -> None:
-        """Make the answer about a pod and some nodes soon; `make` tells what scoring took, too.
+    def expect(self, pod_json: Raw, names_json: bytes, make: Callable[[], Made | None]) -> None:
+        """Make the answer about a pod and some nodes soon, with `make`.
 
         It may return None: what takes long is made when it is asked for.
         """
@@ -65,24 +64,18 @@ class Foresight:
         self._in_vain += 1
 
         def prepare() -> None:
-            parts = (b'{"Pod":', pod_json, b',"Nodes":null,"NodeNames":', names_json, b"}")
-            call = b"".join(map(memoryview, parts))
+            call = write_call(pod_json, names_json)
             version = self._state.version
             made = make()
             if made is not None and len(call) + len(made[0]) <= LARGEST:
-                self._recent.appendleft(Foreseen(call, version, *made))
+                self._recent.appendleft(PrecomputedAnswer(call, version, *made))
 
         self._defer(prepare)
 
-    def recall(self, call: bytes) -> Foreseen | None:
-        """Return the answer to a call, if it was foreseen and nothing has changed since."""
+    def recall(self, call: bytes) -> PrecomputedAnswer | None:
+        """Return the answer to a call, if it was made ahead and nothing has changed since."""
         self._in_vain = 0
-        for foreseen in self._recent:
-            if foreseen.call == call:
-                return foreseen if foreseen.version == self._state.version else None
+        for known in self._recent:
+            if known.call == call:
+                return known if known.version == self._state.version else None
         return None
-
-
-def soon(work: Callable[[], None]) -> None:
-    """Run it in this event loop, after what is running now."""
-    asyncio.get_running_loop().call_soon(work)

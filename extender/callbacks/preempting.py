@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from time import perf_counter
 
-from extender.callbacks.answers import LOG_BURST, LOG_SECONDS, NotReadyError
+from extender.callbacks.observing import fault_log
+from extender.callbacks.readiness import NotReadyError, check_ready
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
@@ -15,9 +16,10 @@ from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.ports import Check
 from extender.preparing import OverBudgetError, Preparer
-from extender.timing import LogThrottle
-from extender.verbs.plugins import Plugins, unclear
+from extender.verbs.filtering import unclear
+from extender.verbs.plugins import Plugins, leading
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
@@ -56,7 +58,7 @@ class Preemptions:
         metrics: Metrics,
         plugins: Plugins,
         *,
-        unready: Callable[[], str | None],
+        unready: Check,
         may_be_empty: bool,
         clock: Callable[[], float],
         pods: PodReader,
@@ -69,15 +71,13 @@ class Preemptions:
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
-        # All judge at once, and inter-pod affinity takes the time, where it is among them.
-        names = [each.name for each in plugins]
-        self._name = INTER_POD_AFFINITY if INTER_POD_AFFINITY in names else names[0]
-        metrics.begin_plugin(self._name, "Preempt", ("Success", "Unschedulable", "Error"))
+        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        metrics.begin_plugin(self._leading, "Preempt", ("Success", "Unschedulable", "Error"))
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock
         self._pods = pods
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
+        self._log = fault_log(_log)
         self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
             memory.VICTIMS, most=MOST_REMEMBERED
         )
@@ -98,7 +98,7 @@ class Preemptions:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /preempt when there is no verdict; the answer has no field to say why."""
-        self._metrics.observe_plugin(self._name, "Preempt", "Error", seconds)
+        self._metrics.observe_plugin(self._leading, "Preempt", "Error", seconds)
         kind = type(error).__name__
         self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
@@ -115,9 +115,7 @@ class Preemptions:
 
     def _read(self, body: bytes) -> PreemptionArgs:
         args = read_preemption_args(body, self._pods)
-        reason = self._unready()
-        if reason is not None:
-            raise NotReadyError(f"the extender is not ready: {reason}")
+        check_ready(self._unready)
         check_annotations(args.pod)
         return args
 
@@ -164,7 +162,7 @@ class Preemptions:
             may_be_empty=self._may_be_empty,
         )
         status = "Success" if chosen else "Unschedulable"
-        self._metrics.observe_plugin(self._name, "Preempt", status, perf_counter() - start)
+        self._metrics.observe_plugin(self._leading, "Preempt", status, perf_counter() - start)
         if _log.isEnabledFor(logging.DEBUG):
             added = sum(len(chosen[node].uids) - len(args.candidates[node].uids) for node in chosen)
             _log.debug(

@@ -15,8 +15,9 @@ from extender.model import memory
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
-from extender.verbs.filtering import Verdicts
-from extender.verbs.plugins import Plugins, judge
+from extender.verbs.filtering import judge
+from extender.verbs.plugins import Plugins
+from extender.verbs.verdicts import Verdicts
 
 SETTLE_SECONDS = 2.0
 """After which a difference is looked at again. The scheduler counts what it has just decided, and
@@ -102,9 +103,7 @@ class Disagreements:
         if self._state.expense_of(pod) > AT_ONCE:
             # Nobody waits for this look: it counts as it stands.
             return set(names)
-        with self._state.without(pod.key, pod.uid):
-            asked = self._state.nodes.asked(names)
-            verdicts = judge(self._state, pod, asked, self.plugins)
+        verdicts = judge(self._state, pod, self._state.nodes.asked(names), self.plugins)
         return set(names).difference(verdicts.fits.names)
 
     def _count(self, cause: str, refused: Refused) -> None:

@@ -36,6 +36,9 @@ class ClusterState(ClusterView):
     Assumes that uids are unique, and that a key (namespace/name) has one pod at a time.
     """
 
+    _left_out: str | None = None
+    """The pod that is left out of the counts at this moment."""
+
     # Pods
 
     def taking_up(self, pod: Pod) -> Iterator[None]:
@@ -83,12 +86,16 @@ class ClusterState(ClusterView):
         """Leave a pod out of all counts for a while: it is not its own neighbour.
 
         And others as if they were gone, each given once and as it counts, on the node it counts on.
+        Not to be entered twice: what is left out by both would be taken off twice.
         """
+        if self._left_out is not None:
+            raise RuntimeError(f"{key} cannot be left out: {self._left_out} is left out already")
         places = [*gone]
         places += [reservation.pod for reservation in self._reservations.of(key, uid)]
         pod = self.pod(key, uid)
         if pod is not None:
             places.append(pod)
+        self._left_out = key
         for place in places:
             self._shift(place, -1)
         try:
@@ -96,6 +103,7 @@ class ClusterState(ClusterView):
         finally:
             for place in places:
                 self._shift(place, 1)
+            self._left_out = None
 
     def _shift(self, pod: Pod, pods: int) -> None:
         if pod.node is not None:

@@ -36,7 +36,7 @@ LARGE_SETS: Final = 32 * MIB
 """Those of many terms, or of terms with many values: they only drive out each other."""
 NAME_LISTS: Final = 32 * MIB
 """Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
-FORESEEN: Final = 16 * MIB
+PRECOMPUTED: Final = 16 * MIB
 """Answers to prioritize that are ready, each with the call that it answers."""
 DIFFERENCES: Final = 16 * MIB
 """Mode `shadow`: verdicts that are looked at a second time."""
@@ -60,7 +60,7 @@ TOTAL: Final = (
     + COUNTED_SETS
     + LARGE_SETS
     + NAME_LISTS
-    + FORESEEN
+    + PRECOMPUTED
     + DIFFERENCES
     + VICTIMS
     + REFUSALS

@@ -1,4 +1,4 @@
-"""Whether a pod may be bound to a node now, and whether two pods get in each other's way."""
+"""Whether a pod may be bound to a node now, and whether it has to wait for other binds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from enum import Enum
 
 from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.plugins import Plugins, judge, unclear
-
-MOST_COMPARED = 64
-"""Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
+from extender.verbs.conflicts import MOST_COMPARED, attracted
+from extender.verbs.filtering import judge, unclear
+from extender.verbs.plugins import Plugins
 
 
 class Decision(Enum):
@@ -44,8 +43,7 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
     why_unclear = unclear(state, pod, plugins)
     if why_unclear is not None:
         return BindVerdict(Decision.REFUSE, why_unclear)
-    with state.without(pod.key, pod.uid):
-        verdicts = judge(state, pod, state.nodes.asked([node]), plugins)
+    verdicts = judge(state, pod, state.nodes.asked([node]), plugins)
     for reason, _ in verdicts.refused:
         why = f"{node} since the filter call: {reason.value}"
         return BindVerdict(Decision.REFUSE, why, reason)
@@ -68,39 +66,10 @@ def unconfirmed_support(
         for each in state.reservations
         if not each.confirmed
         and each.pod.uid != pod.uid
-        and _joins(state, each.pod.pod_class, pod.pod_class)
+        and attracted(state, each.pod.pod_class, pod.pod_class)
     ]
     if not support:
         return []
-    with state.without(pod.key, pod.uid, gone=[each.pod for each in support]):
-        refused = judge(state, pod, state.nodes.asked([node]), plugins).refused
-    return support if refused else []
-
-
-def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
-    """Tell whether placing a pod of one class can take a node away from a pod of the other.
-
-    That is so when either's required anti-affinity speaks of the other, or when one would be the
-    first pod of a group that the other may start as well: then only one of them may choose. Where
-    there are more than MOST_COMPARED terms, it is taken to be so: the other waits for nothing.
-    """
-    if not (one.affinity.constrains or other.affinity.constrains):
-        return False
-    if len(one.affinity) > MOST_COMPARED or len(other.affinity) > MOST_COMPARED:
-        return True
-    return (
-        _repels(state, one, other)
-        or _repels(state, other, one)
-        or (_joins(state, one, other) and _joins(state, other, other))
-        or (_joins(state, other, one) and _joins(state, one, one))
-    )
-
-
-def _repels(state: ClusterState, owner: PodClass, other: PodClass) -> bool:
-    return any(state.speaks_of(term, other) for term in owner.affinity.required_anti)
-
-
-def _joins(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
-    """Tell whether a pod matches all required affinity terms of an owner that has some."""
-    terms = owner.affinity.required
-    return bool(terms) and all(state.speaks_of(term, pod) for term in terms)
+    asked = state.nodes.asked([node])
+    alone = judge(state, pod, asked, plugins, gone=[each.pod for each in support])
+    return support if alone.refused else []

@@ -10,8 +10,9 @@ from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Wish
 from extender.model.objects import Pod
-from extender.verbs.binding import interact
-from extender.verbs.plugins import Plugins, judge
+from extender.verbs.conflicts import interact
+from extender.verbs.filtering import judge
+from extender.verbs.plugins import Plugins
 
 MOST_CONDITIONS = 250_000
 """Comparisons of nodes with conditions in one search: dozens for each node of a large cluster."""
@@ -77,8 +78,7 @@ class Chooser:
         costs it one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
         """
         state = self._state
-        with state.without(pod.key, pod.uid):
-            fits = judge(state, pod, self._all(), self._plugins).fits.names
+        fits = judge(state, pod, self._all(), self._plugins).fits.names
         taken: set[str] | None = None
         most = MOST_CONDITIONS // wish.conditions
         for name in islice(_from_somewhere(fits, chance), most):

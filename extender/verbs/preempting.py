@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.verbs.binding import MOST_COMPARED
-from extender.verbs.plugins import InterPodAffinity, Plugins, judge
+from extender.verbs.conflicts import MOST_COMPARED
+from extender.verbs.filtering import judge
+from extender.verbs.plugins import Plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,8 @@ class _Call:
         self._pod = pod
         self._plugins = plugins
         # A pod with hundreds of rules would have to be compared with every pod of every candidate.
-        short = len(pod.pod_class.affinity) <= MOST_COMPARED
-        self._repels = short and InterPodAffinity() in plugins
-        self._repelling: dict[PodClass, frozenset[str]] = {}
+        self._adds = len(pod.pod_class.affinity) <= MOST_COMPARED
+        self._exclusive: dict[PodClass, frozenset[str]] = {}
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:
         """Return the victims that make a node fit, None when no victims on it do."""
@@ -87,7 +87,7 @@ class _Call:
         gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
         if self._fits(node, gone):
             return proposed
-        if not self._repels:
+        if not self._adds:
             return None
         # A pod that is being bound may turn out to be elsewhere, so it is never added.
         spared = [each for each in placed if each.uid not in named]
@@ -107,27 +107,19 @@ class _Call:
         """Tell whether a pod on a node repels ours there, and may be evicted for it."""
         if not _may_be_evicted(other, self._pod):
             return False
-        keys = self._repelling.get(other.pod_class)
+        keys = self._exclusive.get(other.pod_class)
         if keys is None:
-            keys = self._repelling[other.pod_class] = self._repelling_keys(other.pod_class)
+            keys = self._exclusive[other.pod_class] = self._exclusive_keys(other.pod_class)
         return bool(keys) and not keys.isdisjoint(self._state.nodes.labels(node))
 
-    def _repelling_keys(self, other: PodClass) -> frozenset[str]:
-        """Return the topology keys over which pods of a class and ours repel each other."""
-        ours = self._pod.pod_class
-        return self._repelled(ours, other) | self._repelled(other, ours)
-
-    def _repelled(self, owner: PodClass, other: PodClass) -> frozenset[str]:
-        return frozenset(
-            term.topology_key
-            for term in owner.affinity.required_anti
-            if self._state.speaks_of(term, other)
-        )
+    def _exclusive_keys(self, other: PodClass) -> frozenset[str]:
+        """Return the topology keys over which pods of a class and ours exclude each other."""
+        keys = [p.exclusive_keys(self._state, self._pod.pod_class, other) for p in self._plugins]
+        return frozenset().union(*keys)
 
 
 def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins) -> bool:
-    with state.without(pod.key, pod.uid, gone):
-        return bool(judge(state, pod, state.nodes.asked([node]), plugins).fits.names)
+    return bool(judge(state, pod, state.nodes.asked([node]), plugins, gone=gone).fits.names)
 
 
 def _may_be_evicted(other: Pod, pod: Pod) -> bool:

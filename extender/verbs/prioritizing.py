@@ -1,72 +1,19 @@
-"""How well each node suits a pod."""
+"""How well each node suits a pod: every plugin's score, normalised, and their weighted mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from operator import add
+from typing import TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
-from extender.cluster.counts.prefilter_state import Question
-from extender.cluster.counts.topology import DomainTable, Topology, picker
+from extender.cluster.counts.topology import picker
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins, Scorer
 
-MAX_NODE_SCORE = 100
-"""The upper end of a plugin's normalised score (framework.MaxNodeScore)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """Arguments of the plugin's score, as in InterPodAffinityArgs."""
-
-    hard_pod_affinity_weight: int = 1
-    """What an existing pod's required affinity term that matches the pod adds to its domain."""
-    ignore_preferred_terms_of_existing_pods: bool = False
-    """Score nothing for a pod without preferred terms of its own."""
-
-
-class Scores:
-    """The tables that a question sums up for its score, grouped by topology."""
-
-    __slots__ = ("_by_topology",)
-
-    def __init__(self, question: Question, scoring: Scoring) -> None:
-        weights: dict[Topology, dict[DomainTable, int]] = {}
-        for table, weight in _weighted_tables(question, scoring):
-            if table.counts:
-                tables = weights.setdefault(table.topology, {})
-                tables[table] = tables.get(table, 0) + weight
-        self._by_topology = weights
-
-    @property
-    def flat(self) -> bool:
-        """Tell whether no node can have a score other than 0."""
-        return not self._by_topology
-
-    def raw(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the summed score of each node; O(nodes x tables), or less with few entries."""
-        pick = picker(numbers)
-        parts = [
-            part
-            for topology, weights in self._by_topology.items()
-            for part in _parts(topology, weights, pick(topology.domain_of))
-        ]
-        return reduce(_sum, parts)
-
-
-def scale(raw: Iterable[int], max_score: int) -> dict[int, int]:
-    """Return what each distinct raw score becomes: 0..100 over all of them, then 0..max_score.
-
-    All 0 when they are equal. In floating point and in the plugin's order of operations: 29 of
-    100 becomes 28 there, too.
-    """
-    distinct = set(raw)
-    low = min(distinct)
-    span = max(distinct) - low or 1
-    return {
-        score: int(MAX_NODE_SCORE * ((score - low) / span)) * max_score // MAX_NODE_SCORE
-        for score in distinct
-    }
+Told: TypeAlias = Callable[[ScorePlugin], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,64 +22,68 @@ class Scored:
 
     numbers: Sequence[int] = ()
     raw: Sequence[int] = ()
-    """By position in numbers."""
+    """By position in numbers: what the plugin says, or the sum of what several say."""
     final: Mapping[int, int] = field(default_factory=dict)
     """The final score, from 0 to the configured maximum, by raw score."""
 
 
-def prioritize_nodes(
-    question: Question, ask: Callable[[], AskedNodes], scoring: Scoring, max_score: int
+def prioritize(
+    state: ClusterState,
+    pod: Pod,
+    ask: Callable[[], AskedNodes],
+    plugins: ScorePlugins,
+    max_score: int,
+    *,
+    told: Told = lambda _: None,
 ) -> Scored:
     """Score the nodes of a request from 0 to max_score; none is named when all have 0.
 
-    The nodes are looked up only when something can score: most pods have no such rules. A node
-    that is unknown has no score and does not stretch the others' scale.
+    The pod itself is left out of all counts. The nodes are looked up only when something can score:
+    most pods have no such rules. A node that is unknown has no score and does not stretch the
+    others' scale. `told` is called whenever a plugin has done a part of its work.
     """
-    scores = Scores(question, scoring)
-    if scores.flat:
-        return Scored()
-    asked = ask()
-    if not asked.numbers:
-        return Scored()
-    raw = scores.raw(asked.numbers)
-    final = scale(raw, max_score)
-    if not any(final.values()):
-        return Scored()
+    with state.without(pod.key, pod.uid):
+        scorers = []
+        for plugin in plugins:
+            scorer = plugin.prepare(state, pod)
+            if scorer is not None:
+                scorers.append((plugin, scorer))
+            told(plugin)
+        if not scorers:
+            return Scored()
+        asked = ask()
+        if not asked.numbers:
+            return Scored()
+        scored = (_one if len(scorers) == 1 else _mean)(scorers, asked, max_score, told)
+    return scored if any(scored.final.values()) else Scored()
+
+
+def _one(
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+) -> Scored:
+    """Score by a single plugin, with no step for each node beyond its own."""
+    ((plugin, scorer),) = scorers
+    raw = scorer.raw(asked)
+    final = scale(scorer.normalised(raw), max_score)
+    told(plugin)
     return Scored(asked.numbers, raw, final)
 
 
-def _weighted_tables(question: Question, scoring: Scoring) -> Iterator[tuple[DomainTable, int]]:
-    # Asked of the pod, not of the tables: none is kept over a key that no node has.
-    has_preferences = bool(question.pod_class.affinity.preferred)
-    if scoring.ignore_preferred_terms_of_existing_pods and not has_preferences:
-        return
-    yield from question.preferred
-    for table in question.existing_preferred:
-        yield table, 1
-    if scoring.hard_pod_affinity_weight:
-        for table in question.existing_required:
-            yield table, scoring.hard_pod_affinity_weight
+def _mean(
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+) -> Scored:
+    """Score by the mean of what plugins say, each by its weight; truncated once, at the end."""
+    sums: Sequence[int] = [0] * len(asked.numbers)
+    for plugin, scorer in scorers:
+        raw = scorer.raw(asked)
+        shares = {score: plugin.weight * each for score, each in scorer.normalised(raw).items()}
+        sums = list(map(add, sums, picker(raw)(shares)))
+        told(plugin)
+    weights = sum(plugin.weight for plugin, _ in scorers)
+    return Scored(asked.numbers, sums, scale({each: each for each in sums}, max_score, weights))
 
 
-def _parts(
-    topology: Topology, weights: dict[DomainTable, int], domains: Sequence[int]
-) -> Iterator[Sequence[int]]:
-    """Yield lists to be summed, a number for each node, the cheaper way round.
-
-    Few entries are spread over a list of all domains, where a node costs one indexing; many, more
-    than the nodes asked about, stay where they are, and each node costs a look-up in each table.
-    """
-    if sum(len(table.counts) for table in weights) <= len(domains) * len(weights):
-        spread = [0] * (len(topology.values) + 1)  # the last is what NO_DOMAIN, -1, points at
-        for table, weight in weights.items():
-            for domain, count in table.counts.items():
-                spread[domain] += weight * count
-        yield picker(domains)(spread)
-        return
-    for table, weight in weights.items():
-        get = table.counts.get
-        yield [weight * get(domain, 0) for domain in domains]
-
-
-def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
-    return list(map(add, one, other))
+def scale(normalised: Mapping[int, int], max_score: int, weights: int = 1) -> Mapping[int, int]:
+    """Return final scores for normalised ones, or for sums of those by such weights in all."""
+    whole = weights * MAX_NODE_SCORE
+    return {score: each * max_score // whole for score, each in normalised.items()}

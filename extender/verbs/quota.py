@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
+from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
+from extender.model.objects import Pod, PodClass
 from extender.model.quota import Charge
+from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
+from extender.verbs.verdicts import Verdicts
 
 
 class Cause(Enum):
@@ -31,6 +35,38 @@ class Shortfall:
     quota: str | None = None
     """namespace/name of the quota; None when the lack of one is the cause."""
     resources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CrossNamespacePodAffinity:
+    """Quotas on pods with cross-namespace affinity; they refuse all nodes or none."""
+
+    limited: bool = False
+    """Such a pod needs a quota that allows it."""
+
+    name: ClassVar[str] = CROSS_NAMESPACE_POD_AFFINITY
+    compares_pods: ClassVar[bool] = False
+    enforced_by_scheduler: ClassVar[bool] = False
+
+    def concerns(self, pod: Pod) -> bool:
+        """Tell whether a pod is in scope."""
+        return pod.charge is not None
+
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say nothing: what a quota counts does not hang on where pods go."""
+        del state, pod
+        return None
+
+    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+        """Refuse every node, or none."""
+        if shortfall(state, pod, limited=self.limited) is None:
+            return Verdicts(asked, ())
+        return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
+
+    def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
+        """Return none: no pod is evicted for the sake of a quota."""
+        del state, one, other
+        return frozenset()
 
 
 def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:

@@ -8,14 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from aiohttp import web
 
-from extender.callbacks.answers import Answers
-from extender.callbacks.binding import Binds
-from extender.callbacks.precomputed_scores import soon
-from extender.callbacks.preempting import Preemptions
+from extender.callbacks.observing import soon
 from extender.errors import RequestError
 from extender.logs import TRACE
 from extender.metrics import Metrics
@@ -24,8 +21,6 @@ from extender.timing import LogThrottle
 from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-Verb = Callable[[bytes], Awaitable[bytes]]
-Fault = Callable[[Exception, float], bytes]
 
 LOG_SECONDS: Final = 10.0
 """Between two lines of a kind: whoever sends broken requests sends many."""
@@ -33,45 +28,37 @@ LOG_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
+class Callback(Protocol):
+    """What answers one verb, from bytes to bytes."""
+
+    async def answer(self, body: bytes) -> bytes:
+        """Answer a call; RequestError when no scheduler sends such a body."""
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        """Answer a call when something broke."""
+
+
 def callbacks_app(
-    answers: Answers,
-    metrics: Metrics,
-    max_body_bytes: int,
-    binds: Binds | None = None,
-    preemptions: Preemptions | None = None,
+    callbacks: Mapping[str, Callback], metrics: Metrics, max_body_bytes: int
 ) -> web.Application:
-    """Serve POST /filter and /prioritize, /bind where we bind, and /preempt where we judge that.
+    """Serve POST /<verb> for each callback there is.
 
     Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
     gives up the connection when more follows.
     """
     app = web.Application(client_max_size=max_body_bytes)
     arrivals = app[ARRIVALS] = Arrivals()
-    verbs: dict[str, tuple[Verb, Fault]] = {
-        "filter": (answers.filter, answers.filter_fault),
-        "prioritize": (answers.prioritize, answers.prioritize_fault),
-    }
-    if binds is not None:
-        verbs["bind"] = binds.answer, binds.fault
-    if preemptions is not None:
-        verbs["preempt"] = preemptions.answer, preemptions.fault
-    calls = app[LAST_CALLS] = LastCalls(verbs)
-    for name, (answer, fault) in verbs.items():
+    calls = app[LAST_CALLS] = LastCalls(callbacks)
+    for name, callback in callbacks.items():
         metrics.begin_verb(name)
         app.router.add_post(
-            f"/{name}", _handler(name, answer, fault, metrics, arrivals=arrivals, calls=calls)
+            f"/{name}", _handler(name, callback, metrics, arrivals=arrivals, calls=calls)
         )
     return app
 
 
 def _handler(
-    name: str,
-    answer: Verb,
-    fault: Fault,
-    metrics: Metrics,
-    *,
-    arrivals: Arrivals,
-    calls: LastCalls,
+    name: str, callback: Callback, metrics: Metrics, *, arrivals: Arrivals, calls: LastCalls
 ) -> Handler:
     throttle = LogThrottle(_log, seconds=LOG_SECONDS)
 
@@ -79,7 +66,7 @@ def _handler(
         start = perf_counter()
         code: int = HUNG_UP  # also for a call that is cancelled
         try:
-            response = _json(await answer(await arrivals.read(request)))
+            response = _json(await callback.answer(await arrivals.read(request)))
             code = HTTPStatus.OK
         except HungUpError:
             response = web.Response(status=HUNG_UP)  # nobody is there to read it
@@ -95,7 +82,7 @@ def _handler(
             kind = type(error).__name__
             throttle.log(logging.ERROR, kind, "%s failed unexpectedly", name, exc_info=error)
             code = HTTPStatus.OK
-            response = _json(fault(error, perf_counter() - start))
+            response = _json(callback.fault(error, perf_counter() - start))
         finally:
             if request.transport is None:
                 code = HUNG_UP

@@ -12,10 +12,9 @@ from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
 from extender.wire.decoding import decode
-from extender.wire.filtering import folded
+from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
 
-_NULL = b"null"
 _NEVER = "Never"
 
 
@@ -28,7 +27,7 @@ class _Preemptor(msgspec.Struct):
 
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+_OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _UID = msgspec.json.Decoder(str)
 _COUNT = msgspec.json.Decoder(int | None)
@@ -87,7 +86,7 @@ def _candidates(args: Mapping[str, msgspec.Raw], pods: PodReader) -> dict[str, V
         ("NodeNameToVictims", lambda raw, _: pods.read(raw).uid),
     ):
         raw = args.get(name.lower())
-        if raw is not None and bytes(raw) != _NULL:
+        if raw is not None and bytes(raw) != NULL:
             return {
                 node: _victims(victims, f"{name}.{node}", uid_of)
                 for node, victims in decode(_OBJECT, raw, name).items()
@@ -96,9 +95,9 @@ def _candidates(args: Mapping[str, msgspec.Raw], pods: PodReader) -> dict[str, V
 
 
 def _victims(raw: msgspec.Raw, path: str, uid_of: Callable[[msgspec.Raw, str], str]) -> Victims:
-    found = decode(_OBJECT_OR_NULL, raw, path) or {}
+    found = decode(_OBJECT_ORNULL, raw, path) or {}
     fields = {key.lower(): value for key, value in found.items()}
-    null = msgspec.Raw(_NULL)
+    null = msgspec.Raw(NULL)
     listed = decode(_PODS, fields.get("pods", null), f"{path}.Pods") or ()
     violations = decode(_COUNT, fields.get("numpdbviolations", null), f"{path}.NumPDBViolations")
     return Victims([uid_of(pod, f"{path}.Pods") for pod in listed], violations or 0)

@@ -1,16 +1,23 @@
-"""The answer to prioritize: k8s.io/kube-scheduler/extender/v1.HostPriorityList."""
+"""The prioritize callback on the wire: the call that follows a filter, and HostPriorityList."""
 
 from __future__ import annotations
 
 from itertools import compress
 
 import orjson
+from msgspec import Raw
 
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.topology import picker
 from extender.verbs.prioritizing import Scored
 
 EMPTY = b"[]"
+
+
+def write_call(pod_json: Raw, names_json: bytes) -> bytes:
+    """Write ExtenderArgs as Go does about a pod and the names of some nodes, both in JSON."""
+    parts = (b'{"Pod":', pod_json, b',"Nodes":null,"NodeNames":', names_json, b"}")
+    return b"".join(map(memoryview, parts))
 
 
 class PriorityWriter:

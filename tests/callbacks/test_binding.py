@@ -14,9 +14,8 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.audits.recount import mismatches, quota_mismatches
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
@@ -24,11 +23,12 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
-from extender.verbs.binding import interact
-from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
-from extender.verbs.prioritizing import Scoring
+from extender.verbs.conflicts import interact
+from extender.verbs.plugins import Plugins
+from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import (
     Pod,
     crossing,
@@ -101,21 +101,25 @@ class Bench:
         self.state: ClusterState = state_of(NODES, [], pods)
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
-        self.flights = Flights(partial(interact, self.state), hold=WAIT * 2)
-        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
-        answers = Answers(
-            self.state, rules, metrics, lambda: unready, self.flights, pods=PodReader(charges=True)
+        self.in_flight = InFlightPods(partial(interact, self.state), hold=WAIT * 2)
+        answers = Answering(
+            self.state,
+            metrics,
+            plugins,
+            unready=lambda: unready,
+            in_flight=self.in_flight,
+            pods=PodReader(charges=True),
         )
         self.binds = Binds(
             self.state,
             self.api,
-            self.flights,
+            self.in_flight,
             metrics,
             plugins,
             unready=lambda: unready,
             clock=lambda: self.now,
         )
-        self.app = callbacks_app(answers, metrics, 1 << 20, self.binds)
+        self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
         self.now += seconds
@@ -263,7 +267,7 @@ async def test_how_long_a_place_is_held(
     if held_until is not None:
         bench.state.expire(held_until - 1)
         assert await filtered(client, TWO) == ["b"]
-        bench.flights.land("default-two")
+        bench.in_flight.remove("default-two")
         bench.state.expire(held_until)
     assert await filtered(client, TWO) == ["a", "b"]
 
@@ -281,13 +285,13 @@ async def test_a_refusal_gives_up_no_place_that_an_earlier_bind_may_still_take(
         bench.now += 10
         assert await bind(client, ONE, again) == "busy"
     assert await filtered(client, TWO) == ["b"]
-    bench.flights.land("default-two")
+    bench.in_flight.remove("default-two")
     assert "anti-affinity" in await bind(client, TWO, "a")
     # A minute after it was given up, the API server carries the first one out.
     bench.now = 60
     bench.state.expire(bench.now)
     assert await filtered(client, TWO) == ["b"]
-    bench.flights.land("default-two")
+    bench.in_flight.remove("default-two")
     bench.state.upsert_pod(model_pod(ONE.on("a")))
     assert await filtered(client, TWO) == ["b"]
     assert len(bench.state.reservations) == 0

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
-from extender.callbacks.in_flight import Flights
+from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.binding import interact
-from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins
-from extender.verbs.prioritizing import Scoring
+from extender.verbs.conflicts import interact
+from extender.verbs.plugins import Plugins
+from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
 from tests import oracle
+from tests.answering import Answering
 from tests.builders import (
     Json,
     Pod,
@@ -113,15 +113,14 @@ class Interleavings(RuleBasedStateMachine):
 
     def _wire(self) -> None:
         metrics = Metrics()
-        flights = Flights(partial(interact, self.state), hold=0)
-        rules = Rules(plugins=PLUGINS, resolvable=False, scoring=Scoring(), max_score=20)
-        self.answers = Answers(
-            self.state, rules, metrics, lambda: None, flights, pods=PodReader(charges=True)
+        in_flight = InFlightPods(partial(interact, self.state), hold=0)
+        self.answers = Answering(
+            self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(charges=True)
         )
         self.binds = Binds(
             self.state,
             self,
-            flights,
+            in_flight,
             metrics,
             PLUGINS,
             unready=lambda: None,

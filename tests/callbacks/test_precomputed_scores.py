@@ -10,13 +10,11 @@ import pytest
 from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
-from extender.callbacks.precomputed_scores import PATIENCE, Foresight
+from extender.callbacks.precomputed_scores import PATIENCE, PrecomputedScores
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.verbs.plugins import InterPodAffinity
-from extender.verbs.prioritizing import Scoring
 from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import model_pod, node, pod, selector, state_of, term
 
 if TYPE_CHECKING:
@@ -63,10 +61,14 @@ class Asked:
             return read(raw)
 
         reader.read = counted  # type: ignore[method-assign, assignment]
-        rules = Rules([InterPodAffinity()], resolvable=False, scoring=Scoring(), max_score=100)
         metrics = Metrics(self.registry, "test")
-        self.answers = Answers(
-            self.state, rules, metrics, lambda: self.unready, pods=reader, defer=self.later
+        self.answers = Answering(
+            self.state,
+            metrics,
+            max_score=100,
+            unready=lambda: self.unready,
+            pods=reader,
+            defer=self.later,
         )
         self.unready: str | None = None
 
@@ -147,22 +149,22 @@ async def test_the_scheduler_does_not_ask_about_a_single_node() -> None:
     ],
 )
 def test_a_call_is_known_by_all_of_its_bytes(change: bytes) -> None:
-    foresight = Foresight(ClusterState(), lambda work: work())
-    foresight.expect(POD, NAMES, lambda: (b"[]", 0.001))
-    assert (foresight.recall(change) is not None) == (change == CALL)
+    precomputed = PrecomputedScores(ClusterState(), lambda work: work())
+    precomputed.expect(POD, NAMES, lambda: (b"[]", {}))
+    assert (precomputed.recall(change) is not None) == (change == CALL)
 
 
 def test_nothing_is_made_for_a_scheduler_that_never_asks() -> None:
     made: list[int] = []
-    foresight = Foresight(ClusterState(), lambda work: work())
+    precomputed = PrecomputedScores(ClusterState(), lambda work: work())
 
-    def make() -> tuple[bytes, float]:
+    def make() -> tuple[bytes, dict[str, float]]:
         made.append(1)
-        return b"[]", 0.001
+        return b"[]", {}
 
     for _ in range(2 * PATIENCE):
-        foresight.expect(POD, NAMES, make)
+        precomputed.expect(POD, NAMES, make)
     assert len(made) == PATIENCE
-    foresight.recall(CALL)
-    foresight.expect(POD, NAMES, make)
+    precomputed.recall(CALL)
+    precomputed.expect(POD, NAMES, make)
     assert len(made) == PATIENCE + 1

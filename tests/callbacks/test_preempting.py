@@ -10,14 +10,13 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.preempting import LAG_SECONDS, MOST_REMEMBERED, Preemptions
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.verbs.plugins import Plugins
-from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import Json, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -51,7 +50,6 @@ class Bench:
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
-        rules = Rules(plugins=plugins, resolvable=False, scoring=Scoring(), max_score=20)
         preemptions = Preemptions(
             state,
             metrics,
@@ -61,15 +59,15 @@ class Bench:
             clock=lambda: self.now,
             pods=PodReader(),
         )
-        answers = Answers(
+        answers = Answering(
             state,
-            rules,
             metrics,
-            lambda: unready,
-            pods=PodReader(),
+            plugins,
+            unready=lambda: unready,
             keep_waiting=preemptions.keep_waiting,
         )
-        self.app = callbacks_app(answers, metrics, 1 << 20, preemptions=preemptions)
+        callbacks = {**answers.callbacks, "preempt": preemptions}
+        self.app = callbacks_app(callbacks, metrics, 1 << 20)
 
     def observed(self, status: str) -> float | None:
         """Return how many calls ended with a status."""

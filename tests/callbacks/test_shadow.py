@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.shadow import LOG_PAUSE_SECONDS, MOST_OPEN, SETTLE_SECONDS, Disagreements
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
 from extender.model.verdict import Reason
-from extender.verbs.plugins import CrossNamespacePodAffinity, Plugins, judge
-from extender.verbs.prioritizing import Scoring
+from extender.verbs.filtering import judge
+from extender.verbs.plugins import Plugins
+from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import (
     crossing,
     model_node,
@@ -56,16 +57,15 @@ class Shadow:
         self.now = 0.0
         self.second_looks: list[Callable[[], None]] = []
         metrics = Metrics(self.registry, "test")
-        rules = Rules(plugins=(), resolvable=False, scoring=Scoring(), max_score=20)
         disagreements = Disagreements(
             self.state, metrics, plugins, later=self._later, clock=lambda: self.now
         )
         pods = PodReader(charges=True)
-        self.answers = Answers(
+        self.answers = Answering(
             self.state,
-            rules,
             metrics,
-            lambda: unready,
+            (),
+            unready=lambda: unready,
             pods=pods,
             shadow=disagreements,
             defer=lambda work: work(),

@@ -190,6 +190,19 @@ def test_leaving_out_a_stranger_changes_nothing(key: str, uid: str) -> None:
         assert owners(state) == {"a": 1}
 
 
+def test_two_pods_are_not_left_out_at_once() -> None:
+    state = cluster(LONER.on("a1"))
+    with (
+        pytest.raises(RuntimeError, match="default/other cannot be left out: default/web is left"),
+        state.without("default/web", "default-web"),
+        state.without("default/other", "default-other"),
+    ):
+        pytest.fail("left out twice")
+    assert owners(state) == matching(state) == {"a": 1}
+    with state.without("default/web", "default-web"):
+        assert owners(state) == {}
+
+
 def test_a_relabelled_namespace_moves_its_pods_in_and_out_of_terms() -> None:
     asking = pod("asking").anti_affinity(RED_ONLY)
     state = cluster(WEB.on("a1"))

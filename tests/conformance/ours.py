@@ -6,12 +6,9 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
-from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
-from extender.metrics import Metrics
-from extender.verbs.plugins import InterPodAffinity
-from extender.verbs.prioritizing import Scoring
-from extender.wire.objects import PodReader
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from tests.answering import Answering
 from tests.builders import model_namespace, model_node, model_pod
 from tests.oracle import UNKNOWN_NODE
 
@@ -41,11 +38,16 @@ class Ours:
                     case _:
                         state.upsert_pod(model_pod(raw))
         args = case["args"]
-        scoring = Scoring(args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"])
-        rules = Rules([InterPodAffinity()], resolvable=True, scoring=scoring, max_score=100)
-        metrics = Metrics()
-        self._answers = Answers(
-            state, rules, metrics, lambda: None, pods=PodReader(), defer=lambda work: work()
+        plugin = InterPodAffinity(
+            args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"]
+        )
+        self._answers = Answering(
+            state,
+            plugins=[plugin],
+            scoring=[plugin],
+            resolvable=True,
+            max_score=100,
+            defer=lambda work: work(),
         )
 
     def answer(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

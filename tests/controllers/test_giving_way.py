@@ -10,15 +10,14 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from msgspec import Raw
 
-from extender.callbacks.answers import Answers, Rules
 from extender.callbacks.preempting import Preemptions
 from extender.controllers.nomination import nominations
 from extender.controllers.nomination.record import LOOK_SECONDS, REMEMBERED_SECONDS, Fate, State
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.errors import ApiError, ExtenderError
-from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import model_pod, pod
 from tests.callbacks.test_preempting import ask, question
 from tests.controllers.test_nomination import ONE, PATIENCE, TWO, WAIT, Bench, show
@@ -65,16 +64,9 @@ def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
         pods=PodReader(),
         give_way=give_way,
     )
-    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
-    answers = Answers(
-        bench.state,
-        rules,
-        bench.metrics,
-        lambda: None,
-        pods=PodReader(),
-        nomination=bench.controller,
-    )
-    return callbacks_app(answers, bench.metrics, 1 << 20, preemptions=preemptions)
+    answers = Answering(bench.state, bench.metrics, nomination=bench.controller)
+    callbacks = {**answers.callbacks, "preempt": preemptions}
+    return callbacks_app(callbacks, bench.metrics, 1 << 20)
 
 
 async def by_patience(bench: Bench) -> None:

@@ -12,7 +12,6 @@ from aiohttp.web import Application, Request
 from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import (
     CLOSING_SECONDS,
@@ -26,9 +25,8 @@ from extender.controllers.nomination.records import Records
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
-from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -488,16 +486,8 @@ def test_the_refusal_longest_ago_is_forgotten_first() -> None:
 async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
     bench = Bench(ONE.on("a"), TWO)
     bench.api.gate = asyncio.Event()
-    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
-    answers = Answers(
-        bench.state,
-        rules,
-        bench.metrics,
-        lambda: None,
-        pods=PodReader(),
-        nomination=bench.controller,
-    )
-    client: Client = await aiohttp_client(callbacks_app(answers, bench.metrics, 1 << 20))
+    answers = Answering(bench.state, bench.metrics, nomination=bench.controller)
+    client: Client = await aiohttp_client(callbacks_app(answers.callbacks, bench.metrics, 1 << 20))
     running = asyncio.create_task(bench.controller.run())
 
     async def ask(names: list[str]) -> list[str]:

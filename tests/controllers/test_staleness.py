@@ -10,7 +10,9 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.controllers.staleness import Freshness
 from extender.verbs.binding import Decision, may_bind
-from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, unclear
+from extender.verbs.filtering import unclear
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import model_pod, node, pod, selector, state_of, term
 from tests.controllers.test_nomination import ONE, TWO, Bench
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from extender.verbs.plugins import InterPodAffinity, Plugins, judge
-from extender.verbs.prioritizing import Scoring, prioritize_nodes
+from extender.verbs.filtering import judge
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.plugins import Plugins
+from extender.verbs.prioritizing import prioritize
 from extender.wire.affinity import EVERY_GATE_ON
 from tests import oracle
 from tests.builders import model_pod
@@ -26,8 +28,7 @@ def actual_refusals(
 ) -> dict[str, str]:
     """Ask the extender which nodes are refused and why."""
     asked, incoming = state.nodes.asked(names), model_pod(pod, gates)
-    with state.without(incoming.key, incoming.uid):
-        verdicts = judge(state, incoming, asked, AFFINITY)
+    verdicts = judge(state, incoming, asked, AFFINITY)
     refused = {name: reason.value for reason, some in verdicts.refused for name in some}
     assert list(verdicts.fits.names) == [name for name in names if name not in refused]
     assert sum(len(some) for _, some in verdicts.refused) == len(refused)
@@ -51,13 +52,11 @@ def actual_scores(
 ) -> dict[str, int]:
     """Ask the extender for the scores that are not 0."""
     incoming = model_pod(pod, gates)
-    scoring = Scoring(
+    plugin = InterPodAffinity(
         hard_pod_affinity_weight=args.hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=args.ignore_preferred_terms_of_existing_pods,
     )
-    with state.without(incoming.key, incoming.uid):
-        question = state.question(incoming.pod_class)
-        scored = prioritize_nodes(question, lambda: state.nodes.asked(names), scoring, MAX_SCORE)
+    scored = prioritize(state, incoming, lambda: state.nodes.asked(names), [plugin], MAX_SCORE)
     named = [state.nodes.names[number] for number in scored.numbers]
     assert not named or named == [name for name in names if name in state.nodes]
     final = {name: scored.final[raw] for name, raw in zip(named, scored.raw, strict=True)}

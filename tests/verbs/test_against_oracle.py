@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.verbs.inter_pod_affinity import min_max
 from extender.verbs.prioritizing import scale
 from extender.wire.affinity import Gates
 from tests import oracle, strategies
@@ -67,5 +68,5 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(data: st.DataObject)
 @given(raw=st.lists(st.integers(-10_000, 10_000), min_size=1, max_size=8))
 def test_scores_are_scaled_to_the_last_digit(raw: list[int]) -> None:
     expected = oracle.normalised({str(score): score for score in raw})
-    scaled = scale(raw, MAX_SCORE)
+    scaled = scale(min_max(raw), MAX_SCORE)
     assert {str(score): scaled[score] for score in raw} == expected

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from extender.cluster.state import ClusterState
-from extender.verbs.binding import Decision, interact, may_bind
+from extender.verbs.binding import Decision, may_bind
 from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -64,39 +62,3 @@ def test_a_pod_that_is_elsewhere_already_is_refused() -> None:
 def test_an_older_pod_of_the_name_says_nothing() -> None:
     state = cluster(pod("loner").uid("old").on("b"))
     assert may_bind(state, model_pod(LONER), "b", AFFINITY).decision is Decision.BIND
-
-
-PLAIN = pod("plain").labels(app="web")
-GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "expected"),
-    [
-        pytest.param(LONER, other(), True, id="both exclude each other"),
-        pytest.param(LONER, PLAIN, True, id="one excludes the other"),
-        pytest.param(PLAIN, pod("p").labels(app="web"), False, id="no rules"),
-        pytest.param(LONER, pod("p").labels(app="db"), False, id="rules about others"),
-        pytest.param(
-            LONER, pod("p", "elsewhere").labels(app="web"), False, id="the same app elsewhere"
-        ),
-        pytest.param(
-            GROUP,
-            pod("m").labels(app="web").affinity(term(ZONE, WEB)),
-            True,
-            id="a group that both may start",
-        ),
-        pytest.param(
-            pod("guest").affinity(term(ZONE, WEB)),
-            PLAIN,
-            False,
-            id="a guest that cannot start the group only gains by the host",
-        ),
-        pytest.param(GROUP, PLAIN, True, id="a plain pod that starts the group before its member"),
-    ],
-)
-def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
-    state = cluster()
-    first, second = model_pod(one).pod_class, model_pod(two).pod_class
-    assert interact(state, first, second) is expected
-    assert interact(state, second, first) is expected

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from extender.verbs.inter_pod_affinity import min_max
 from extender.verbs.prioritizing import scale
 from tests import oracle
 from tests.builders import Json, node, pod, selector, state_of, term
@@ -142,5 +143,5 @@ def test_both_ways_to_sum_agree(fillers: int) -> None:
     ],
 )
 def test_scale(raw: list[int], max_score: int, expected: list[int]) -> None:
-    scaled = scale(raw, max_score)
+    scaled = scale(min_max(raw), max_score)
     assert [scaled[score] for score in raw] == expected

@@ -9,10 +9,12 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Wish
 from extender.model.verdict import Reason
+from extender.verbs.filtering import judge
+from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
-from extender.verbs.plugins import CrossNamespacePodAffinity, InterPodAffinity, Plugins, judge
+from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, choose_victims, only_waits
-from extender.verbs.quota import Cause, Shortfall, shortfall
+from extender.verbs.quota import Cause, CrossNamespacePodAffinity, Shortfall, shortfall
 from tests.builders import (
     Pod,
     crossing,

@@ -18,7 +18,7 @@ import pytest
 from yarl import URL
 
 import extender
-from extender.callbacks.answers import Answers
+from extender.callbacks.filtering import Filters
 from extender.config import load
 from extender.errors import MESSAGE_BYTES
 from extender.logs import JsonFormatter, TextFormatter
@@ -117,14 +117,14 @@ async def test_who_hangs_up_before_the_answer_is_counted_as_such(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
-    answer = Answers.filter
+    answer = Filters.answer
 
-    async def late(self: Answers, body: bytes) -> bytes:
+    async def late(self: Filters, body: bytes) -> bytes:
         asked.set()
         await gone.wait()
         return await answer(self, body)
 
-    monkeypatch.setattr(Answers, "filter", late)
+    monkeypatch.setattr(Filters, "answer", late)
     question = (SAMPLES / "refused.json").read_bytes()
     async with serving(caplog) as server:
         _, writer = await asyncio.open_connection(server.callbacks.host, server.callbacks.port)

@@ -14,14 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.answers import Answers, Rules
 from extender.cluster.state import ClusterState
 from extender.logs import TRACE
 from extender.metrics import Metrics
-from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
 from tests import strategies
+from tests.answering import Answering
 from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
@@ -55,13 +53,14 @@ def start(aiohttp_client: Any, registry: CollectorRegistry) -> Start:
         unready: str | None = None,
     ) -> Client:
         metrics = Metrics(registry, "test")
-        rules = Rules(
-            plugins=AFFINITY if enforce else (), resolvable=False, scoring=Scoring(), max_score=20
+        answers = Answering(
+            state or state_of(NODES, [], [OLD]),
+            metrics,
+            AFFINITY if enforce else (),
+            unready=lambda: unready,
         )
-        answers = Answers(
-            state or state_of(NODES, [], [OLD]), rules, metrics, lambda: unready, pods=PodReader()
-        )
-        client: Client = await aiohttp_client(callbacks_app(answers, metrics, LARGEST_BODY))
+        app = callbacks_app(answers.callbacks, metrics, LARGEST_BODY)
+        client: Client = await aiohttp_client(app)
         return client
 
     return started
@@ -319,10 +318,7 @@ def test_names_given_twice_change_nothing(data: st.DataObject) -> None:
 
 def answered(state: ClusterState, verb: str, incoming: Any, names: list[str]) -> Any:
     """Answer without a server; nothing is in flight that would have to be waited for."""
-    rules = Rules(plugins=AFFINITY, resolvable=True, scoring=Scoring(), max_score=20)
-    answers = Answers(
-        state, rules, UNREAD, lambda: None, pods=PodReader(), defer=lambda work: work()
-    )
+    answers = Answering(state, UNREAD, resolvable=True, defer=lambda work: work())
     body = json.dumps(question(incoming, *names)).encode()
     with pytest.raises(StopIteration) as done:
         getattr(answers, verb)(body).send(None)

@@ -10,12 +10,10 @@ import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
-from extender.callbacks.answers import Answers, Rules
 from extender.cluster.audits.recount import mismatches
 from extender.metrics import Metrics
-from extender.verbs.prioritizing import Scoring
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import (
     Pod,
     model_namespace,
@@ -28,7 +26,6 @@ from tests.builders import (
     term,
 )
 from tests.callbacks.test_binding import WAIT, Bench, bind, filtered
-from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
@@ -102,9 +99,8 @@ async def test_an_answer_knows_one_moment(
 ) -> None:
     state = state_of(NODES, [namespace("shop", {"team": "red"})], placed)
     metrics = Metrics()
-    rules = Rules(plugins=AFFINITY, resolvable=False, scoring=Scoring(), max_score=20)
-    answers = Answers(state, rules, metrics, lambda: None, pods=PodReader())
-    client: Client = await aiohttp_client(callbacks_app(answers, metrics, 1 << 20))
+    app = callbacks_app(Answering(state, metrics).callbacks, metrics, 1 << 20)
+    client: Client = await aiohttp_client(app)
 
     async def ask() -> Any:
         body = {"Pod": incoming, "Nodes": None, "NodeNames": ZONES}

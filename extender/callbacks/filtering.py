@@ -1,0 +1,250 @@
+"""The filter callback: which nodes of a request a pod may go to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TypeAlias
+
+from extender.callbacks.in_flight import InFlightPods
+from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
+from extender.callbacks.readiness import NotReadyError
+from extender.callbacks.requests import Requests
+from extender.callbacks.shadow import Disagreements
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.controller import NominationController
+from extender.errors import ExtenderError, ObjectError
+from extender.logs import TRACE
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.preparing import OverBudgetError
+from extender.verbs.filtering import judge, unclear
+from extender.verbs.plugins import FilterPlugin, Plugins, leading
+from extender.verbs.verdicts import Verdicts
+from extender.wire.annotations import unread_rules
+from extender.wire.extender_args import ExtenderArgs
+from extender.wire.filtering import write_filter_error, write_filter_result, write_names
+
+STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
+
+Answered: TypeAlias = Callable[[ExtenderArgs, AskedNodes, bytes], None]
+"""Hears which nodes of a request fit, and the JSON list of their names as it is answered."""
+
+_log = logging.getLogger(__name__)
+
+
+class UnclearError(ExtenderError):
+    """The verdict hangs on where other pods are about to go, and nobody tells us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who else takes part in filter calls, each where its mode has it."""
+
+    in_flight: InFlightPods | None = None
+    """Pods that were answered and are not bound yet; those in conflict with them wait."""
+    nomination: NominationController | None = None
+    shadow: Disagreements | None = None
+    """Where we would differ is noted there, and answers change nothing."""
+    keep_waiting: Callable[[Pod], bool] | None = None
+    """Tells whether the node held for a pod is refused for its victims alone."""
+    answered: Answered | None = None
+
+
+class Filters:
+    """Answers /filter from the live state.
+
+    Nothing is awaited while an answer is made, so each sees a whole state. Faults become the answer
+    that the scheduler understands.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        plugins: Plugins,
+        metrics: Metrics,
+        requests: Requests,
+        *,
+        resolvable: bool,
+        listeners: Listeners | None = None,
+        defer: Defer = soon,
+    ) -> None:
+        """Refuse by plugins; by none where the scheduler has all of these rules itself.
+
+        `resolvable` puts anti-affinity refusals where preemption may look at them; `defer` takes
+        what can be done when the scheduler has its answer.
+        """
+        self._state = state
+        self._plugins = plugins
+        self._metrics = metrics
+        self._requests = requests
+        self._resolvable = resolvable
+        self._listeners = listeners or Listeners()
+        self._defer = defer
+        self._log = fault_log(_log)
+        self._warned = False
+        shadow = self._listeners.shadow
+        judging = plugins if shadow is None else shadow.plugins
+        self._compares_pods = any(plugin.compares_pods for plugin in judging)
+        # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
+        self._is_attempt = bool(plugins) or shadow is not None
+        self._leading = leading(judging) or INTER_POD_AFFINITY
+        for name in {self._leading, *(plugin.name for plugin in judging)}:
+            metrics.begin_plugin(name, "Filter", STATUSES)
+
+    async def answer(self, body: bytes) -> bytes:
+        """Answer /filter, after the pods in flight that this one is in conflict with."""
+        start = perf_counter()
+        try:
+            args = await self._requests.read(body)
+            if args.pod.node is not None:
+                return self._pass_placed(args)
+            in_flight = self._listeners.in_flight
+            if in_flight is not None and in_flight.interacting(args.pod):
+                self._metrics.observe_hold(await in_flight.wait_for(args.pod))
+            if self._compares_pods:
+                await self._requests.prepare(args.pod)
+            verdicts = self._judge(args)
+        except (ObjectError, NotReadyError, UnclearError, OverBudgetError) as error:
+            return self.fault(error, perf_counter() - start)
+        names_json = write_names(verdicts, args)
+        self._tell(args, verdicts, names_json)
+        return write_filter_result(
+            verdicts,
+            args,
+            names_json,
+            resolvable=self._resolvable,
+            waits_for=self._waits_for(args.pod, verdicts),
+        )
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        """Answer /filter when there is no verdict."""
+        self._note_fault(error, seconds)
+        return write_filter_error(fault_text(error))
+
+    def _pass_placed(self, args: ExtenderArgs) -> bytes:
+        """Answer /filter about a pod that is on its node: rules hold while it is scheduled only.
+
+        kube-scheduler 1.37 asks about a pod whose resize is deferred, to make room for it (gate
+        InPlacePodVerticalScalingSchedulerPreemption); InterPodAffinity skips such pods as well.
+        """
+        verdicts = _all_pass(args)
+        return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
+
+    def _judge(self, args: ExtenderArgs) -> Verdicts:
+        unread = unread_rules(args.pod)
+        if unread is not None:
+            if self._plugins:
+                raise unread
+            # Here the scheduler decides about required rules, and filter changes nothing.
+            self._note_fault(unread, 0.0)
+            return _all_pass(args)
+        if any(plugin.concerns(args.pod) for plugin in self._plugins):
+            why_unclear = unclear(self._state, args.pod, self._plugins)
+            if why_unclear is not None:
+                # An error, not a refusal: the scheduler backs off from errors, but retries a group
+                # that was refused without a pause, and asks about all of its pods each time.
+                raise UnclearError(why_unclear)
+            verdicts = self._verdicts(args, self._plugins)
+            self._defer(lambda: self._observe(args.pod, verdicts))
+            return verdicts
+        if self._listeners.shadow is not None:
+            self._compare(self._listeners.shadow, args)
+        elif not self._plugins:
+            self._warn_of_mismatch()
+        self._count_attempt("feasible")
+        return _all_pass(args)
+
+    def _compare(self, shadow: Disagreements, args: ExtenderArgs) -> None:
+        if unclear(self._state, args.pod, shadow.plugins) is None:
+            shadow.note(args.pod, self._verdicts(args, shadow.plugins))
+
+    def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> Verdicts:
+        asked = self._requests.asked(args)
+        laps = Laps()
+
+        def observe(plugin: FilterPlugin, verdicts: Verdicts) -> None:
+            self._observe_run(plugin.name, status_of(verdicts), laps.end(plugin.name))
+
+        return judge(self._state, args.pod, asked, plugins, observe)
+
+    def _tell(self, args: ExtenderArgs, verdicts: Verdicts, names_json: bytes) -> None:
+        """Let the others know what is about to be answered."""
+        listeners = self._listeners
+        if verdicts.fits.names and listeners.in_flight is not None:
+            listeners.in_flight.add(args.pod)
+        if listeners.nomination is not None:
+            if verdicts.fits.names:
+                listeners.nomination.admitted(args.pod)
+            else:
+                asked = sum(len(names) for _, names in verdicts.refused)
+                listeners.nomination.refused(args.pod, args.pod_json, asked)
+        self._requests.remember(names_json, verdicts.fits)
+        if listeners.answered is not None:
+            listeners.answered(args, verdicts.fits, names_json)
+
+    def _waits_for(self, pod: Pod, verdicts: Verdicts) -> str | None:
+        """Return the node held for a pod, if it is refused only until victims there are gone."""
+        node, keep_waiting = pod.nominated, self._listeners.keep_waiting
+        if node is None or keep_waiting is None:
+            return None
+        refused = any(
+            (reason.resolvable or reason is Reason.QUOTA) and node in names
+            for reason, names in verdicts.refused
+        )
+        return node if refused and keep_waiting(pod) else None
+
+    def _warn_of_mismatch(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "asked to filter, but this mode refuses nothing: unless the scheduler's "
+                "own InterPodAffinity is on, nothing enforces required rules; see docs/modes.md"
+            )
+
+    def _count_attempt(self, result: str) -> None:
+        if self._is_attempt:
+            self._metrics.count_attempt(result)
+
+    def _note_fault(self, error: Exception, seconds: float) -> None:
+        self._count_attempt("error")
+        self._metrics.observe_plugin(self._leading, "Filter", "Error", seconds)
+        self._log.log(logging.WARNING, type(error).__name__, "filter failed: %s", error)
+
+    def _observe_run(self, plugin: str, status: str, seconds: float) -> None:
+        self._defer(lambda: self._metrics.observe_plugin(plugin, "Filter", status, seconds))
+
+    def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
+        feasible = bool(verdicts.fits.names)
+        self._count_attempt("feasible" if feasible else "unschedulable")
+        for reason, names in verdicts.refused:
+            self._metrics.count_filtered(reason.value, len(names))
+            if reason is Reason.QUOTA:
+                self._metrics.count_quota_refusal("Filter")
+        if not feasible and _log.isEnabledFor(logging.DEBUG):
+            _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
+        elif feasible and _log.isEnabledFor(TRACE):
+            fit = len(verdicts.fits.names)
+            _log.log(TRACE, "%d nodes fit %s; refused: %s", fit, pod.key, _summary(verdicts) or "0")
+
+
+def status_of(verdicts: Verdicts) -> str:
+    """Return the scheduler's status for a whole answer: that of the mildest verdict."""
+    if verdicts.fits.names:
+        return "Success"
+    if any(reason.resolvable for reason, _ in verdicts.refused):
+        return "Unschedulable"
+    return "UnschedulableAndUnresolvable"
+
+
+def _all_pass(args: ExtenderArgs) -> Verdicts:
+    # No list is remembered for prioritize: there is no such version.
+    return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+
+
+def _summary(verdicts: Verdicts) -> str:
+    return ", ".join(f"{len(names)} {reason.value}" for reason, names in verdicts.refused)

@@ -1,0 +1,55 @@
+"""What callbacks tell of themselves, in metrics and logs, while the scheduler does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Final, TypeAlias
+
+from extender.timing import LogThrottle
+
+LOG_SECONDS: Final = 10.0
+LOG_BURST: Final = 5
+"""Lines of a kind in so long: the scheduler tries a broken pod again and again."""
+
+Defer: TypeAlias = Callable[[Callable[[], None]], object]
+"""Runs something soon, once the answer at hand is on its way: an event loop's call_soon."""
+
+
+def soon(work: Callable[[], None]) -> None:
+    """Run it in this event loop, after what is running now."""
+    asyncio.get_running_loop().call_soon(work)
+
+
+def fault_log(logger: logging.Logger) -> LogThrottle:
+    """Return what logs the faults of a callback."""
+    return LogThrottle(logger, seconds=LOG_SECONDS, burst=LOG_BURST)
+
+
+def fault_text(error: Exception) -> str:
+    """Return what an answer says of a fault."""
+    return str(error) or type(error).__name__
+
+
+class Laps:
+    """How long each plugin took: from the end of the work before it to the end of its own."""
+
+    __slots__ = ("_since", "_taken")
+
+    def __init__(self) -> None:
+        self._taken: dict[str, float] = {}
+        self._since = perf_counter()
+
+    def end(self, plugin: str) -> float:
+        """Note that a plugin has done some work; return the seconds that it took so far."""
+        now = perf_counter()
+        taken = self._taken[plugin] = self._taken.get(plugin, 0.0) + now - self._since
+        self._since = now
+        return taken
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Return the seconds by plugin."""
+        return self._taken

@@ -1,0 +1,131 @@
+"""The prioritize callback: how well each node of a request suits a pod."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from time import perf_counter
+
+from extender.callbacks.observing import Defer, Laps, fault_log, soon
+from extender.callbacks.precomputed_scores import PrecomputedScores
+from extender.callbacks.readiness import NotReadyError
+from extender.callbacks.requests import Requests
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.model.verdict import INTER_POD_AFFINITY
+from extender.preparing import OverBudgetError
+from extender.verbs.plugins import ScorePlugins, leading
+from extender.verbs.prioritizing import prioritize
+from extender.wire.annotations import check_annotations
+from extender.wire.extender_args import ExtenderArgs
+from extender.wire.prioritizing import EMPTY, PriorityWriter
+
+_log = logging.getLogger(__name__)
+
+
+class Priorities:
+    """Answers /prioritize, if need be with scores that were made when filter had answered."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        plugins: ScorePlugins,
+        metrics: Metrics,
+        requests: Requests,
+        *,
+        max_score: int,
+        is_attempt: bool = False,
+        silent: bool = False,
+        defer: Defer = soon,
+    ) -> None:
+        """Score by plugins; `max_score` is what the best node of a request may get.
+
+        `is_attempt` counts these calls as attempts to place a pod, where filter's are not. Where
+        `silent`, scores are made and never told.
+        """
+        self._state = state
+        self._plugins = plugins
+        self._metrics = metrics
+        self._requests = requests
+        self._max_score = max_score
+        self._is_attempt = is_attempt
+        self._silent = silent
+        self._defer = defer
+        self._writer = PriorityWriter(state.nodes)
+        self._precomputed = PrecomputedScores(state, defer)
+        self._log = fault_log(_log)
+        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        for plugin in plugins:
+            metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
+
+    async def answer(self, body: bytes) -> bytes:
+        """Answer /prioritize."""
+        start = perf_counter()
+        try:
+            known = self._precomputed.recall(body)
+            if known is not None:
+                self._requests.check_ready()
+                answer, seconds = known.answer, known.seconds
+            else:
+                args = await self._requests.read(body)
+                check_annotations(args.pod)
+                await self._requests.prepare(args.pod)
+                answer, seconds = self._scores(
+                    args.pod, lambda: self._requests.asked(args, numbered=True)
+                )
+        except (ObjectError, NotReadyError, OverBudgetError) as error:
+            return self.fault(error, perf_counter() - start)
+        self._defer(lambda: self._observe(seconds))
+        return EMPTY if self._silent else answer
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        """Answer /prioritize when there are no scores; the answer has no field to say why."""
+        self._count_attempt("error")
+        self._metrics.observe_plugin(self._leading, "Score", "Error", seconds)
+        self._log.log(
+            logging.WARNING,
+            type(error).__name__,
+            "prioritize failed, the pod is placed without scores of ours: %s",
+            error,
+        )
+        return EMPTY
+
+    def filter_answered(self, args: ExtenderArgs, fits: AskedNodes, names_json: bytes) -> None:
+        """Score the nodes that fit once filter's answer is on its way: they are asked about next.
+
+        About a single node the scheduler does not ask.
+        """
+        if args.node_names is not None and len(fits.names) > 1 and not self._silent:
+            self._precomputed.expect(
+                args.pod_json, names_json, lambda: self._scores_ahead(args.pod, fits)
+            )
+
+    def _scores_ahead(self, pod: Pod, fits: AskedNodes) -> tuple[bytes, Mapping[str, float]] | None:
+        if self._requests.takes_long(pod):
+            return None
+        return self._scores(pod, lambda: fits)
+
+    def _scores(self, pod: Pod, ask: Callable[[], AskedNodes]) -> tuple[bytes, Mapping[str, float]]:
+        """Return the answer, and the seconds that each plugin took."""
+        laps = Laps()
+        scored = prioritize(
+            self._state,
+            pod,
+            ask,
+            self._plugins,
+            self._max_score,
+            told=lambda plugin: laps.end(plugin.name),
+        )
+        return self._writer.write(scored), laps.seconds
+
+    def _observe(self, seconds: Mapping[str, float]) -> None:
+        for plugin, taken in seconds.items():
+            self._metrics.observe_plugin(plugin, "Score", "Success", taken)
+        self._count_attempt("feasible")
+
+    def _count_attempt(self, result: str) -> None:
+        if self._is_attempt:
+            self._metrics.count_attempt(result)

@@ -1,0 +1,62 @@
+"""The requests of filter and prioritize: read, and prepared where that takes long."""
+
+from __future__ import annotations
+
+from extender.callbacks.readiness import check_ready
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.ports import Check
+from extender.preparing import LARGE_BYTES, Preparer
+from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
+from extender.wire.name_lists import NameLists
+from extender.wire.objects import PodReader
+
+
+class Requests:
+    """Reads ExtenderArgs, if the cluster is known; filter and prioritize share what it remembers.
+
+    RequestError is for bodies that no kube-scheduler sends, ObjectError for broken pods and nodes.
+    """
+
+    def __init__(
+        self, state: ClusterState, pods: PodReader, preparer: Preparer, unready: Check
+    ) -> None:
+        self._state = state
+        self._pods = pods
+        self._preparer = preparer
+        self._unready = unready
+        self._lists = NameLists(state.nodes)
+
+    async def read(self, body: bytes) -> ExtenderArgs:
+        """Read a request, a large one when it is its turn."""
+        envelope = read_envelope(body)
+        if envelope.pod_bytes > LARGE_BYTES:
+            await self._preparer.wait_to_read()
+        args = open_args(envelope, self._pods)
+        self.check_ready()
+        return args
+
+    def check_ready(self) -> None:
+        """Raise NotReadyError while the cluster is not known."""
+        check_ready(self._unready)
+
+    def takes_long(self, pod: Pod) -> bool:
+        """Tell whether what a pod is compared with has to be counted first."""
+        return self._preparer.takes_long(pod)
+
+    async def prepare(self, pod: Pod) -> None:
+        """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
+        if self._preparer.takes_long(pod):
+            await self._preparer.prepare(pod)
+            self.check_ready()
+
+    def asked(self, args: ExtenderArgs, *, numbered: bool = False) -> AskedNodes:
+        """Look up the nodes of a request; `numbered` if their numbers are needed in any case."""
+        if args.node_names is not None:
+            return self._lists.read(args.node_names, numbered=numbered)
+        return self._state.nodes.asked(list(args.nodes or ()), numbered=numbered)
+
+    def remember(self, names_json: bytes, fits: AskedNodes) -> None:
+        """Keep the names that filter answers: prioritize asks about the same."""
+        self._lists.remember(names_json, fits)

@@ -1,0 +1,49 @@
+"""Whether two pods get in each other's way, by their required rules about one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import PodClass
+from extender.model.pod_affinity import Term
+
+MOST_COMPARED = 64
+"""Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
+
+
+def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
+    """Tell whether placing a pod of one class can take a node away from a pod of the other.
+
+    That is so when either's required anti-affinity speaks of the other, or when one would be the
+    first pod of a group that the other may start as well: then only one of them may choose. Where
+    there are more than MOST_COMPARED terms, it is taken to be so: the other waits for nothing.
+    """
+    if not (one.affinity.constrains or other.affinity.constrains):
+        return False
+    if len(one.affinity) > MOST_COMPARED or len(other.affinity) > MOST_COMPARED:
+        return True
+    return (
+        next(_exclusive_terms(state, one, other), None) is not None
+        or (attracted(state, one, other) and attracted(state, other, other))
+        or (attracted(state, other, one) and attracted(state, one, one))
+    )
+
+
+def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
+    """Tell whether a pod matches all required affinity terms of an owner that has some."""
+    terms = owner.affinity.required
+    return bool(terms) and all(state.speaks_of(term, pod) for term in terms)
+
+
+def exclusive_keys(state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
+    """Return the topology keys over which either class's required anti-affinity is about the other.
+
+    Pods of the two cannot be in the same domain of such a key.
+    """
+    return frozenset(term.topology_key for term in _exclusive_terms(state, one, other))
+
+
+def _exclusive_terms(state: ClusterState, one: PodClass, other: PodClass) -> Iterator[Term]:
+    for owner, pod in ((one, other), (other, one)):
+        yield from (each for each in owner.affinity.required_anti if state.speaks_of(each, pod))

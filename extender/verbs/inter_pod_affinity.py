@@ -1,0 +1,221 @@
+"""Inter-pod affinity: which nodes a pod may go to, and how well each suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import compress
+from operator import add, not_
+from typing import ClassVar
+
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.prefilter_state import DomainUnion, Question
+from extender.cluster.counts.topology import DomainTable, Topology, picker
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod, PodClass
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.verbs.conflicts import exclusive_keys
+from extender.verbs.grouping import entangled
+from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.verdicts import Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinity:
+    """The scheduler's plugin of that name; its arguments are those of InterPodAffinityArgs."""
+
+    hard_pod_affinity_weight: int = 1
+    """What an existing pod's required affinity term that matches the pod adds to its domain."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Score nothing for a pod without preferred terms of its own."""
+    weight: int = 2
+    """As in the scheduler's default profile."""
+
+    name: ClassVar[str] = INTER_POD_AFFINITY
+    compares_pods: ClassVar[bool] = True
+    enforced_by_scheduler: ClassVar[bool] = True
+
+    def concerns(self, pod: Pod) -> bool:
+        """Tell that any pod may be refused: placed pods may repel it."""
+        del pod
+        return True
+
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
+
+        Pods that no required rule is about, their own or one of a placed pod, can be.
+        """
+        if state.doubt is not None and state.question_of(pod).has_rules:
+            return state.doubt
+        return entangled(state, pod)
+
+    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+        """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
+        return _filter(state.question_of(pod), asked)
+
+    def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
+        """Return the topology keys over which either class's anti-affinity excludes the other."""
+        return exclusive_keys(state, one, other)
+
+    def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
+        """Return what sums up the terms about a pod, None when no domain has any."""
+        weights: dict[Topology, dict[DomainTable, int]] = {}
+        for table, weight in self._weighted_tables(state.question_of(pod)):
+            if table.counts:
+                tables = weights.setdefault(table.topology, {})
+                tables[table] = tables.get(table, 0) + weight
+        return Scores(weights) if weights else None
+
+    def _weighted_tables(self, question: Question) -> Iterator[tuple[DomainTable, int]]:
+        # Asked of the pod, not of the tables: none is kept over a key that no node has.
+        has_preferences = bool(question.pod_class.affinity.preferred)
+        if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
+            return
+        yield from question.preferred
+        for table in question.existing_preferred:
+            yield table, 1
+        if self.hard_pod_affinity_weight:
+            for table in question.existing_required:
+                yield table, self.hard_pod_affinity_weight
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One reason to refuse the nodes in, or outside, some domains of a topology."""
+
+    reason: Reason
+    topology: Topology
+    domains: Collection[int]
+    forbidden: bool
+    """True: the domains are refused. False: everything outside them is."""
+
+    def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the nodes that fit, and of those that are refused."""
+        names = asked.names
+        if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
+            # The short way for hostnames: the domains are the names, so no node is looked up.
+            refused = self._values()
+            fits = [name for name in names if name not in refused]
+            if len(fits) == len(names):
+                return fits, ()
+            if not fits:
+                return fits, names
+            if len(fits) + len(refused) != len(names):
+                # Some of the refused were not asked about.
+                refused = refused.intersection(names)
+            # Sorted, because the order of a set differs from one start of Python to the next.
+            return fits, sorted(refused)
+        inside = map(self.domains.__contains__, picker(asked.numbers)(self.topology.domain_of))
+        hits = list(inside if self.forbidden else map(not_, inside))
+        if True not in hits:
+            return names, ()
+        return list(compress(names, map(not_, hits))), list(compress(names, hits))
+
+    def _values(self) -> set[str]:
+        values = self.topology.values
+        return {values[domain] for domain in self.domains}
+
+
+def _filter(question: Question, asked: AskedNodes) -> Verdicts:
+    """Judge the known nodes of a request; O(nodes x topologies that the rules name).
+
+    A node refused for several reasons shows the first in the scheduler's order: pod affinity,
+    own anti-affinity, existing pods' anti-affinity.
+    """
+    refused: list[tuple[Reason, Sequence[str]]] = []
+    for constraint in _constraints(question):
+        if not asked.names:
+            break
+        fits, hit = constraint.split(asked)
+        if hit:
+            refused.append((constraint.reason, hit))
+            asked = asked.only(fits)
+    return Verdicts(asked, refused)
+
+
+def _constraints(question: Question) -> Iterator[Constraint]:
+    if not question.has_rules:
+        return
+    yield from _affinity(question)
+    yield from _forbidden(Reason.ANTI_AFFINITY, question.anti_affinity)
+    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, question.existing_anti_affinity)
+
+
+def _affinity(question: Question) -> Iterator[Constraint]:
+    """Yield the domains that required affinity leaves.
+
+    A table holds the pods that match all required terms, so each term's domain must hold one of
+    them. When there are none anywhere and the pod would match its own terms, it may start the
+    group wherever the node has every key.
+    """
+    first = question.starts_group and not any(table.counts for table in question.affinity)
+    for table in question.affinity:
+        # Every domain there is leaves out the nodes without the key, which are in none.
+        allowed = range(len(table.topology.values)) if first else table.counts
+        yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
+
+
+def _forbidden(reason: Reason, unions: Sequence[DomainUnion]) -> Iterator[Constraint]:
+    for union in unions:
+        domains = union.domains()
+        if domains is not None:
+            yield Constraint(reason, union.topology, domains, forbidden=True)
+
+
+class Scores:
+    """The tables that are summed up for a pod's score, with their weights, by topology."""
+
+    __slots__ = ("_by_topology",)
+
+    def __init__(self, by_topology: Mapping[Topology, Mapping[DomainTable, int]]) -> None:
+        self._by_topology = by_topology
+
+    def raw(self, asked: AskedNodes) -> Sequence[int]:
+        """Return the summed score of each node; O(nodes x tables), or less with few entries."""
+        pick = picker(asked.numbers)
+        parts = [
+            part
+            for topology, weights in self._by_topology.items()
+            for part in _parts(topology, weights, pick(topology.domain_of))
+        ]
+        return reduce(_sum, parts)
+
+    def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
+        """Return the place of each distinct score between the lowest, 0, and the highest, 100."""
+        return min_max(raw)
+
+
+def min_max(raw: Iterable[int]) -> dict[int, int]:
+    """Return what each distinct raw score becomes: 0..100 over all of them, all 0 when equal.
+
+    In floating point and in the plugin's order of operations: 29 of 100 becomes 28 there, too.
+    """
+    distinct = set(raw)
+    low = min(distinct)
+    span = max(distinct) - low or 1
+    return {score: int(MAX_NODE_SCORE * ((score - low) / span)) for score in distinct}
+
+
+def _parts(
+    topology: Topology, weights: Mapping[DomainTable, int], domains: Sequence[int]
+) -> Iterator[Sequence[int]]:
+    """Yield lists to be summed, a number for each node, the cheaper way round.
+
+    Few entries are spread over a list of all domains, where a node costs one indexing; many, more
+    than the nodes asked about, stay where they are, and each node costs a look-up in each table.
+    """
+    if sum(len(table.counts) for table in weights) <= len(domains) * len(weights):
+        spread = [0] * (len(topology.values) + 1)  # the last is what NO_DOMAIN, -1, points at
+        for table, weight in weights.items():
+            for domain, count in table.counts.items():
+                spread[domain] += weight * count
+        yield picker(domains)(spread)
+        return
+    for table, weight in weights.items():
+        get = table.counts.get
+        yield [weight * get(domain, 0) for domain in domains]
+
+
+def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
+    return list(map(add, one, other))

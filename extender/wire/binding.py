@@ -1,0 +1,48 @@
+"""The bind callback on the wire: ExtenderBindingArgs and ExtenderBindingResult."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from extender.errors import RequestError
+from extender.model.keys import Key, key_of
+from extender.wire.error_field import error_text
+from extender.wire.extender_args import folded
+
+
+class _BindingArgs(msgspec.Struct, rename=str.lower):
+    """ExtenderBindingArgs, its keys folded to lower case."""
+
+    PodName: str
+    PodNamespace: str
+    PodUID: str
+    Node: str
+
+
+_TEXTS = msgspec.json.Decoder(dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class BindingArgs:
+    """Which pod the scheduler wants bound, and where."""
+
+    key: Key
+    uid: str
+    node: str
+
+
+def read_binding_args(body: bytes) -> BindingArgs:
+    """Read ExtenderBindingArgs; RequestError when the body is no such object."""
+    try:
+        args = msgspec.convert(folded(body, _TEXTS), _BindingArgs)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
+    return BindingArgs(key_of(args.PodNamespace, args.PodName), args.PodUID, args.Node)
+
+
+def write_binding_result(error: str = "") -> bytes:
+    """Write an ExtenderBindingResult; an empty error is success."""
+    return orjson.dumps({"Error": error_text(error)})

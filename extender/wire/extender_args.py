@@ -1,0 +1,132 @@
+"""ExtenderArgs: what filter and prioritize are asked (k8s.io/kube-scheduler/extender/v1).
+
+Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
+them in any case, and so do we.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from extender.errors import ObjectError, RequestError
+from extender.model.objects import Pod
+from extender.wire.decoding import BROKEN_JSON, decode
+from extender.wire.objects import PodReader
+
+T = TypeVar("T")
+
+NULL = b"null"
+
+
+class Envelope(msgspec.Struct):
+    """ExtenderArgs in upstream's own spelling."""
+
+    Pod: msgspec.Raw
+    Nodes: msgspec.Raw = msgspec.Raw(NULL)
+    NodeNames: msgspec.Raw = msgspec.Raw(NULL)
+
+    @property
+    def pod_bytes(self) -> int:
+        """Return how long the pod's JSON is."""
+        return len(memoryview(self.Pod))
+
+
+class _NodeList(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+class _NodeMetadata(msgspec.Struct):
+    name: str
+
+
+class _NamedNode(msgspec.Struct):
+    metadata: _NodeMetadata
+
+
+_ARGS = msgspec.json.Decoder(Envelope)
+_ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NODE_LIST = msgspec.json.Decoder(_NodeList)
+_NAMED_NODE = msgspec.json.Decoder(_NamedNode)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderArgs:
+    """What filter and prioritize are asked."""
+
+    pod: Pod
+    node_names: msgspec.Raw | None
+    """The JSON list of names, when the scheduler trusts our cache (nodeCacheCapable). It may be
+    hundreds of kilobytes, so it stays where it is, in the request's body."""
+    nodes: dict[str, msgspec.Raw] | None
+    """Full node objects by name, otherwise."""
+    pod_json: msgspec.Raw
+    """The pod as it was sent, in the request's body, for what is rarely looked at."""
+
+
+def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
+    """Read ExtenderArgs.
+
+    RequestError when the body is not such an object at all (the caller is no kube-scheduler);
+    ObjectError when it is, but the pod or the nodes in it are broken.
+    """
+    return open_args(read_envelope(body), pods)
+
+
+def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
+    """Read what ExtenderArgs hold; ObjectError when it is broken."""
+    pod = pods.read(args.Pod)
+    if not is_null(args.NodeNames):
+        return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
+    if is_null(args.Nodes):
+        raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
+    items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
+    nodes = {
+        decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
+        for index, item in enumerate(items)
+    }
+    return ExtenderArgs(pod, None, nodes, args.Pod)
+
+
+def read_envelope(body: bytes) -> Envelope:
+    """Take a body apart; RequestError when it is no ExtenderArgs object at all."""
+    try:
+        args = _ARGS.decode(body)
+    except msgspec.ValidationError:
+        return _read_any_case(body)
+    except BROKEN_JSON as error:
+        raise RequestError(f"the body is not JSON: {error}") from error
+    # No nodes at all: perhaps they are there in another spelling.
+    missing = is_null(args.NodeNames) and is_null(args.Nodes)
+    return _read_any_case(body) if missing else args
+
+
+def is_null(raw: msgspec.Raw) -> bool:
+    """Tell whether some JSON is null."""
+    return len(memoryview(raw)) == len(NULL) and bytes(raw) == NULL
+
+
+def _read_any_case(body: bytes) -> Envelope:
+    try:
+        found = folded(body, _ANY_CASE)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderArgs object: {error}") from error
+    if "pod" not in found:
+        raise RequestError("the body is not an ExtenderArgs object: it has no Pod")
+    null = msgspec.Raw(NULL)
+    return Envelope(found["pod"], found.get("nodes", null), found.get("nodenames", null))
+
+
+def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]]) -> dict[str, T]:
+    """Decode an object and fold its keys to lower case.
+
+    RequestError when it is not JSON, msgspec's ValidationError when it is something else in JSON.
+    """
+    try:
+        return {key.lower(): value for key, value in decoder.decode(body).items()}
+    except msgspec.ValidationError:
+        raise
+    except BROKEN_JSON as error:
+        raise RequestError(f"the body is not JSON: {error}") from error

@@ -1,0 +1,90 @@
+"""Filter and prioritize over a state, put together as the program does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from extender.callbacks.filtering import Filters, Listeners
+from extender.callbacks.observing import soon
+from extender.callbacks.prioritizing import Priorities
+from extender.callbacks.requests import Requests
+from extender.metrics import Metrics
+from extender.preparing import Preparer
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.wire.objects import PodReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from extender.callbacks.in_flight import InFlightPods
+    from extender.callbacks.observing import Defer
+    from extender.callbacks.shadow import Disagreements
+    from extender.cluster.state import ClusterState
+    from extender.controllers.nomination.controller import NominationController
+    from extender.model.objects import Pod
+    from extender.ports import Check
+    from extender.verbs.plugins import Plugins, ScorePlugins
+    from extender.web.app import Callback
+
+AFFINITY = (InterPodAffinity(),)
+
+
+class Answering:
+    """The two callbacks that every mode has."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        metrics: Metrics | None = None,
+        plugins: Plugins = AFFINITY,
+        *,
+        scoring: ScorePlugins = AFFINITY,
+        max_score: int = 20,
+        resolvable: bool = False,
+        unready: Check = lambda: None,
+        pods: PodReader | None = None,
+        preparer: Preparer | None = None,
+        in_flight: InFlightPods | None = None,
+        nomination: NominationController | None = None,
+        shadow: Disagreements | None = None,
+        keep_waiting: Callable[[Pod], bool] | None = None,
+        defer: Defer = soon,
+    ) -> None:
+        metrics = metrics or Metrics()
+        preparer = preparer or Preparer(state, metrics)
+        requests = Requests(state, pods or PodReader(), preparer, unready)
+        self.priorities = Priorities(
+            state,
+            scoring,
+            metrics,
+            requests,
+            max_score=max_score,
+            is_attempt=not plugins and shadow is None,
+            silent=shadow is not None,
+            defer=defer,
+        )
+        listeners = Listeners(
+            in_flight, nomination, shadow, keep_waiting, self.priorities.filter_answered
+        )
+        self.filters = Filters(
+            state,
+            plugins,
+            metrics,
+            requests,
+            resolvable=resolvable,
+            listeners=listeners,
+            defer=defer,
+        )
+
+    async def filter(self, body: bytes) -> bytes:
+        """Answer /filter."""
+        return await self.filters.answer(body)
+
+    async def prioritize(self, body: bytes) -> bytes:
+        """Answer /prioritize."""
+        return await self.priorities.answer(body)
+
+    @property
+    def callbacks(self) -> dict[str, Callback]:
+        """Return both by the verbs that they answer."""
+        return {"filter": self.filters, "prioritize": self.priorities}

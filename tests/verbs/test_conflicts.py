@@ -1,0 +1,48 @@
+"""Pods that can take a node away from each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.verbs.conflicts import interact
+from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+
+ZONE = "topology.kubernetes.io/zone"
+NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
+WEB = selector(app="web")
+LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))
+OTHER = pod("other").labels(app="web").anti_affinity(term(ZONE, WEB))
+PLAIN = pod("plain").labels(app="web")
+GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        pytest.param(LONER, OTHER, True, id="both exclude each other"),
+        pytest.param(LONER, PLAIN, True, id="one excludes the other"),
+        pytest.param(PLAIN, pod("p").labels(app="web"), False, id="no rules"),
+        pytest.param(LONER, pod("p").labels(app="db"), False, id="rules about others"),
+        pytest.param(
+            LONER, pod("p", "elsewhere").labels(app="web"), False, id="the same app elsewhere"
+        ),
+        pytest.param(
+            GROUP,
+            pod("m").labels(app="web").affinity(term(ZONE, WEB)),
+            True,
+            id="a group that both may start",
+        ),
+        pytest.param(
+            pod("guest").affinity(term(ZONE, WEB)),
+            PLAIN,
+            False,
+            id="a guest that cannot start the group only gains by the host",
+        ),
+        pytest.param(GROUP, PLAIN, True, id="a plain pod that starts the group before its member"),
+    ],
+)
+def test_which_pods_interact(one: Pod, two: Pod, expected: bool) -> None:
+    state = state_of(NODES, [namespace("default")], [])
+    first, second = model_pod(one).pod_class, model_pod(two).pod_class
+    assert interact(state, first, second) is expected
+    assert interact(state, second, first) is expected

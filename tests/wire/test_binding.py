@@ -1,0 +1,38 @@
+"""The bind callback's JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.errors import RequestError
+from extender.model.keys import key_of
+from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            {"PodName": "x", "PodNamespace": "ns", "PodUID": "u", "Node": "n"}, id="as Go writes it"
+        ),
+        pytest.param(
+            {"podname": "x", "PODNAMESPACE": "ns", "podUID": "u", "node": "n"}, id="in any case"
+        ),
+    ],
+)
+def test_binding_arguments(body: Any) -> None:
+    assert read_binding_args(json.dumps(body).encode()) == BindingArgs(key_of("ns", "x"), "u", "n")
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"PodName":1}', b'{"PodName":"x"}'])
+def test_what_is_no_binding(body: bytes) -> None:
+    with pytest.raises(RequestError):
+        read_binding_args(body)
+
+
+def test_binding_results() -> None:
+    assert write_binding_result() == b'{"Error":""}'
+    assert write_binding_result("100%\nfull") == b'{"Error":"100 percent full"}'

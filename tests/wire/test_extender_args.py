@@ -1,0 +1,73 @@
+"""The scheduler's question to filter and prioritize, in every shape that it may have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.errors import ObjectError, RequestError
+from extender.wire.extender_args import ExtenderArgs, read_args
+from extender.wire.objects import PodReader
+from tests.builders import node, pod
+
+POD = pod("new")
+
+
+def args_of(body: Any) -> ExtenderArgs:
+    """Read a request."""
+    return read_args(json.dumps(body).encode(), PodReader())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"Pod": POD, "Nodes": None, "NodeNames": ["b", "a"]}, id="as Go writes it"),
+        pytest.param({"pod": POD, "nodenames": ["b", "a"]}, id="in lower case"),
+        pytest.param(
+            {"POD": POD, "nodeNames": ["b", "a"], "More": 1}, id="in mixed case, and more"
+        ),
+    ],
+)
+def test_a_request_by_names(body: Any) -> None:
+    args = args_of(body)
+    assert args.pod.key == "default/new"
+    assert json.loads(bytes(args.node_names or b"")) == ["b", "a"]
+
+
+def test_a_request_with_whole_nodes() -> None:
+    args = args_of({"Pod": POD, "Nodes": {"items": [node("b"), node("a")]}, "NodeNames": None})
+    assert list(args.nodes or ()) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"{", id="half an object"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'{"NodeNames":[]}', id="no pod"),
+        pytest.param(b"\x80", id="no text"),
+        pytest.param(b"[" * 100_000, id="an abyss"),
+    ],
+)
+def test_what_no_scheduler_sends(body: bytes) -> None:
+    with pytest.raises(RequestError):
+        read_args(body, PodReader())
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({"Pod": None, "NodeNames": []}, "", id="a null pod"),
+        pytest.param({"Pod": POD, "NodeNames": None, "Nodes": None}, "NodeNames", id="no nodes"),
+        pytest.param(
+            {"Pod": POD, "Nodes": {"items": [{}]}}, "Nodes.items[0]", id="a node without a name"
+        ),
+    ],
+)
+def test_a_broken_question_names_the_field(body: Any, path: str) -> None:
+    with pytest.raises(ObjectError) as caught:
+        args_of(body)
+    assert caught.value.path == path
