@@ -48,7 +48,7 @@ def build_callbacks(
     requests = Requests(state, pods, preparer, unsynced)
     priorities = Priorities(
         state,
-        _score_plugins(config),
+        score_plugins(config),
         metrics,
         requests,
         max_score=config.prioritize.max_score,
@@ -140,7 +140,7 @@ def _enforced(config: Config) -> Plugins:
             return _plugins(config)
 
 
-def _score_plugins(config: Config) -> ScorePlugins:
+def score_plugins(config: Config) -> ScorePlugins:
     """Build those of the enabled plugins that score; in every mode."""
     built: dict[Plugin, ScorePlugin] = {Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config)}
     return tuple(built[name] for name in config.plugins if name in built)

@@ -1,0 +1,184 @@
+"""Several score plugins: each normalises its own scores, and their weighted mean is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.metrics import Metrics
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugins
+from extender.verbs.prioritizing import prioritize
+from tests.answering import Answering
+from tests.builders import model_pod, node, pod, selector, state_of, term
+
+if TYPE_CHECKING:
+    from extender.cluster.counts.nodes import AskedNodes
+    from extender.cluster.state import ClusterState
+    from extender.model.objects import Pod
+    from extender.verbs.plugins import Scorer
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a", "speed": "9"}),
+    node("a2", {HOST: "a2", ZONE: "a", "speed": "3"}),
+    node("b1", {HOST: "b1", ZONE: "b"}),
+]
+NAMES = ["b1", "a2", "a1"]
+WEB = selector(app="web")
+CLUSTER = state_of(NODES, [], [pod("web").labels(app="web").on("a1")])
+# InterPodAffinity: a1 100, a2 60, b1 0.
+DRAWN = pod("new").prefers(60, term(ZONE, WEB)).prefers(40, term(HOST, WEB))
+INDIFFERENT = pod("new")
+SLOW = pod("new").labels(slow="yes")
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Scores nodes by a label, as shares of the highest: a1 100, a2 33, b1 0.
+
+    About slow pods it says nothing.
+    """
+
+    weight: int = 1
+    name: str = "Speed"
+    compares_pods: bool = False
+
+    def prepare(self, state: ClusterState, pod: Pod) -> Scorer | None:
+        """Abstain where the pod says so."""
+        return None if "slow" in pod.pod_class.labels else _Speeds(state)
+
+
+class _Speeds:
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def raw(self, asked: AskedNodes) -> Sequence[int]:
+        return [int(self._state.nodes.labels(name).get("speed", "0")) for name in asked.names]
+
+    def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
+        distinct = set(raw)
+        highest = max(distinct) or 1
+        return {score: MAX_NODE_SCORE * score // highest for score in distinct}
+
+
+def scores(
+    plugins: ScorePlugins,
+    incoming: Mapping[str, object],
+    names: Sequence[str] = NAMES,
+    max_score: int = 100,
+) -> dict[str, int]:
+    """Ask for the scores that are not 0."""
+    asked = CLUSTER.nodes.asked(names)
+    scored = prioritize(CLUSTER, model_pod(incoming), lambda: asked, plugins, max_score)
+    final = [scored.final[raw] for raw in scored.raw]
+    named = [CLUSTER.nodes.names[number] for number in scored.numbers]
+    return {name: score for name, score in zip(named, final, strict=True) if score}
+
+
+AFFINITY = InterPodAffinity(weight=2)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "incoming", "max_score", "expected"),
+    [
+        pytest.param([AFFINITY], DRAWN, 100, {"a1": 100, "a2": 60}, id="one plugin"),
+        pytest.param([Speed()], DRAWN, 100, {"a1": 100, "a2": 33}, id="another one"),
+        pytest.param(
+            [InterPodAffinity(weight=1), Speed()],
+            DRAWN,
+            100,
+            {"a1": 100, "a2": 46},
+            id="both with the same weight: (60 + 33) / 2, truncated",
+        ),
+        pytest.param(
+            [AFFINITY, Speed()],
+            DRAWN,
+            100,
+            {"a1": 100, "a2": 51},
+            id="two to one: (2 * 60 + 33) / 3",
+        ),
+        pytest.param(
+            [Speed(), AFFINITY],
+            DRAWN,
+            100,
+            {"a1": 100, "a2": 51},
+            id="their order is no matter",
+        ),
+        pytest.param(
+            [AFFINITY, Speed(weight=100)],
+            DRAWN,
+            100,
+            {"a1": 100, "a2": 33},
+            id="a hundred to two: (2 * 60 + 100 * 33) / 102",
+        ),
+        pytest.param(
+            [AFFINITY, Speed()],
+            DRAWN,
+            20,
+            {"a1": 20, "a2": 10},
+            id="then to the configured span: 51 * 20 / 100",
+        ),
+        pytest.param(
+            [InterPodAffinity(weight=1), Speed()],
+            DRAWN,
+            13,
+            {"a1": 13, "a2": 6},
+            id="truncated once: 46.5 * 13 / 100 is 6.045, where 46 * 13 / 100 would be 5.98",
+        ),
+        pytest.param(
+            [AFFINITY, Speed()],
+            INDIFFERENT,
+            100,
+            {"a1": 100, "a2": 33},
+            id="a plugin without a rule about the pod does not count",
+        ),
+        pytest.param(
+            [AFFINITY, Speed()],
+            DRAWN.labels(slow="yes"),
+            100,
+            {"a1": 100, "a2": 60},
+            id="nor does one that abstains",
+        ),
+        pytest.param([AFFINITY, Speed()], SLOW, 100, {}, id="nobody has anything to say"),
+        pytest.param([], DRAWN, 100, {}, id="nobody is asked"),
+    ],
+)
+def test_the_weighted_mean(
+    plugins: ScorePlugins,
+    incoming: Mapping[str, object],
+    max_score: int,
+    expected: dict[str, int],
+) -> None:
+    assert scores(plugins, incoming, max_score=max_score) == expected
+
+
+def test_each_plugin_normalises_over_the_nodes_of_the_request() -> None:
+    # By affinity, a2 is the best and b1 the worst of the two; so it is by speed.
+    assert scores([AFFINITY, Speed()], DRAWN, ["a2", "b1"]) == {"a2": 100}
+
+
+def test_a_plugin_for_which_all_nodes_are_alike_counts_all_the_same() -> None:
+    # Both nodes of the zone score 0 by affinity, which halves what the other says.
+    near = pod("new").prefers(10, term(ZONE, WEB))
+    even: ScorePlugins = [InterPodAffinity(weight=1), Speed()]
+    assert scores(even, near, ["a1", "a2"]) == {"a1": 50, "a2": 16}
+
+
+async def test_each_plugin_is_observed_by_its_own_name() -> None:
+    registry = CollectorRegistry()
+    answers = Answering(
+        CLUSTER, Metrics(registry), scoring=[AFFINITY, Speed()], defer=lambda work: work()
+    )
+    for incoming in (DRAWN, INDIFFERENT):
+        body = {"Pod": incoming, "Nodes": None, "NodeNames": NAMES}
+        await answers.prioritize(json.dumps(body).encode())
+    for plugin in ("InterPodAffinity", "Speed"):
+        labels = {"plugin": plugin, "extension_point": "Score", "status": "Success"}
+        name = "affinity_extender_plugin_execution_duration_seconds_count"
+        assert registry.get_sample_value(name, labels) == 2
