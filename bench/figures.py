@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from bench.scheduler.rates import ECHOES, FAST
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.scheduling import STOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ROOT = Path(__file__).resolve().parents[1]
 RESULTS, FIGURES = _ROOT / "bench" / "results", _ROOT / "docs" / "figures"

@@ -12,11 +12,12 @@ import gc
 import json
 import random
 import sys
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -45,9 +46,6 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
 from extender.wire.objects import MOST_ENTRIES, PodReader
 from tests.answering import Answering
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
 
 Json = dict[str, Any]
 

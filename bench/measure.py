@@ -5,19 +5,16 @@ from __future__ import annotations
 import gc
 import json
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.connection import Connection
 from bench.memory import keep_freed_memory
+from bench.servers import Server
 from bench.workloads import MIXED, Question, Rules, questions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench.servers import Server
 
 _WARM_UP = 5
 

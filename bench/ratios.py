@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.tables import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class Ratio:
 
     @property
     def met(self) -> bool:
-        """Tell whether the target is met."""
+        """Return whether the target is met."""
         return self.value >= self.target if self.at_least else self.value <= self.target
 
 

@@ -6,17 +6,22 @@ import argparse
 import gc
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from extender.cluster.state import ClusterState
-from tests.builders import model_namespace, model_node, model_pod, namespace, node, pod, selector
+from tests.builders import (
+    Pod,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    selector,
+)
 from tests.builders import term as written
-
-if TYPE_CHECKING:
-    from tests.builders import Pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES, PODS, OTHERS = 5000, 10_000, 100

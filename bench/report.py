@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench import ratios
+from bench.measure import Cell, Plan, Timing
 from bench.ratios import Ratio
 from bench.tables import table
 from bench.workloads import MIXED, Rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bench.measure import Cell, Plan, Timing
 
 ECHO = "echo"
 OTHER = ", other tree"

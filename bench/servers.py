@@ -6,17 +6,14 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from tests.e2e.controlplane.process import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _START_LIMIT = 120.0
 """Seconds until a server has to be ready; one that never is, is a failure, not a result."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, TypeAlias
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -36,7 +33,7 @@ class Rules(Enum):
 
     @property
     def score(self) -> bool:
-        """Tell whether they give nodes a score."""
+        """Return whether they give nodes a score."""
         return self in {Rules.PREFERRED, Rules.TOGETHER}
 
 

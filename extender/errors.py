@@ -32,7 +32,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8, which lone surrogates cannot."""
+    """Return whether a text can be written as UTF-8, which lone surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -128,7 +128,7 @@ class ClusterFiles:
             raise ClusterFileError(str(error)) from error
 
     def _put(self, kind: str, raw: msgspec.Raw) -> bool:
-        """Put an object into the state; tell whether it is of a kind that is looked at."""
+        """Put an object into the state; return whether it is of a kind that is looked at."""
         if kind == PODS.kind:
             self._state.upsert_pod(self._pods.read(raw, self._generate_name))
             if self._workloads is not None:

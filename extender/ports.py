@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
+from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
-
-if TYPE_CHECKING:
-    from extender.model.objects import Pod
-
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""

@@ -59,7 +59,7 @@ class Preparer:
         self._waiting = 0
 
     def takes_long(self, pod: Pod) -> bool:
-        """Tell whether a pod's question has to be prepared before it is asked."""
+        """Return whether a pod's question has to be prepared before it is asked."""
         return len(pod.pod_class.affinity) > MOST_TERMS or self._state.expense_of(pod) > AT_ONCE
 
     async def prepare(self, pod: Pod) -> None:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from extender.callbacks.filtering import Filters, Listeners
-from extender.callbacks.observing import soon
+from extender.callbacks.in_flight import InFlightPods
+from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
+from extender.callbacks.shadow import Disagreements
+from extender.cluster.state import ClusterState
+from extender.controllers.nomination.controller import NominationController
 from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.ports import Check
 from extender.preparing import Preparer
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.plugins import Plugins, ScorePlugins
+from extender.web.app import Callback
 from extender.wire.objects import PodReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from extender.callbacks.in_flight import InFlightPods
-    from extender.callbacks.observing import Defer
-    from extender.callbacks.shadow import Disagreements
-    from extender.cluster.state import ClusterState
-    from extender.controllers.nomination.controller import NominationController
-    from extender.model.objects import Pod
-    from extender.ports import Check
-    from extender.verbs.plugins import Plugins, ScorePlugins
-    from extender.web.app import Callback
 
 AFFINITY = (InterPodAffinity(),)
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from extender.cluster.state import ClusterState
+from extender.model.objects import Namespace, Node
+from extender.model.objects import Pod as ModelPod
+from extender.model.quota import ResourceQuota
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader, read_namespace, read_node
 from extender.wire.quotas import read_quota
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from extender.model.objects import Namespace, Node
-    from extender.model.objects import Pod as ModelPod
-    from extender.model.quota import ResourceQuota
 
 Json = Mapping[str, Any]
 

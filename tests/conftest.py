@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 # First of all: the tests get kubernetes_asyncio as the program does, without its models.
 import extender.kube  # noqa: F401
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Whole clusters are large values to draw; that they are is no sign of a bad strategy.
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

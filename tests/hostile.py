@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from extender.cluster.state import ClusterState
-from tests.builders import model_namespace, model_node, model_pod, namespace, node, pod, requirement
+from tests.builders import (
+    Json,
+    Pod,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    requirement,
+)
 from tests.builders import selector as selecting
 from tests.builders import term as written
-
-if TYPE_CHECKING:
-    from tests.builders import Json, Pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NAMESPACES = 10

@@ -155,13 +155,13 @@ def key_of(pod: Json) -> str:
 
 
 def is_counted(cluster: Cluster, pod: Json) -> bool:
-    """Tell whether a pod takes part: bound to a node that exists, and not finished."""
+    """Return whether a pod takes part: bound to a node that exists, and not finished."""
     node = pod["spec"].get("nodeName")
     return bool(node) and cluster.node_labels(node) is not None and not is_finished(pod)
 
 
 def is_finished(pod: Json) -> bool:
-    """Tell whether a pod has ended, for good."""
+    """Return whether a pod has ended, for good."""
     return field(pod, "status", {}).get("phase") in ("Succeeded", "Failed")
 
 
@@ -210,7 +210,7 @@ class Term:
         return key
 
     def matches(self, pod: Json) -> bool:
-        """Tell whether a pod is one that this term speaks of."""
+        """Return whether a pod is one that this term speaks of."""
         return self._covers_namespace(namespace_of(pod)) and selector_matches(
             self._selector(), labels(pod)
         )

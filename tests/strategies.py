@@ -6,17 +6,14 @@ where the rules have something to say. Everything shrinks towards fewer and plai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hypothesis import strategies as st
 
 from tests import builders
+from tests.builders import Json, Pod
 from tests.oracle import Args, Cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.builders import Json, Pod
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
@@ -13,12 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender import config
 from extender.model.objects import Pod as ModelPod
 from extender.runtime import running
-from tests.builders import model_pod, node, pod, selector, term
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.builders import Pod
+from tests.builders import Pod, model_pod, node, pod, selector, term
 
 HOST = "kubernetes.io/hostname"
 AFFINITY = "affinity-extender.io/affinity"

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tomllib
 import types
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,6 @@ import clusterload.cli
 import extender
 from extender import cli, config
 from extender.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from extender import cli
 from tests.builders import crossing, node, pod, quota, selector, term, workload
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
 

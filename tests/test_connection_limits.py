@@ -8,8 +8,8 @@ import os
 import re
 import ssl
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -17,9 +17,6 @@ import trustme
 
 from extender.runtime import running
 from tests.test_runtime import SAMPLES, WAIT, configuration, get, post
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 FILES = 400
 """Open files that the program may have: 80 connections to callbacks after the reserve."""

@@ -9,7 +9,7 @@ import math
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,6 @@ from hypothesis import strategies as st
 
 from extender import logs
 from extender.errors import MESSAGE_BYTES
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from extender.kube.observers import ReflectorObserver, RequestObserver
 from extender.metrics import Metrics
 from tests.missing import missing
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
-    from extender.kube.observers import ReflectorObserver, RequestObserver
 
 
 @pytest.fixture

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from tests import oracle
 from tests.builders import Json, namespace, node, pod, requirement, selector, term
 from tests.conformance.cases import Case, load_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
 
 from extender import config
-from extender.runtime import running
+from extender.runtime import Running, running
 from tests.builders import crossing, node, pod, quota, selector, term
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from extender.runtime import Running
 
 HOST = "kubernetes.io/hostname"
 TEXT = "namespace quota doesn't allow cross-namespace pod affinity"

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import bench.measure
+from bench.workloads import Question
 from tests.conformance.programs import program
 from tests.e2e.controlplane.binaries import KUBERNETES, Binaries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from bench.workloads import Question
 
 _NAME = "cycles"
 _SOURCES = Path(__file__).with_name(_NAME)

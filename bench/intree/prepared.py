@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 from urllib.request import Request, urlopen
 
 from bench.connection import Connection
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bench.servers import Server
-    from bench.workloads import Question
+from bench.servers import Server
+from bench.workloads import Question
 
 
 def prepare(echo: Server, chosen: str, extender: Server, questions: Sequence[Question]) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.scheduler import bursts, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import say
 from bench.tables import table
@@ -14,11 +14,7 @@ from tests.e2e.bursts import Burst, apart_by_zone, arrived, exclusive, gathering
 from tests.e2e.extending import REPLACE
 from tests.e2e.scheduling import STOCK
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    Run = Callable[[Bench, Burst, str], AbstractAsyncContextManager[float]]
+Run = Callable[[Bench, Burst, str], AbstractAsyncContextManager[float]]
 
 _LOOK_EVERY_S = 0.1
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.e2e.bench import Bench
 from tests.e2e.controlplane.binaries import ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import EXTENDER
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
 
 
 @contextmanager

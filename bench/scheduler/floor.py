@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from bench.servers import echo_server
-from tests.e2e.scheduling import configured, shipped
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.e2e.bench import Bench
-    from tests.e2e.scheduling import Scheduler
+from tests.e2e.bench import Bench
+from tests.e2e.scheduling import Scheduler, configured, shipped
 
 SAMPLE = 500
 """Nodes that a scheduler asks about in a cluster of 5,000."""

@@ -6,27 +6,21 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import say
 from bench.scheduler.floor import scheduled_by_echo
+from bench.scheduler.workloads import Workload
 from bench.tables import table
 from tests.conformance.programs import FAST_PATH
 from tests.e2e.api import for_each, key_of
 from tests.e2e.bench import Bench, pod_path
 from tests.e2e.bursts import create
 from tests.e2e.extending import ASSIST, REPLACE
-from tests.e2e.objects import ZONE
-from tests.e2e.scheduling import STOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from bench.scheduler.workloads import Workload
-    from tests.e2e.objects import JSON
-    from tests.e2e.scheduling import Scheduler
+from tests.e2e.objects import JSON, ZONE
+from tests.e2e.scheduling import STOCK, Scheduler
 
 ECHOES = {f"{mode}, echo": mode for mode in (ASSIST, REPLACE)}
 """What the scheduler is told, with a server behind it that does not think: as fast as it gets."""

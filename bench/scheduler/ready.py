@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import control_plane_in, say
 from bench.scheduler.workloads import crowded
@@ -17,12 +17,7 @@ from tests.e2e.api import Api, for_each
 from tests.e2e.bench import pods_path
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
-from tests.e2e.objects import HOSTNAME, ZONE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tests.e2e.objects import JSON
+from tests.e2e.objects import HOSTNAME, JSON, ZONE
 
 _SETTLING_S = 5.0
 """Until garbage of the start is gone and memory at rest shows."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bench.scheduler.cluster import say
 from bench.tables import table
@@ -13,12 +13,7 @@ from tests.e2e.bench import Bench, pods_path, refusal
 from tests.e2e.bursts import create
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
-from tests.e2e.scheduling import STOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.e2e.scheduling import Scheduler
+from tests.e2e.scheduling import STOCK, Scheduler
 
 NODES, COMING = 100, 1000
 _SETTLED_S = 180.0

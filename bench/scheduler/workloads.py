@@ -11,12 +11,9 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.e2e.objects import HOSTNAME, ZONE, namespace, node, pod, term
-
-if TYPE_CHECKING:
-    from tests.e2e.objects import JSON
+from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 
 APPS, NAMESPACES = 500, 100
 THREE_ZONES = ("zone1", "zone2", "zone3")
@@ -41,7 +38,7 @@ class Workload:
 
     @property
     def scored(self) -> bool:
-        """Tell whether the pods that wait prefer some nodes."""
+        """Return whether the pods that wait prefer some nodes."""
         return "preferredDuringScheduling" in json.dumps(self.make_measured(0))
 
     def all_nodes(self) -> Iterator[JSON]:

@@ -135,7 +135,7 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _would_refuse(found: NamespaceSurvey) -> bool:
-    """Tell whether what was supposed would keep a pod away; what is refused today is as it is."""
+    """Return whether what was supposed would keep a pod away; what is refused today is as it is."""
     from extender.verbs.quota import Cause  # noqa: PLC0415 - see the head of this package
 
     uncovered = (each.shortfall.cause is Cause.UNCOVERED for each in found.refused_now)

@@ -141,7 +141,7 @@ class ClusterView:
         return self._counters.classes_on(node)
 
     def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
-        """Tell whether a term is about pods of a class, its namespace labelled as it is now."""
+        """Return whether a term is about pods of a class, its namespace labelled as it is now."""
         namespace_labels = self.namespace_labels(pod_class.namespace)
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,9 +11,6 @@ from extender.config.document import parse
 from extender.config.schema import Config
 from extender.errors import ConfigError, ObjectError, UnreadableFileError
 from extender.wire.admission import limits_crossing, quota_plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FIELD = "crossNamespacePodAffinity.admissionControlConfigFile"
 

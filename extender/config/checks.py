@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
+from extender.config.connections import Serving
 from extender.config.faults import show
 from extender.config.schema import Config, Plugin
 from extender.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from extender.config.connections import Serving
 
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import yaml
@@ -14,9 +15,6 @@ from extender.config.faults import convert
 from extender.config.schema import Config
 from extender.errors import ConfigError, ConfigFaultsError
 from extender.plain_yaml import FastLoader, PlainConstructor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 Document = dict[str, Any]
 

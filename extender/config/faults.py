@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import inspect
 
 from extender.config.schema import Config
 from extender.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import msgspec
-
-    from extender.errors import ConfigError
 
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _FIELD = re.compile(
@@ -164,7 +158,7 @@ def convert(
 
 
 def _mend(document: Any, path: str, root: type) -> bool:
-    """Take away what is wrong, or put in what is allowed; tell whether that was possible."""
+    """Take away what is wrong, or put in what is allowed; return whether that was possible."""
     steps = [step["name"] or int(step["index"]) for step in STEP.finditer(f".{path}")]
     if not steps:
         return False  # the document as a whole, or a field without a name

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import inspect
 
@@ -15,10 +17,6 @@ from extender.config.faults import expected_at, show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import ConfigError, ConfigFaultsError, UnreadableFileError, encodable
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Collection, Mapping
 
 _BOOLS = {"true": True, "false": False}
 

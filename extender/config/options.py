@@ -7,14 +7,11 @@ import difflib
 import enum
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from extender.config.schema import API_VERSION, KIND, Config
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX = "AFFINITY_EXTENDER_"
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from extender.errors import ObjectError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import msgspec
 
 T = TypeVar("T")
 

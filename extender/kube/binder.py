@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import pod_path
+from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.model.keys import name_of, namespace_of
+from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
-
-if TYPE_CHECKING:
-    from extender.kube.client import ApiClient
-    from extender.model.objects import Pod
-    from extender.wire.objects import PodReader
+from extender.wire.objects import PodReader
 
 LOOK_SECONDS: Final = 1.5
 """Kept of the time for a bind to look what became of it when its own answer says too little."""

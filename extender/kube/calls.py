@@ -6,20 +6,17 @@ import contextlib
 import ipaddress
 import socket
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
+import aiohttp
+from yarl import URL
+
 from extender.errors import ObjectError
+from extender.kube.flowcontrol import Flow
 from extender.model.keys import name_of, namespace_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import aiohttp
-    from yarl import URL
-
-    from extender.kube.flowcontrol import Flow
 
 JSON: Final = "application/json"
 
@@ -58,7 +55,7 @@ class Call:
         return None if self.deadline is None else self.deadline - now - ANSWER_SECONDS
 
     def can_wait(self, seconds: float | None, now: float) -> bool:
-        """Tell whether there is time to try again after so many seconds."""
+        """Return whether there is time to try again after so many seconds."""
         patience = self.patience(now)
         return seconds is not None and patience is not None and seconds <= patience
 

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from types import TracebackType
+from typing import Final, Self
 
 import aiohttp
 from yarl import URL
 
 from extender import __version__
 from extender.kube.calls import JSON, Call, Content, kept_alive_socket, proxy_for
+from extender.kube.credentials import Credentials
 from extender.kube.failures import (
     UNAUTHORIZED,
     BrokenAnswerError,
@@ -24,18 +27,10 @@ from extender.kube.failures import (
     failure_from_body,
     words,
 )
-from extender.kube.flowcontrol import Flow
-from extender.kube.observers import Unobserved
+from extender.kube.flowcontrol import Flow, FlowControl
+from extender.kube.observers import RequestObserver, Unobserved
 from extender.kube.watching import Lines
 from extender.logs import TRACE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from types import TracebackType
-
-    from extender.kube.credentials import Credentials
-    from extender.kube.flowcontrol import FlowControl
-    from extender.kube.observers import RequestObserver
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ import logging
 import os
 import ssl
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import yaml
 from kubernetes_asyncio.client import Configuration
@@ -30,10 +31,7 @@ from extender.kube.kubeconfig import Kubeconfig
 from extender.kube.observers import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
 """Age at which a token is read again, as in client-go: a kubelet rotates it long before its end."""
@@ -88,7 +86,7 @@ class Credentials:
         self._clock = clock
         self._loading = asyncio.Lock()
         self._loaded_at = clock()
-        self._failures = RepeatingLog(logger, "reading credentials", clock)
+        self._failures = RepeatingLog(_log, "reading credentials", clock)
         self._material = read_material(configuration, self._embedded)
         self.tls = _context(self._material)
 
@@ -153,7 +151,7 @@ class Credentials:
             return
         self.tls = _context(material)
         self._material = material
-        logger.info("loaded a new client certificate or CA for the API server")
+        _log.info("loaded a new client certificate or CA for the API server")
 
 
 async def load_credentials(

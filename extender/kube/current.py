@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from extender.cluster.state import ClusterState
+from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
 from extender.kube.observers import SkipLog
 from extender.mirrored import PODS, QUOTAS, Mirrored
+from extender.wire.objects import PodReader
 
-if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
-    from extender.kube.client import ApiClient
-    from extender.wire.objects import PodReader
-
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -35,7 +33,7 @@ async def _list(
     client: ApiClient, state: ClusterState, mirrored: Mirrored[T], pods: PodReader
 ) -> None:
     resource = Resource(mirrored.name, mirrored.path, mirrored.reader(pods), mirrored.query)
-    log = SkipLog(logger, resource.name, time.monotonic)
+    log = SkipLog(_log, resource.name, time.monotonic)
     snapshot = await Lister(client, resource, log.left_out).latest()
     for obj in snapshot.objects.values():
         mirrored.upsert(state, obj)

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from extender.errors import ApiError, UnreadableError
+from extender.errors import ApiError, ExtenderError, UnreadableError
 from extender.wire.decoding import BROKEN_JSON
-
-if TYPE_CHECKING:
-    from extender.errors import ExtenderError
 
 GONE = 410
 TOO_MANY_REQUESTS = 429

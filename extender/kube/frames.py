@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from extender.errors import ObjectError
 from extender.kube.failures import BrokenAnswerError, failure_from_body
 from extender.wire.decoding import BROKEN_JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 T = TypeVar("T")
 

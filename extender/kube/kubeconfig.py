@@ -14,8 +14,9 @@ import hashlib
 import os
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.dateutil import parse_rfc3339
 from kubernetes_asyncio.config.exec_provider import ExecProvider
@@ -23,9 +24,6 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMe
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from extender.kube.tls_material import Embedded
-
-if TYPE_CHECKING:
-    from kubernetes_asyncio.client import Configuration
 
 EARLY: Final = dt.timedelta(minutes=5)
 """How long before its end a plugin's credential is replaced, as kubernetes_asyncio does it."""

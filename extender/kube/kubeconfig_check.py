@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from extender.config import parse_yaml
 from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.credentials import kubeconfig_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIELD = "clientConnection.kubeconfig"
 _PROGRAMS = ("exec", "auth-provider")
@@ -77,6 +75,6 @@ def _named(
 
 
 def _installed(command: str, path: str) -> bool:
-    """Tell whether a plugin can be started; a relative path begins beside the kubeconfig file."""
+    """Return whether a plugin can be started; a relative path begins beside the kubeconfig file."""
     beside = Path(path.split(os.pathsep, maxsplit=1)[0]).expanduser().parent / command
     return bool(command) and (shutil.which(command) or shutil.which(str(beside))) is not None

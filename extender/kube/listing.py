@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from extender.kube.client import ApiClient
     from extender.kube.frames import Metadata, Page, Resource, Skipped
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Lister(Generic[T]):
         except StatusError as failure:
             if not (failure.expired or failure.version_too_large):
                 raise
-            logger.info("%s: listing the latest state instead: %s", self.resource.name, failure)
+            _log.info("%s: listing the latest state instead: %s", self.resource.name, failure)
         return await self.latest()
 
     async def latest(self) -> Snapshot[T]:
@@ -74,7 +74,7 @@ class Lister(Generic[T]):
             except StatusError as failure:
                 if not failure.expired:
                     raise
-                logger.info("%s: listing without pages: %s", self.resource.name, failure)
+                _log.info("%s: listing without pages: %s", self.resource.name, failure)
                 return await self._whole()
             if page.metadata.continue_ == token:
                 raise BrokenAnswerError("the pages of the list repeat")

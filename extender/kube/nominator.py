@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from extender.errors import ApiError
 from extender.kube.calls import pod_path
-
-if TYPE_CHECKING:
-    from extender.kube.client import ApiClient
-    from extender.model.objects import Pod
+from extender.kube.client import ApiClient
+from extender.model.objects import Pod
 
 PATCH_SECONDS: Final = 2.5
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from extender.timing import LogThrottle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class RequestObserver(Protocol):

@@ -15,9 +15,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, TypeVar
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 from extender.errors import ExtenderError, ObjectError
+from extender.kube.client import ApiClient
 from extender.kube.failures import (
     BrokenAnswerError,
     End,
@@ -35,13 +38,7 @@ from extender.kube.watching import events, is_not_understood, stream_snapshot
 from extender.logs import CHANGES
 from extender.model.keys import Identity
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Set as AbstractSet
-
-    from extender.kube.client import ApiClient
-
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -86,8 +83,8 @@ class Reflector(Generic[T]):
         self._observer = observer or Unobserved()
         self._timing = timing or Timing()
         self._backoff = Backoff(self._timing)
-        self._log = RepeatingLog(logger, resource.name, self._timing.clock)
-        self._skips = SkipLog(logger, resource.name, self._timing.clock)
+        self._log = RepeatingLog(_log, resource.name, self._timing.clock)
+        self._skips = SkipLog(_log, resource.name, self._timing.clock)
         self._pace = Pace(self._backoff)
         self._changes = 0
         self._lister = Lister(client, resource, self._skipped)
@@ -142,17 +139,17 @@ class Reflector(Generic[T]):
                 return await stream_snapshot(self._client, self.resource, version, self._skipped)
             except StatusError as failure:
                 if failure.expired or failure.version_too_large:
-                    logger.info("%s: listing the latest state: %s", self.name, failure)
+                    _log.info("%s: listing the latest state: %s", self.name, failure)
                     return await self._lister.latest()
                 if not is_not_understood(failure):
                     raise
-                logger.info("%s: listing in pages from now on: %s", self.name, failure)
+                _log.info("%s: listing in pages from now on: %s", self.name, failure)
                 self._streams = False
             except StalledListError as failure:
-                logger.warning("%s: listing in pages from now on: %s", self.name, failure)
+                _log.warning("%s: listing in pages from now on: %s", self.name, failure)
                 self._streams = False
             except BrokenAnswerError as failure:
-                logger.info("%s: listing in pages: %s", self.name, failure)
+                _log.info("%s: listing in pages: %s", self.name, failure)
         return await self._lister.snapshot(version)
 
     async def _follow(self) -> NoReturn:
@@ -217,8 +214,8 @@ class Reflector(Generic[T]):
                 pass
         if event.kind is not Kind.BOOKMARK:
             self._changes += 1
-            if logger.isEnabledFor(CHANGES):
-                logger.log(CHANGES, "%s: %s %s", self.name, event.kind, event.metadata.key)
+            if _log.isEnabledFor(CHANGES):
+                _log.log(CHANGES, "%s: %s %s", self.name, event.kind, event.metadata.key)
         self._advance(event)
         self._observer.event(self.name, event.kind)
         self._heard()
@@ -253,7 +250,7 @@ class Reflector(Generic[T]):
         if not self.synced.is_set():
             self.synced.set()
             self._observer.synced(self.name, True)  # noqa: FBT003 - a metric's value
-            logger.info("%s: synced, %d objects", self.name, len(snapshot.objects))
+            _log.info("%s: synced, %d objects", self.name, len(snapshot.objects))
 
     def _heard(self) -> None:
         self.last_heard = self._timing.wall()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.client import Configuration
 
 
 @dataclass(slots=True)

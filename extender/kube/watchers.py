@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn, Self
 
 from extender.kube.failures import Restart
 from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.kube.pacing import Backoff, Timing
 from extender.kube.reflector import Reflector
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import TracebackType
-
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Watchers:
@@ -78,8 +76,8 @@ class Watchers:
         while True:
             try:
                 await reflector.run()
-            except Exception:
+            except Exception:  # noqa: BLE001 - a defect must not blind us
                 # It lists everything when it starts, which also mends what the defect left behind.
-                logger.exception("%s: the reflector failed, starting it again", reflector.name)
+                _log.exception("%s: the reflector failed, starting it again", reflector.name)
             self._observer.restarted(reflector.name, Restart.CRASHED)
             await backoff.wait()

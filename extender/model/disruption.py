@@ -27,7 +27,7 @@ class PodDisruptionBudget:
         return namespace_of(self.key)
 
     def is_charged_for(self, pod: Pod) -> bool:
-        """Tell whether taking this pod away counts against the budget.
+        """Return whether taking this pod away counts against the budget.
 
         As in the scheduler's preemption, whose numbers ours are compared with: there a selector
         without conditions means no pod, though for evictions it means every pod, and a pod without

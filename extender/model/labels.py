@@ -30,7 +30,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether labels satisfy the condition; a missing key satisfies the negative ones."""
+        """Return whether labels meet the condition; a missing key meets the negative ones."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -56,18 +56,18 @@ class Selector:
         return cls(tuple(sorted(set(requirements), key=_canonical)))
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether labels satisfy every requirement."""
+        """Return whether labels satisfy every requirement."""
         if self.matches_nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def requires(self, key: str, operator: Operator) -> bool:
-        """Tell whether some requirement has this key and operator, whatever its values."""
+        """Return whether some requirement has this key and operator, whatever its values."""
         return any(r.key == key and r.operator is operator for r in self.requirements)
 
     @property
     def pins_a_label(self) -> bool:
-        """Tell whether only pods with one of a few values under some key can match."""
+        """Return whether only pods with one of a few values under some key can match."""
         return any(r.operator is Operator.IN for r in self.requirements)
 
     def also(self, extra: Iterable[Requirement]) -> Selector:

@@ -68,7 +68,7 @@ class LruCache(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V, size: int) -> bool:
-        """Keep a value in place of the key's last one; tell whether it was small enough.
+        """Keep a value in place of the key's last one; return whether it was small enough.
 
         `size` is what key and value take, in bytes: rather too much than too little.
         """

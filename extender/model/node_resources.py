@@ -37,7 +37,7 @@ class Toleration:
     effect: str
 
     def covers(self, taint: Taint) -> bool:
-        """Tell whether a taint is tolerated."""
+        """Return whether a taint is tolerated."""
         return (
             self.effect in {"", taint.effect}
             and self.key in {"", taint.key}
@@ -67,7 +67,7 @@ class Comparison:
     above: bool
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether the label is an integer on the right side."""
+        """Return whether the label is an integer on the right side."""
         try:
             value = int(labels[self.key])
         except (KeyError, ValueError):
@@ -90,7 +90,7 @@ class NodeTerm:
         return 1 + len(self.selector.requirements) + len(self.comparisons) + len(self.names)
 
     def matches(self, name: str, labels: Labels) -> bool:
-        """Tell whether a node meets all of them."""
+        """Return whether a node meets all of them."""
         return (
             self.selector.matches(labels)
             and all(comparison.matches(labels) for comparison in self.comparisons)
@@ -122,11 +122,11 @@ class Wish:
         )
 
     def accepts(self, name: str, labels: Labels) -> bool:
-        """Tell whether a node is one that the pod asks for."""
+        """Return whether a node is one that the pod asks for."""
         return self.node_selector.matches(labels) and (
             self.node_terms is None or any(term.matches(name, labels) for term in self.node_terms)
         )
 
     def tolerates(self, offer: Offer) -> bool:
-        """Tell whether a node's taints do not keep the pod away."""
+        """Return whether a node's taints do not keep the pod away."""
         return all(any(each.covers(taint) for each in self.tolerations) for taint in offer.taints)

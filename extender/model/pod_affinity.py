@@ -35,14 +35,14 @@ class PodSelector:
         return 1 + len(self.selector.requirements) + further
 
     def covers(self, namespace: str, namespace_labels: Labels) -> bool:
-        """Tell whether pods of the namespace are spoken of at all."""
+        """Return whether pods of the namespace are spoken of at all."""
         if namespace in self.namespaces:
             return True
         chosen = self.namespace_selector
         return chosen is not None and chosen.matches(namespace_labels)
 
     def matches(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
-        """Tell whether a pod with these labels in this namespace is spoken of."""
+        """Return whether a pod with these labels in this namespace is spoken of."""
         return self.selector.matches(labels) and self.covers(namespace, namespace_labels)
 
 
@@ -81,7 +81,7 @@ class Affinity:
 
     @property
     def constrains(self) -> bool:
-        """Tell whether some term is required."""
+        """Return whether some term is required."""
         return bool(self.required or self.required_anti)
 
     def __len__(self) -> int:

@@ -67,9 +67,9 @@ class ResourceQuota:
 
     @property
     def is_about_crossing(self) -> bool:
-        """Tell whether it names the scope of cross-namespace affinity at all."""
+        """Return whether it names the scope of cross-namespace affinity at all."""
         return self.scopes.requires(CROSS_NAMESPACE, Operator.EXISTS)
 
     def applies_to(self, charge: Charge) -> bool:
-        """Tell whether a pod counts against it."""
+        """Return whether a pod counts against it."""
         return self.scopes.matches(charge.scopes)

@@ -24,7 +24,7 @@ class Reason(Enum):
 
     @property
     def resolvable(self) -> bool:
-        """Tell whether taking pods away from the node could cure the refusal."""
+        """Return whether taking pods away from the node could cure the refusal."""
         return self in (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 
     @property

@@ -13,7 +13,7 @@ MOST_COMPARED = 64
 
 
 def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
-    """Tell whether placing a pod of one class can take a node away from a pod of the other.
+    """Return whether placing a pod of one class can take a node away from a pod of the other.
 
     That is so when either's required anti-affinity speaks of the other, or when one would be the
     first pod of a group that the other may start as well: then only one of them may choose. Where
@@ -31,7 +31,7 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 
 
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
-    """Tell whether a pod matches all required affinity terms of an owner that has some."""
+    """Return whether a pod matches all required affinity terms of an owner that has some."""
     terms = owner.affinity.required
     return bool(terms) and all(state.speaks_of(term, pod) for term in terms)
 

@@ -45,7 +45,7 @@ def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
 
 
 def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    """Tell whether required anti-affinity of one waiting pod speaks of another."""
+    """Return whether required anti-affinity of one waiting pod speaks of another."""
     return any(
         _speaks_of_another(state, owners, (term,), waiting)
         for rule, owners in _owners(waiting, anti=True).items()
@@ -54,7 +54,7 @@ def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
 
 
 def _attract(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    """Tell whether required affinity of one waiting pod could be met by another alone."""
+    """Return whether required affinity of one waiting pod could be met by another alone."""
     return any(
         _speaks_of_another(state, owners, rule, waiting)
         for rule, owners in _owners(waiting, anti=False).items()
@@ -79,7 +79,7 @@ def _speaks_of_another(
     terms: tuple[Term, ...],
     waiting: Mapping[str, PodClass],
 ) -> bool:
-    """Tell whether all of some terms match a waiting pod other than the one that carries them."""
+    """Return whether all of some terms match a waiting pod other than the one that carries them."""
     carriers = set(owners)
     matched = (
         key for key, other in waiting.items() if all(state.speaks_of(term, other) for term in terms)

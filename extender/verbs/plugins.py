@@ -23,7 +23,7 @@ class Plugin(Protocol):
 
     @property
     def compares_pods(self) -> bool:
-        """Tell whether it compares a pod with placed ones, which may have to be prepared."""
+        """Return whether it compares a pod with placed ones, which may have to be prepared."""
 
 
 class FilterPlugin(Plugin, Protocol):
@@ -31,10 +31,10 @@ class FilterPlugin(Plugin, Protocol):
 
     @property
     def enforced_by_scheduler(self) -> bool:
-        """Tell whether kube-scheduler has the same rules, so that it may be left to them."""
+        """Return whether kube-scheduler has the same rules, so that it may be left to them."""
 
     def concerns(self, pod: Pod) -> bool:
-        """Tell whether it may refuse any node for a pod at all."""
+        """Return whether it may refuse any node for a pod at all."""
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged, if that hangs on where others are about to go."""

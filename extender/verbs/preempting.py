@@ -53,7 +53,7 @@ def choose_victims(
 
 
 def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Plugins) -> bool:
-    """Tell whether the node that is held for a pod fits once pods on their way out are gone.
+    """Return whether the node that is held for a pod fits once pods on their way out are gone.
 
     Those are the less important ones there that are being deleted, or whose uids are in `going`.
     """
@@ -104,7 +104,7 @@ class _Call:
         return _fits(self._state, self._pod, node, gone, self._plugins)
 
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
-        """Tell whether a pod on a node repels ours there, and may be evicted for it."""
+        """Return whether a pod on a node repels ours there, and may be evicted for it."""
         if not _may_be_evicted(other, self._pod):
             return False
         keys = self._exclusive.get(other.pod_class)

@@ -49,7 +49,7 @@ class CrossNamespacePodAffinity:
     enforced_by_scheduler: ClassVar[bool] = False
 
     def concerns(self, pod: Pod) -> bool:
-        """Tell whether a pod is in scope."""
+        """Return whether a pod is in scope."""
         return pod.charge is not None
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:

@@ -8,15 +8,13 @@ need.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from aiohttp import web
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from extender.web.server_log import ServerLog
+from extender.web.server_log import ServerLog
 
 LOOKED_AT: Final = 16
 """Connections looked at for an idle one when there are too many; each new one may cost no more."""

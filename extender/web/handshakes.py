@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from collections.abc import Collection, Coroutine, Mapping
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from extender.timing import LogThrottle
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Mapping
-
-    from extender.web.connections import Connection, Connections
+from extender.web.connections import Connection, Connections
 
 _Result = TypeVar("_Result")
 

@@ -7,23 +7,19 @@ import contextlib
 import json
 import logging
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
+from extender.metrics import Metrics
 from extender.ports import Check, Remark
 from extender.timing import LogThrottle
 from extender.web import page
+from extender.web.domains import Domains
 from extender.web.health import LoopLag, ping, report, run
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from aiohttp.typedefs import Handler
-
-    from extender.metrics import Metrics
-    from extender.web.domains import Domains
 
 _log = logging.getLogger(__name__)
 

@@ -9,13 +9,11 @@ import base64
 import dataclasses
 import datetime as dt
 import hashlib
+from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from extender import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

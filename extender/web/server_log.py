@@ -34,7 +34,7 @@ class ServerLog(logging.Logger):
         self._throttle = LogThrottle(self.parent, seconds=LOG_SECONDS)
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the base class's name
-        """Tell whether a level is shown; the levels are those of the logger in the tree."""
+        """Return whether a level is shown; the levels are those of the logger in the tree."""
         return logging.getLogger(_NAME).isEnabledFor(level)
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **_: Any) -> None:

@@ -9,14 +9,12 @@ import logging
 import re
 import ssl
 import time
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
 
 from extender.errors import ConfigError, UnreadableFileError
 from extender.ports import Remark
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _log = logging.getLogger(__name__)
 

@@ -104,7 +104,7 @@ def read_envelope(body: bytes) -> Envelope:
 
 
 def is_null(raw: msgspec.Raw) -> bool:
-    """Tell whether some JSON is null."""
+    """Return whether some JSON is null."""
     return len(memoryview(raw)) == len(NULL) and bytes(raw) == NULL
 
 

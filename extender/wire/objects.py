@@ -88,7 +88,7 @@ class PodReader:
 
     @property
     def tells_charges(self) -> bool:
-        """Tell whether pods come with what quotas see of them."""
+        """Return whether pods come with what quotas see of them."""
         return self._charges is not None
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:

@@ -350,7 +350,7 @@ class Interleavings(RuleBasedStateMachine):
             self._store(sent.pod, sent.node)
 
     def _is_waiting(self, raw: Pod) -> bool:
-        """Tell whether the API server has this very pod without a node."""
+        """Return whether the API server has this very pod without a node."""
         stored = self.stored.get(raw["metadata"]["name"])
         same = stored is not None and stored["metadata"]["uid"] == raw["metadata"]["uid"]
         return stored is not None and same and "nodeName" not in stored["spec"]
@@ -429,7 +429,7 @@ def _place(sent: Sent) -> tuple[str, str]:
 
 
 def is_across(raw: Json) -> bool:
-    """Tell whether a pod counts against the quota."""
+    """Return whether a pod counts against the quota."""
     return bool(raw["metadata"]["labels"]["app"] == "far")
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from extender import cli
 from tests.builders import node, pod, selector, term
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
+from extender.model.objects import Pod as ModelPod
 from tests import strategies
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
 from tests.oracle import Args, Cluster, is_finished, key_of, merged
@@ -20,11 +22,6 @@ from tests.verbs.judging import (
     expected_refusals,
     expected_scores,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from extender.model.objects import Pod as ModelPod
 
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
 REMEMBERED = 3

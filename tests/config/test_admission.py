@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from extender import config
 from extender.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OURS = """
 apiVersion: affinity-extender.io/v1alpha1

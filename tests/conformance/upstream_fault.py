@@ -35,12 +35,12 @@ def as_meant(pod: Mapping[str, Any], cluster: Cluster, release: Release) -> Mapp
 
 
 def misreads(release: Release) -> bool:
-    """Tell whether a release has the fault."""
+    """Return whether a release has the fault."""
     return release.minor in _MISREADING
 
 
 def meets_fault(pod: Mapping[str, Any]) -> bool:
-    """Tell whether a pod, as the incoming one, has a term that is misread."""
+    """Return whether a pod, as the incoming one, has a term that is misread."""
     return any(_is_misread(term) for term in terms_of(pod))
 
 
@@ -61,12 +61,12 @@ def spelled_out(pod: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
 
 
 def _unlisted_namespaces(pod: Mapping[str, Any], cluster: Cluster) -> bool:
-    """Tell whether some pod's namespace is not in the list of namespaces."""
+    """Return whether some pod's namespace is not in the list of namespaces."""
     known = {name_of(namespace) for namespace in cluster.namespaces}
     return not {namespace_of(other) for other in (*cluster.pods, pod)} <= known
 
 
 def _is_misread(term: Mapping[str, Any]) -> bool:
-    """Tell whether a namespaceSelector only says what must not be there."""
+    """Return whether a namespaceSelector only says what must not be there."""
     selector = term.get("namespaceSelector")
     return bool(selector) and selector_matches(selector, {})

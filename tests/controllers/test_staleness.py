@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,11 +12,8 @@ from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import unclear
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
 from tests.controllers.test_nomination import ONE, TWO, Bench
-
-if TYPE_CHECKING:
-    from tests.builders import Pod
 
 ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"})]

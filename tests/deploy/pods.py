@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,8 @@ from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import KUBEADM, MANIFESTS, SIDECARS, named, read_yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    GetPod = Callable[[], dict[str, Any]]
-    """Reads a pod when the test runs: rendering may skip, collecting may not."""
+GetPod = Callable[[], dict[str, Any]]
+"""Reads a pod when the test runs: rendering may skip, collecting may not."""
 
 
 def second_scheduler(mode: str = "assist") -> dict[str, Any]:

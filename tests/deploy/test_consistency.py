@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,15 +12,13 @@ from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECARS
 from tests.deploy.pods import (
+    GetPod,
     containers,
     extender,
     in_every_pod,
     second_scheduler,
     shipped_config,
 )
-
-if TYPE_CHECKING:
-    from tests.deploy.pods import GetPod
 
 
 @in_every_pod

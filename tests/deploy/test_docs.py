@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.metrics import PREFIX, Metrics
 from tests.deploy.places import EXAMPLES, ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tests.deploy.pods import containers, in_every_pod, second_scheduler
-
-if TYPE_CHECKING:
-    from tests.deploy.pods import GetPod
+from tests.deploy.pods import GetPod, containers, in_every_pod, second_scheduler
 
 RESTRICTED_VOLUMES = {
     *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim"),

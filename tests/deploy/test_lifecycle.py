@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from extender.config import Serving
 from tests.deploy.kustomize import render
 from tests.deploy.places import SIDECAR, named
 from tests.deploy.pods import (
+    GetPod,
     containers,
     extender,
     in_every_pod,
@@ -17,9 +16,6 @@ from tests.deploy.pods import (
     shipped_config,
     static_pod,
 )
-
-if TYPE_CHECKING:
-    from tests.deploy.pods import GetPod
 
 HTTP_TIMEOUT_S = 5
 """httpTimeout in scheduler-config/."""

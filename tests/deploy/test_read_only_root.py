@@ -8,7 +8,9 @@ import contextlib
 import re
 import ssl
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -21,10 +23,6 @@ from tests.deploy.pods import extender, static_pod
 from tests.deploy.sandbox import confined
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 WAIT = 60.0
 """Seconds after which a test that waits has failed."""

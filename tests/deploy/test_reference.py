@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from clusterload import reference as clusterload_reference
 from clusterload.cli import clusterload
 from extender.cli import affinity_extender, reference
+from extender.cli.parsing import Parser
 from extender.config import OPTIONS
 from tests.deploy.places import ROOT
-
-if TYPE_CHECKING:
-    from extender.cli.parsing import Parser
 
 REFERENCE = ROOT / "docs" / "reference"
 

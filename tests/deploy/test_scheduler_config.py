@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from extender.config import Mode, Prioritize, Serving
 from tests.deploy.places import SCHEDULER_CONFIG, SIDECARS, read_yaml
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHIPPED = sorted(SCHEDULER_CONFIG.glob("*.yaml"))
 SIDECAR_CONFIGS = {mode: path / "scheduler-config.yaml" for mode, path in SIDECARS.items()}
@@ -43,7 +41,7 @@ def plugins(path: Path) -> dict[str, Any]:
 
 
 def insecure(found: dict[str, Any]) -> bool:
-    """Tell whether a call could be read, or answered, by somebody else."""
+    """Return whether a call could be read, or answered, by somebody else."""
     host = urlsplit(found["urlPrefix"]).hostname
     if not found.get("enableHTTPS"):
         return not ipaddress.ip_address(str(host)).is_loopback

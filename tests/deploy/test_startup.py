@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from extender.cli.serve import add_to
 from tests.deploy.kustomize import render
 from tests.deploy.places import MANIFESTS, OVERLAYS, SIDECAR_QUOTA, SIDECARS, named
 from tests.deploy.pods import extender, static_pod
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FILES = sorted(
     path

@@ -5,15 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from configparser import ConfigParser
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from tests.deploy.places import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDERS = ("extender", "clusterload")
 

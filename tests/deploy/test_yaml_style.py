@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -22,9 +23,6 @@ from tests.deploy.places import (
     SIDECARS,
     read_objects,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KUBERNETES = "1.37"
 

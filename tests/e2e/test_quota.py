@@ -51,7 +51,7 @@ def quotas_path(space: str = "barred") -> str:
 
 
 def is_refused(waiting: JSON) -> bool:
-    """Tell whether filter has refused a pod; one whose bind was refused is still to come back."""
+    """Return whether filter has refused a pod; one whose bind was refused is still to come back."""
     conditions = waiting.get("status", {}).get("conditions", [])
     return any(each["reason"] == "Unschedulable" and TEXT in each["message"] for each in conditions)
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from aiohttp import web
 
-from tests.kube.fake_api import FakeApi, failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.fake_api import Answer, Collection
-    from tests.kube.pulse import Pulse
+from tests.kube.fake_api import Answer, Collection, FakeApi, failure
+from tests.kube.pulse import Pulse
 
 PODS = "/api/v1/pods"
 

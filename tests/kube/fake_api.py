@@ -11,19 +11,17 @@ import asyncio
 import contextlib
 import json
 import secrets
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Self
+from types import TracebackType
+from typing import Any, Final, Self
 
 from aiohttp import web
 
 from tests.kube.pulse import Pulse
-
-if TYPE_CHECKING:
-    import ssl
-    from types import TracebackType
 
 Json = dict[str, Any]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from extender import config
+from extender.config import Config
+from tests.kube.rig import Rig
 from tests.kube.test_quota_command import pointing_to
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from extender.config import Config
-    from tests.kube.rig import Rig
-
 
 PATHS = (
     *(f"/api/v1/{name}" for name in ("namespaces", "nodes", "pods", "resourcequotas")),

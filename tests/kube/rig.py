@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import AsyncIterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 from kubernetes_asyncio.client import Configuration
@@ -22,14 +24,8 @@ from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
 from extender.mirrored import Mirrored
 from extender.wire.objects import PodReader
-from tests.kube.fake_api import FakeApi
+from tests.kube.fake_api import Collection, FakeApi, Json
 from tests.kube.pulse import Pulse
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from collections.abc import Set as AbstractSet
-
-    from tests.kube.fake_api import Collection, Json
 
 PATH = "/api/v1/things"
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from extender.cluster.state import ClusterState
 from extender.mirrored import BUDGETS
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
-
-if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 PATH = "/apis/policy/v1/poddisruptionbudgets"
 DB = selector(app="db")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -23,6 +23,7 @@ from extender.kube.flowcontrol import FlowControl
 from extender.logs import TRACE
 from tests.kube.fake_api import (
     CUT,
+    Answer,
     FakeApi,
     answering,
     dropping,
@@ -32,13 +33,7 @@ from tests.kube.fake_api import (
     status,
 )
 from tests.kube.pulse import Pulse
-from tests.kube.rig import PATH, RecordingObserver, credentials_for, thing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.kube.fake_api import Answer
-    from tests.kube.rig import Rig
+from tests.kube.rig import PATH, RecordingObserver, Rig, credentials_for, thing
 
 
 async def test_request_names_us_and_carries_parameters(rig: Rig) -> None:

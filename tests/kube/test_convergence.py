@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from aiohttp import web
@@ -16,6 +16,7 @@ from extender.kube.client import Timeouts
 from tests.kube.fake_api import (
     CLOSE,
     CUT,
+    Answer,
     answering,
     dripping,
     dropping,
@@ -25,13 +26,7 @@ from tests.kube.fake_api import (
     saying,
     too_large,
 )
-from tests.kube.rig import thing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.fake_api import Answer
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig, thing
 
 STEPS = 150
 SEEDS = int(os.environ.get("MIRROR_SEEDS", "12"))

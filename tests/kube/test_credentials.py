@@ -8,7 +8,8 @@ import json
 import shlex
 import ssl
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -24,10 +25,6 @@ from extender.kube.credentials import (
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 from tests.kube.rig import PATH
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # The library compares expiries by a function that newer Pythons deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore:.*utcnow:DeprecationWarning")

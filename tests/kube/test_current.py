@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from extender.cluster.state import ClusterState
@@ -12,9 +10,7 @@ from extender.kube.current import list_quotas_and_pods
 from extender.wire.objects import PodReader
 from tests.builders import crossing, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure
-
-if TYPE_CHECKING:
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
 

@@ -8,7 +8,9 @@ import os
 import shlex
 import ssl
 import tempfile
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import trustme
@@ -24,10 +26,6 @@ from extender.kube.tls_material import memory_file
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 from tests.kube.rig import PATH
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 class Clock:

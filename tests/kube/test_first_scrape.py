@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
@@ -15,11 +16,7 @@ from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS
 from extender.model.verdict import Reason
 from extender.runtime import running
 from tests.kube.program import live
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 WAIT = 10.0
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from aiohttp import ClientSession
 
-from extender.runtime import running
+from extender.runtime import Running, running
 from tests.builders import node, pod, requirement, selector, term
 from tests.kube.program import live
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from extender.runtime import Running
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 WAIT = 10.0
 HOST = "kubernetes.io/hostname"

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
 
-from tests.kube.fake_api import CLOSE, Answer, answering, dropping, failure, listing, too_large
-from tests.kube.rig import Thing, thing
-
-if TYPE_CHECKING:
-    from tests.kube.fake_api import Json
-    from tests.kube.rig import Rig
+from tests.kube.fake_api import (
+    CLOSE,
+    Answer,
+    Json,
+    answering,
+    dropping,
+    failure,
+    listing,
+    too_large,
+)
+from tests.kube.rig import Rig, Thing, thing
 
 EXPIRED = answering(lambda: failure(410, "Expired", "too old resource version"))
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.base_protocol import BaseProtocol
 
 from extender.errors import ObjectError
 from extender.kube import listing
 from extender.kube.calls import pod_path
 from extender.kube.client import Timeouts
-from extender.kube.failures import IdleStreamError
+from extender.kube.failures import BrokenAnswerError, IdleStreamError
 from extender.kube.observers import INTERVAL_SECONDS, LONGEST_DETAIL
 from extender.kube.pacing import Patience
 from extender.kube.watching import Lines
@@ -32,15 +34,7 @@ from tests.kube.fake_api import (
     saying,
 )
 from tests.kube.pulse import PATIENCE_SECONDS
-from tests.kube.rig import PATH, at, thing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from extender.kube.failures import BrokenAnswerError
-    from tests.kube.rig import Rig
+from tests.kube.rig import PATH, Rig, at, thing
 
 SHORT = Timeouts(idle=0.3, progress=0.1, streamed=0.4)
 

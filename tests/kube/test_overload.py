@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +24,6 @@ from tests.kube.fake_api import answering, failure
 from tests.kube.pulse import Pulse
 from tests.kube.rig import RecordingObserver, credentials_for
 from tests.kube.virtual_loop import run_virtually
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 QPS, BURST = 200.0, 400
 

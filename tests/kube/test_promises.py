@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from aiohttp import web
 
+from extender.cluster.state import ClusterState
 from extender.mirrored import PODS as MIRRORED_PODS
 from tests.builders import model_pod
-from tests.kube.fake_api import CLOSE
+from tests.kube.fake_api import CLOSE, Collection
+from tests.kube.rig import Rig
 from tests.kube.test_resources import PODS, pod
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from extender.cluster.state import ClusterState
-    from tests.kube.fake_api import Collection
-    from tests.kube.rig import Rig
 
 FOREVER = 1e9
 UNREADABLE = {"metadata": {"name": "web", "namespace": "shop", "uid": "uid-of-web"}, "spec": 7}

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from extender import cli
 from tests.builders import crossing, pod, quota, selector, term
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
 CLUSTER = [

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from extender.cluster.state import ClusterState
 from extender.mirrored import QUOTAS
 from extender.model.quota import BILLIONTHS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
-
-if TYPE_CHECKING:
-    from extender.cluster.state import ClusterState
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig
 
 PATH = "/api/v1/resourcequotas"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,8 @@ from extender.kube.watchers import Watchers
 from extender.logs import CHANGES, PRODUCTION
 from extender.mirrored import MIRRORED, VITAL
 from extender.wire.objects import PodReader
-from tests.kube.fake_api import CLOSE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.fake_api import Json
-    from tests.kube.rig import Rig
+from tests.kube.fake_api import CLOSE, Json
+from tests.kube.rig import Rig
 
 PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
 

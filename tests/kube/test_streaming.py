@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from extender.kube.client import Timeouts
@@ -21,10 +19,7 @@ from tests.kube.fake_api import (
     status,
     too_large,
 )
-from tests.kube.rig import at, thing
-
-if TYPE_CHECKING:
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig, at, thing
 
 
 @pytest.fixture

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers
 from tests.kube.fake_api import CLOSE, answering, failure
-from tests.kube.rig import PATH, RecordingSink, Thing, read_thing, thing
-
-if TYPE_CHECKING:
-    from extender.kube.client import ApiClient
-    from tests.kube.rig import Rig
+from tests.kube.rig import PATH, RecordingSink, Rig, Thing, read_thing, thing
 
 OTHERS = "/api/v1/others"
 

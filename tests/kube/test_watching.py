@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -22,10 +21,7 @@ from tests.kube.fake_api import (
     saying,
     status,
 )
-from tests.kube.rig import at, thing
-
-if TYPE_CHECKING:
-    from tests.kube.rig import Rig
+from tests.kube.rig import Rig, at, thing
 
 
 async def test_changes_arrive(rig: Rig) -> None:

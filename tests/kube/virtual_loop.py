@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _STUCK_SECONDS = 10.0
 """Real seconds without anything to wait for, after which the test is broken."""

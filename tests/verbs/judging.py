@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from extender.cluster.state import ClusterState
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.plugins import Plugins
 from extender.verbs.prioritizing import prioritize
-from extender.wire.affinity import EVERY_GATE_ON
+from extender.wire.affinity import EVERY_GATE_ON, Gates
 from tests import oracle
-from tests.builders import model_pod
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from extender.cluster.state import ClusterState
-    from extender.wire.affinity import Gates
-    from tests.builders import Json
+from tests.builders import Json, model_pod
 
 MAX_SCORE = 100
 AFFINITY: Plugins = (InterPodAffinity(),)

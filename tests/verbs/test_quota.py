@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.verbs.quota import Cause, CrossNamespacePodAffinity, Shortfall, shortfall
 from tests.builders import (
+    Json,
     Pod,
     crossing,
     model_pod,
@@ -27,11 +29,6 @@ from tests.builders import (
     state_of,
     term,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.builders import Json
 
 HOST = "kubernetes.io/hostname"
 NODES = [node(name, {HOST: name}) for name in ("a", "b")]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
+from extender.cluster.state import ClusterState
 from extender.model.quota import BILLIONTHS
 from extender.verbs.quota import Cause
 from extender.verbs.quota_survey import Refusal, survey
-from tests.builders import crossing, node, pod, quota, selector, state_of, term
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from extender.cluster.state import ClusterState
-    from tests.builders import Pod
+from tests.builders import Pod, crossing, node, pod, quota, selector, state_of, term
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
 

@@ -74,7 +74,7 @@ class Server:
         return await self.metric(name, extension_point="Filter", status="Error")
 
     async def is_well(self) -> bool:
-        """Tell whether a question is answered."""
+        """Return whether a question is answered."""
         question = (SAMPLES / "refused.json").read_bytes()
         async with (
             aiohttp.ClientSession() as session,

@@ -7,8 +7,9 @@ import contextlib
 import dataclasses
 import ssl
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import trustme
@@ -21,9 +22,6 @@ from extender.web.connections import ConnectionLimits, Connections, GuardedSite
 from extender.web.handshakes import Handshakes, client_names
 from extender.web.listening import callback_connections
 from extender.web.server_log import ServerLog
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
 
 WAIT = 10.0
 """Seconds after which a test that waits has failed."""

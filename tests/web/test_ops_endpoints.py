@@ -5,30 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.health import LoopLag, report
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
-
-    from aiohttp.test_utils import TestClient
-
-    from extender.ports import Check
-
-    Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
+Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
 
 
 def fine() -> str | None:

@@ -7,7 +7,8 @@ import contextlib
 import dataclasses
 import datetime as dt
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import trustme
@@ -17,10 +18,6 @@ from cryptography.x509 import load_pem_x509_certificate
 from extender.errors import ConfigError
 from extender.ports import Remark
 from extender.web.tls import ServerTLS, not_after
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 NAMES = ("localhost", "127.0.0.1")
 

@@ -146,7 +146,7 @@ class Counters:
 
     @property
     def is_tidy(self) -> bool:
-        """Tell whether nothing is put off."""
+        """Return whether nothing is put off."""
         return not self._chores
 
     # Nodes and namespaces

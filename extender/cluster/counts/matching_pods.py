@@ -60,7 +60,7 @@ class CountedPods:
 
     @property
     def is_large(self) -> bool:
-        """Tell whether it must not compete with the sets that others ask for."""
+        """Return whether it must not compete with the sets that others ask for."""
         return self.size >= LARGE or self.selector_bytes >= LARGE_BYTES
 
     @property

@@ -130,7 +130,7 @@ class Nodes:
         return self._numbers[name]
 
     def has_key(self, key: str) -> bool:
-        """Tell whether some node has a label key; `located` grows when a used one appears."""
+        """Return whether some node has a label key; `located` grows when a used one appears."""
         return key in self._having
 
     def nowhere(self, key: str) -> DomainTable:

@@ -71,7 +71,7 @@ class Sought:
         return int(all(matched)) if self.how is How.ALL else sum(matched)
 
     def depends_on(self, namespace: str, before: Labels, now: Labels) -> bool:
-        """Tell whether new labels of a namespace make a difference to what its pods add."""
+        """Return whether new labels of a namespace make a difference to what its pods add."""
         return any(
             pods.covers(namespace, before) is not pods.covers(namespace, now)
             for pods, _ in self.weights

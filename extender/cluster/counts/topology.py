@@ -49,7 +49,7 @@ class Topology:
 
     @property
     def values_are_names(self) -> bool:
-        """Tell whether every domain is one node and has its name, as hostnames mostly do."""
+        """Return whether every domain is one node and has its name, as hostnames mostly do."""
         return not self._strangers
 
     def place(self, node: int, name: str, value: str | None) -> None:

@@ -42,7 +42,7 @@ class Budgets:
         return sum(self._charge(pod, left) for pod in going)
 
     def _charge(self, pod: Pod, left: dict[str, int]) -> bool:
-        """Charge every budget of a pod; tell whether one of them is overdrawn by that."""
+        """Charge every budget of a pod; return whether one of them is overdrawn by that."""
         overdrawn = False
         for budget in self._in.get(pod.pod_class.namespace, {}).values():
             if budget.is_charged_for(pod):

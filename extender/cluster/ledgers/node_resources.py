@@ -34,7 +34,7 @@ class Room:
         return iter(self._used)
 
     def has(self, node: str, requests: Requests) -> bool:
-        """Tell whether a pod with these requests finds room on a node."""
+        """Return whether a pod with these requests finds room on a node."""
         allocatable = self.offer(node).allocatable
         used = self.used(node)
         return all(
@@ -48,7 +48,7 @@ class RoomLedger(Room):
     """The books, as nodes and pods change them."""
 
     def learn(self, node: str, offer: Offer) -> bool:
-        """Take over what a node offers; tell whether it differs from what was known."""
+        """Take over what a node offers; return whether it differs from what was known."""
         if self._offers.get(node) == offer:
             return False
         self._offers[node] = offer

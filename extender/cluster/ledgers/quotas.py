@@ -93,7 +93,7 @@ class QuotaLedger(Quotas):
             each.count(charge, pods)
 
     def upsert(self, quota: ResourceQuota) -> bool:
-        """Add a quota, or replace the one of the same key; tell whether anything changed.
+        """Add a quota, or replace the one of the same key; return whether anything changed.
 
         O(distinct charges of the namespace).
         """
@@ -109,7 +109,7 @@ class QuotaLedger(Quotas):
         return True
 
     def remove(self, key: str, uid: str) -> bool:
-        """Forget a quota and tell whether it was there, under this uid."""
+        """Forget a quota and return whether it was there, under this uid."""
         quota = self.get(key)
         if quota is None or quota.uid != uid:
             return False

@@ -109,7 +109,7 @@ class ReservationLedger(Reservations):
             del self._by_key[key]
 
     def release(self, claim: Claim) -> bool:
-        """Take a claim back; tell whether it was the last one to its reservation."""
+        """Take a claim back; return whether it was the last one to its reservation."""
         claims = claim.reservation.claims
         if claim not in claims:
             return False
