@@ -1,0 +1,113 @@
+"""The import contracts of pyproject.toml fail when an arrow is turned round."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LAYERS = "Layers point one way"
+PURE = "The core knows no I/O, clock, log, metric or codec"
+ARROWS = [
+    pytest.param(LAYERS, "model/labels.py", "extender.cluster.state", id="model on the cluster"),
+    pytest.param(LAYERS, "cluster/state.py", "extender.verbs.plugins", id="the cluster on rules"),
+    pytest.param(LAYERS, "verbs/plugins.py", "extender.wire.objects", id="rules on JSON"),
+    pytest.param(LAYERS, "wire/objects.py", "extender.metrics", id="JSON on metrics"),
+    pytest.param(LAYERS, "controllers/drift.py", "extender.web.app", id="a controller on HTTP"),
+    pytest.param(
+        LAYERS,
+        "controllers/drift.py",
+        "extender.callbacks.binding",
+        id="a controller on a callback",
+    ),
+    pytest.param(LAYERS, "kube/binder.py", "extender.callbacks.binding", id="kube on a callback"),
+    pytest.param(LAYERS, "callbacks/filtering.py", "extender.web.app", id="a callback on HTTP"),
+    pytest.param(LAYERS, "web/app.py", "extender.runtime", id="HTTP on the composition root"),
+    pytest.param(
+        "Within the cluster: state owns what is counted and booked; audits only read",
+        "cluster/ledgers/quotas.py",
+        "extender.cluster.state",
+        id="a ledger on its owner",
+    ),
+    pytest.param(
+        "The load test stands beside the program",
+        "cli/serve.py",
+        "clusterload.command",
+        id="the program on the load test",
+    ),
+    pytest.param(
+        "Only the composition root joins ports to kube",
+        "callbacks/binding.py",
+        "extender.kube.binder",
+        id="a callback on kube",
+    ),
+    pytest.param(PURE, "verbs/binding.py", "time", id="a rule on the clock"),
+    pytest.param(PURE, "cluster/state.py", "logging", id="the state on logs"),
+    pytest.param(
+        "kubernetes-asyncio stays in kube",
+        "source.py",
+        "kubernetes_asyncio.config",
+        id="the source on kubernetes-asyncio",
+    ),
+    pytest.param(
+        "aiohttp stays in web (the server) and kube (the client)",
+        "callbacks/filtering.py",
+        "aiohttp",
+        id="a callback on aiohttp",
+    ),
+    pytest.param(
+        "JSON is read and written in wire, kube and the configuration",
+        "callbacks/filtering.py",
+        "orjson",
+        id="a callback on orjson",
+    ),
+    pytest.param(
+        "prometheus-client stays in metrics",
+        "kube/client.py",
+        "prometheus_client",
+        id="kube on prometheus-client",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a copy of the code."""
+    folder = tmp_path_factory.mktemp("layers")
+    for package in ("extender", "clusterload"):
+        shutil.copytree(ROOT / package, folder / package)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def broken(folder: Path) -> list[str]:
+    """Return the contracts that do not hold."""
+    lint = Path(sys.executable).with_name("lint-imports")
+    # The folder comes first on the linter's path, before the installed package.
+    ended = subprocess.run(
+        [lint, "--no-cache"], check=False, cwd=folder, capture_output=True, text=True
+    )
+    verdicts = [line for line in ended.stdout.splitlines() if line.endswith((" KEPT", " BROKEN"))]
+    assert verdicts, ended.stdout + ended.stderr
+    return [line.removesuffix(" BROKEN") for line in verdicts if line.endswith(" BROKEN")]
+
+
+def test_every_contract_holds(copied: Path) -> None:
+    assert broken(copied) == []
+
+
+@pytest.mark.parametrize(("contract", "importer", "imported"), ARROWS)
+def test_an_arrow_that_is_turned_round_is_found(
+    copied: Path, contract: str, importer: str, imported: str
+) -> None:
+    file = copied / "extender" / importer
+    as_it_is = file.read_text()
+    file.write_text(f"{as_it_is}\nimport {imported}\n")
+    try:
+        assert contract in broken(copied)
+    finally:
+        file.write_text(as_it_is)
