@@ -15,7 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY, BindOutcome, Bound, Reason
+from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
 from extender.preparing import Preparer
 from extender.timing import LogThrottle
@@ -75,7 +75,7 @@ class Binds:
         self._plugins = plugins
         self._unready = unready
         self._clock = clock
-        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        self._leading = leading(plugins)
         metrics.begin_plugin(self._leading, "Bind", ("Success", "Unschedulable", "Error"))
         self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)

@@ -20,7 +20,7 @@ from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.model.verdict import Reason
 from extender.preparing import OverBudgetError
 from extender.verbs.filtering import judge, unclear
 from extender.verbs.plugins import FilterPlugin, Plugins, leading
@@ -92,7 +92,7 @@ class Filters:
         self._compares_pods = any(plugin.compares_pods for plugin in judging)
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
         self._is_attempt = bool(plugins) or shadow is not None
-        self._leading = leading(judging) or INTER_POD_AFFINITY
+        self._leading = leading(judging)
         for name in {self._leading, *(plugin.name for plugin in judging)}:
             metrics.begin_plugin(name, "Filter", STATUSES)
 

@@ -15,7 +15,6 @@ from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.filtering import unclear
@@ -71,7 +70,7 @@ class Preemptions:
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
-        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        self._leading = leading(plugins)
         metrics.begin_plugin(self._leading, "Preempt", ("Success", "Unschedulable", "Error"))
         self._unready = unready
         self._may_be_empty = may_be_empty

@@ -15,7 +15,6 @@ from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.model.verdict import INTER_POD_AFFINITY
 from extender.preparing import OverBudgetError
 from extender.verbs.plugins import ScorePlugins, leading
 from extender.verbs.prioritizing import prioritize
@@ -57,7 +56,7 @@ class Priorities:
         self._writer = PriorityWriter(state.nodes)
         self._precomputed = PrecomputedScores(state, defer)
         self._log = fault_log(_log)
-        self._leading = leading(plugins) or INTER_POD_AFFINITY
+        self._leading = leading(plugins)
         for plugin in plugins:
             metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
+from extender.model.verdict import INTER_POD_AFFINITY
 from extender.verbs.verdicts import Verdicts
 
 MAX_NODE_SCORE = 100
@@ -79,11 +80,12 @@ Plugins: TypeAlias = Sequence[FilterPlugin]
 ScorePlugins: TypeAlias = Sequence[ScorePlugin]
 
 
-def leading(plugins: Sequence[Plugin]) -> str | None:
+def leading(plugins: Sequence[Plugin]) -> str:
     """Return the name under which a step is observed that plugins take together.
 
-    That is the plugin that takes the time, where it is among them.
+    That is the plugin that takes the time, where it is among them; InterPodAffinity where there is
+    none at all.
     """
     names = [plugin.name for plugin in plugins if plugin.compares_pods]
     names += [plugin.name for plugin in plugins]
-    return names[0] if names else None
+    return names[0] if names else INTER_POD_AFFINITY
