@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient
-from aiohttp.web import Application, Request
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -17,83 +14,23 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.logs import TRACE
 from extender.metrics import Metrics
-from extender.web.app import callbacks_app
 from tests import strategies
 from tests.answering import Answering
-from tests.builders import model_node, model_pod, node, pod, selector, state_of, term
-from tests.verbs.judging import AFFINITY
+from tests.builders import model_node, node, pod, state_of
+from tests.serving import (
+    APART,
+    HOST,
+    LARGEST_BODY,
+    NEW,
+    NODES,
+    OLD,
+    TOGETHER,
+    Start,
+    ask,
+    question,
+)
 
-Client = TestClient[Request, Application]
-Start = Callable[..., Awaitable[Client]]
-
-HOST = "kubernetes.io/hostname"
-NODES = [node(name, {HOST: name}) for name in ("a", "b")]
-WEB = selector(app="web")
-OLD = pod("old").labels(app="web").on("a")
-NEW = pod("new").labels(app="web")
-APART = NEW.anti_affinity(term(HOST, WEB))
-TOGETHER = NEW.prefers(1, term(HOST, WEB))
-LARGEST_BODY = 20_000
 UNREAD = Metrics()
-
-
-@pytest.fixture
-def registry() -> CollectorRegistry:
-    return CollectorRegistry()
-
-
-@pytest.fixture
-def start(aiohttp_client: Any, registry: CollectorRegistry) -> Start:
-    """Serve the callbacks over a small cluster."""
-
-    async def started(
-        state: ClusterState | None = None,
-        *,
-        enforce: bool = True,
-        unready: str | None = None,
-    ) -> Client:
-        metrics = Metrics(registry, "test")
-        answers = Answering(
-            state or state_of(NODES, [], [OLD]),
-            metrics,
-            AFFINITY if enforce else (),
-            unready=lambda: unready,
-        )
-        app = callbacks_app(answers.callbacks, metrics, LARGEST_BODY)
-        client: Client = await aiohttp_client(app)
-        return client
-
-    return started
-
-
-def question(incoming: Any, *names: str) -> dict[str, Any]:
-    """Ask about some nodes."""
-    return {"Pod": incoming, "Nodes": None, "NodeNames": list(names)}
-
-
-async def ask(client: Client, verb: str, body: Any) -> Any:
-    """Ask as kube-scheduler does, and check what it relies on in every answer."""
-    response = await client.post(verb, json=body, headers={"Accept-Encoding": "gzip"})
-    assert response.status == 200
-    content = await response.read()
-    assert response.headers["Content-Length"] == str(len(content))
-    assert "Content-Encoding" not in response.headers
-    assert response.content_type == "application/json"
-    return json.loads(content)
-
-
-async def test_filter_refuses_by_the_rules(start: Start) -> None:
-    answer = await ask(await start(), "/filter", question(APART, "b", "a", "stranger"))
-    assert answer == {
-        "Nodes": None,
-        "NodeNames": ["b"],
-        "FailedNodes": {},
-        "FailedAndUnresolvableNodes": {
-            "a": "node(s) didn't match pod anti-affinity rules",
-            "stranger": "node(s) unknown to the extender",
-        },
-        "Error": "",
-    }
 
 
 @pytest.mark.parametrize(
@@ -111,78 +48,6 @@ async def test_decisions_and_requests_are_logged_at_their_level(
     await ask(client, "/filter", question(APART, "a", "b"))
     lines = [record.getMessage() for record in caplog.records if record.levelno == TRACE]
     assert {" ".join(line.split(";")[0].split()[:4]) for line in lines} == expected
-
-
-async def test_a_pod_that_is_on_its_node_already_is_refused_nowhere(start: Start) -> None:
-    """kube-scheduler 1.37 can ask about one whose resize is deferred; in-tree skips its rules."""
-    answer = await ask(await start(), "/filter", question(APART.on("a"), "a"))
-    assert answer["NodeNames"] == ["a"]
-    assert answer["Error"] == ""
-
-
-async def test_prioritize_scores_up_to_the_configured_maximum(start: Start) -> None:
-    answer = await ask(await start(), "/prioritize", question(TOGETHER, "b", "a"))
-    assert answer == [{"Host": "a", "Score": 20}]
-
-
-async def test_prioritize_knows_the_list_that_filter_answered(start: Start) -> None:
-    client = await start()
-    fits = (await ask(client, "/filter", question(TOGETHER, "b", "a")))["NodeNames"]
-    assert await ask(client, "/prioritize", question(TOGETHER, *fits)) == [
-        {"Host": "a", "Score": 20}
-    ]
-
-
-async def test_a_stranger_is_refused_only_to_whoever_asks_about_it(start: Start) -> None:
-    client = await start()
-    first = await ask(client, "/filter", question(NEW, "a", "stranger"))
-    assert first["NodeNames"] == ["a"]
-    # The very list that was answered, as another filter call: it is recognised by its bytes.
-    body = json.dumps(question(NEW, "a"), separators=(",", ":")).encode()
-    again = json.loads(await (await client.post("/filter", data=body)).read())
-    assert again["FailedAndUnresolvableNodes"] == {}
-
-
-async def test_whole_nodes_are_scored_by_their_names(start: Start) -> None:
-    body = {"Pod": TOGETHER, "Nodes": {"items": NODES}, "NodeNames": None}
-    assert await ask(await start(), "/prioritize", body) == [{"Host": "a", "Score": 20}]
-
-
-async def test_a_label_that_was_edited_while_a_pod_waits_does_not_change_its_rules(
-    start: Start,
-) -> None:
-    # No API server has merged the key here, so it is merged from the labels at creation.
-    own_track = term(HOST, WEB, matchLabelKeys=["track"])
-    created = NEW.labels(track="blue").anti_affinity(own_track)
-    edited = created.labels(track="green")
-    blue = pod("blue").labels(app="web", track="blue").on("a")
-    green = pod("green").labels(app="web", track="green").on("b")
-    state = state_of(NODES, [], [blue, green, created])
-    client = await start(state)
-    assert (await ask(client, "/filter", question(created, "a", "b")))["NodeNames"] == ["b"]
-    state.upsert_pod(model_pod(edited))
-    assert (await ask(client, "/filter", question(edited, "a", "b")))["NodeNames"] == ["b"]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(question(APART, "b", "a", "stranger"), id="by names"),
-        pytest.param({"Pod": APART, "Nodes": {"items": NODES}}, id="by whole nodes"),
-    ],
-)
-async def test_filter_refuses_nothing_where_the_scheduler_has_the_rules(
-    start: Start, body: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    client = await start(enforce=False)
-    for _ in range(2):
-        answer = await ask(client, "/filter", body)
-        assert answer["NodeNames"] == body.get("NodeNames")
-        assert (answer["Nodes"] or {}).get("items") == (body.get("Nodes") or {}).get("items")
-        assert not answer["FailedNodes"]
-        assert not answer["FailedAndUnresolvableNodes"]
-    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(warnings) == 1, "a mode that does not fit the scheduler's file is said once"
 
 
 @pytest.mark.parametrize(
@@ -356,23 +221,3 @@ async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:
     connector = client.session.connector
     assert connector is not None
     assert sum(map(len, connector._conns.values())) == 1
-
-
-async def test_a_group_whose_pods_have_rules_about_each_other_is_an_error(
-    start: Start, registry: CollectorRegistry
-) -> None:
-    # The scheduler asks about all of them before it binds one, and tells nobody where they go.
-    gang = [pod(n).labels(app="db").in_group("gang") for n in ("one", "two")]
-    gang = [each.anti_affinity(term(HOST, selector(app="db"))) for each in gang]
-    client = await start(state_of(NODES, [], [OLD, *gang]))
-    answer = await ask(client, "/filter", question(gang[0], "a", "b"))
-    assert answer["NodeNames"] is None
-    assert answer["Error"].startswith("the pods of pod group default/gang have required rules")
-    name = "affinity_extender_schedule_attempts_total"
-    assert registry.get_sample_value(name, {"result": "error"}) == 1
-
-
-async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:
-    gang = [APART.in_group("gang"), pod("two").in_group("gang")]
-    answer = await ask(await start(), "/filter", question(gang[0], "a", "b"))
-    assert answer["NodeNames"] == ["b"]

@@ -1,0 +1,101 @@
+"""The filter callback, from the request to the answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.builders import model_pod, pod, selector, state_of, term
+from tests.serving import APART, HOST, NEW, NODES, OLD, WEB, Start, ask, question
+
+
+async def test_filter_refuses_by_the_rules(start: Start) -> None:
+    answer = await ask(await start(), "/filter", question(APART, "b", "a", "stranger"))
+    assert answer == {
+        "Nodes": None,
+        "NodeNames": ["b"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {
+            "a": "node(s) didn't match pod anti-affinity rules",
+            "stranger": "node(s) unknown to the extender",
+        },
+        "Error": "",
+    }
+
+
+async def test_a_pod_that_is_on_its_node_already_is_refused_nowhere(start: Start) -> None:
+    """kube-scheduler 1.37 can ask about one whose resize is deferred; in-tree skips its rules."""
+    answer = await ask(await start(), "/filter", question(APART.on("a"), "a"))
+    assert answer["NodeNames"] == ["a"]
+    assert answer["Error"] == ""
+
+
+async def test_a_stranger_is_refused_only_to_whoever_asks_about_it(start: Start) -> None:
+    client = await start()
+    first = await ask(client, "/filter", question(NEW, "a", "stranger"))
+    assert first["NodeNames"] == ["a"]
+    # The very list that was answered, as another filter call: it is recognised by its bytes.
+    body = json.dumps(question(NEW, "a"), separators=(",", ":")).encode()
+    again = json.loads(await (await client.post("/filter", data=body)).read())
+    assert again["FailedAndUnresolvableNodes"] == {}
+
+
+async def test_a_label_that_was_edited_while_a_pod_waits_does_not_change_its_rules(
+    start: Start,
+) -> None:
+    # No API server has merged the key here, so it is merged from the labels at creation.
+    own_track = term(HOST, WEB, matchLabelKeys=["track"])
+    created = NEW.labels(track="blue").anti_affinity(own_track)
+    edited = created.labels(track="green")
+    blue = pod("blue").labels(app="web", track="blue").on("a")
+    green = pod("green").labels(app="web", track="green").on("b")
+    state = state_of(NODES, [], [blue, green, created])
+    client = await start(state)
+    assert (await ask(client, "/filter", question(created, "a", "b")))["NodeNames"] == ["b"]
+    state.upsert_pod(model_pod(edited))
+    assert (await ask(client, "/filter", question(edited, "a", "b")))["NodeNames"] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(question(APART, "b", "a", "stranger"), id="by names"),
+        pytest.param({"Pod": APART, "Nodes": {"items": NODES}}, id="by whole nodes"),
+    ],
+)
+async def test_filter_refuses_nothing_where_the_scheduler_has_the_rules(
+    start: Start, body: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await start(enforce=False)
+    for _ in range(2):
+        answer = await ask(client, "/filter", body)
+        assert answer["NodeNames"] == body.get("NodeNames")
+        assert (answer["Nodes"] or {}).get("items") == (body.get("Nodes") or {}).get("items")
+        assert not answer["FailedNodes"]
+        assert not answer["FailedAndUnresolvableNodes"]
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1, "a mode that does not fit the scheduler's file is said once"
+
+
+async def test_a_group_whose_pods_have_rules_about_each_other_is_an_error(
+    start: Start, registry: CollectorRegistry
+) -> None:
+    # The scheduler asks about all of them before it binds one, and tells nobody where they go.
+    gang = [pod(n).labels(app="db").in_group("gang") for n in ("one", "two")]
+    gang = [each.anti_affinity(term(HOST, selector(app="db"))) for each in gang]
+    client = await start(state_of(NODES, [], [OLD, *gang]))
+    answer = await ask(client, "/filter", question(gang[0], "a", "b"))
+    assert answer["NodeNames"] is None
+    assert answer["Error"].startswith("the pods of pod group default/gang have required rules")
+    name = "affinity_extender_schedule_attempts_total"
+    assert registry.get_sample_value(name, {"result": "error"}) == 1
+
+
+async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:
+    gang = [APART.in_group("gang"), pod("two").in_group("gang")]
+    answer = await ask(await start(), "/filter", question(gang[0], "a", "b"))
+    assert answer["NodeNames"] == ["b"]
