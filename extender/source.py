@@ -21,6 +21,8 @@ from extender.wire.annotations import warn_of_annotated
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
+    from extender.kube.client import ApiClient
+    from extender.kube.pacing import Timing
     from extender.kube.watchers import Watchers
 
 _log = logging.getLogger(__name__)
@@ -134,15 +136,9 @@ async def _watch(
     config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
 ) -> Live:
     # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
-    from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.flowcontrol import FlowControl  # noqa: PLC0415
-    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
-    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
-    from extender.kube.resources import build_reflectors  # noqa: PLC0415
-    from extender.kube.watchers import Watchers  # noqa: PLC0415
 
     connection = config.client_connection
     kubeconfig = connection.kubeconfig
@@ -151,15 +147,39 @@ async def _watch(
     )
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
+    return await mirror(
+        client, config, state, metrics=metrics, parts=parts, description=credentials.host
+    )
+
+
+async def mirror(
+    client: ApiClient,
+    config: Config,
+    state: ClusterState,
+    *,
+    metrics: Metrics,
+    parts: AsyncExitStack,
+    description: str,
+    timing: Timing | None = None,
+) -> Live:
+    """Keep the state equal to what an API server has until the stack unwinds."""
+    from extender.kube.binder import Binder  # noqa: PLC0415
+    from extender.kube.failures import Relist, Restart  # noqa: PLC0415
+    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
+    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
+    from extender.kube.resources import build_reflectors  # noqa: PLC0415
+    from extender.kube.watchers import Watchers  # noqa: PLC0415
+
     pods = pod_reader(config)
     mirrored = needed(config)
     for each in mirrored:
         metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
-    reflectors = build_reflectors(client, state, mirrored, pods, observer=metrics)
-    watchers = await parts.enter_async_context(Watchers(reflectors, observer=metrics))
+    reflectors = build_reflectors(client, state, mirrored, pods, observer=metrics, timing=timing)
+    watching = Watchers(reflectors, observer=metrics, timing=timing)
+    watchers = await parts.enter_async_context(watching)
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(credentials.host, watchers, Binder(client, pods), ApiNominator(client))
+    return Live(description, watchers, Binder(client, pods), ApiNominator(client))
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

@@ -41,6 +41,7 @@ def build_callbacks(
     *,
     preparer: Preparer,
     nomination: NominationController | None,
+    clock: Callable[[], float] = monotonic,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     enforced, pods = _enforced(config), pod_reader(config, MOST_ENTRIES)
@@ -58,7 +59,7 @@ def build_callbacks(
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
     if enforced and config.mode is Mode.REPLACE:
-        in_flight = InFlightPods(partial(interact, state))
+        in_flight = InFlightPods(partial(interact, state), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         others["bind"] = Binds(
             state,
@@ -67,7 +68,7 @@ def build_callbacks(
             metrics,
             enforced,
             unready=unsynced,
-            clock=monotonic,
+            clock=clock,
             preparer=preparer,
         )
     if enforced:
@@ -78,7 +79,7 @@ def build_callbacks(
             enforced,
             unready=unsynced,
             may_be_empty=config.scheduler_takes_empty_victims,
-            clock=monotonic,
+            clock=clock,
             pods=pods,
             give_way=None if nomination is None else nomination.give_way,
             preparer=preparer,
@@ -97,7 +98,14 @@ def build_callbacks(
 
 
 def build_nomination(
-    config: Config, source: Source, state: ClusterState, metrics: Metrics, preparer: Preparer
+    config: Config,
+    source: Source,
+    state: ClusterState,
+    metrics: Metrics,
+    preparer: Preparer,
+    *,
+    clock: Callable[[], float] = monotonic,
+    chance: Callable[[], float] = random,
 ) -> NominationController | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
     if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
@@ -113,8 +121,8 @@ def build_nomination(
         metrics,
         limits,
         plugins,
-        clock=monotonic,
-        chance=random,
+        clock=clock,
+        chance=chance,
         preparer=preparer,
     )
 

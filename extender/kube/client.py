@@ -74,10 +74,13 @@ class ApiClient:
         observer: RequestObserver | None = None,
         timeouts: Timeouts | None = None,
         limit: FlowControl | None = None,
+        session: Callable[[], aiohttp.ClientSession] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
+        self._open = session or _open_session
         self._observer = observer or Unobserved()
         self._limit = limit
         self._clock = clock
@@ -94,19 +97,7 @@ class ApiClient:
 
     async def __aenter__(self) -> Self:
         """Open the session; connections are made when they are needed."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
-            headers={
-                "User-Agent": USER_AGENT,
-                "Accept": JSON,
-                # Packing costs the API server more than the wire inside a cluster does.
-                "Accept-Encoding": "identity",
-            },
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=READ_BUFFER,
-            # Its proxies come with ~/.netrc, whose passwords have no place here: see _proxy.
-            trust_env=False,
-        )
+        self._session = self._open()
         return self
 
     async def __aexit__(
@@ -234,6 +225,22 @@ class ApiClient:
         except ThrottledError:
             self._observer.throttled(call.flow.value)
             raise
+
+
+def _open_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(socket_factory=kept_alive_socket, limit=0),
+        headers={
+            "User-Agent": USER_AGENT,
+            "Accept": JSON,
+            # Packing costs the API server more than the wire inside a cluster does.
+            "Accept-Encoding": "identity",
+        },
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=READ_BUFFER,
+        # Its proxies come with ~/.netrc, whose passwords have no place here: see `proxy_for`.
+        trust_env=False,
+    )
 
 
 async def _failure(response: aiohttp.ClientResponse) -> StatusError:

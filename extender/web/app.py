@@ -48,6 +48,7 @@ def callbacks_app(
     """
     app = web.Application(client_max_size=max_body_bytes)
     arrivals = app[ARRIVALS] = Arrivals()
+    app[CALLBACKS] = callbacks
     calls = app[LAST_CALLS] = LastCalls(callbacks)
     for name, callback in callbacks.items():
         metrics.begin_verb(name)
@@ -122,3 +123,6 @@ class LastCalls:
 Application: TypeAlias = web.Application
 
 LAST_CALLS: Final = web.AppKey("LAST_CALLS", LastCalls)
+
+CALLBACKS: Final = web.AppKey("CALLBACKS", Mapping[str, Callback])
+"""What answers each verb, for those who call without HTTP."""

@@ -88,7 +88,7 @@ class NominationController:
         self._limits = limits
         self._clock = clock
         self._bucket = TokenBucket(limits.per_second, clock)
-        self._search = Search(state, plugins, chance)
+        self._search = Search(state, plugins, chance, clock)
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + limits.most_outstanding + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.record import Refusal
@@ -16,8 +15,15 @@ from extender.verbs.plugins import Plugins
 class Search:
     """Chooses nodes for refused pods; what was in vain is tried again when something changes."""
 
-    def __init__(self, state: ClusterState, plugins: Plugins, chance: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        plugins: Plugins,
+        chance: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> None:
         self._state = state
+        self._clock = clock
         self._chance = chance
         self._chooser = Chooser(state, plugins)
         self._fruitless: tuple[int, LruCache[object, bool]] = (-1, LruCache(memory.FRUITLESS))
@@ -38,11 +44,11 @@ class Search:
             self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
         if self._fruitless[1].get(prospects):
             return None
-        start = perf_counter()
+        start = self._clock()
         node = self._chooser.choose(
             pod, wish, avoid=refusal.tried, promises=promises, chance=self._chance()
         )
-        self._spent += perf_counter() - start
+        self._spent += self._clock() - start
         if node is None and not refusal.tried and not promises:
             self._fruitless[1].put(prospects, value=True, size=pod.pod_class.size + wish.size)
         return node
