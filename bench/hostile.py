@@ -37,7 +37,7 @@ from extender.kube.apart import ApartReader
 from extender.metrics import Metrics
 from extender.model.keys import key_of
 from extender.model.labels import Operator, Requirement, Selector
-from extender.model.node_resources import Wish
+from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
 from extender.ports import NoApiServer
@@ -288,7 +288,7 @@ class _Bench:
             if self.preparer.takes_long(pod):
                 await self.preparer.prepare(pod)
             Chooser(self.state, (InterPodAffinity(),)).choose(
-                pod, Wish(), avoid=(), promises=(), chance=0.5
+                pod, Requirements(), avoid=(), promises=(), chance=0.5
             )
 
     async def callers(self) -> None:

@@ -74,7 +74,7 @@ def _state(kinds: int) -> ClusterState:
     for number in range(OTHERS):
         curious = _curious(number)
         state.upsert_pod(model_pod(curious.on(f"n{number}")))
-        state.question(model_pod(curious).pod_class)
+        state.prefilter_state(model_pod(curious).pod_class)
     return state
 
 

@@ -15,7 +15,7 @@ from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
-from extender.cluster.view import MOST_COUNTED_SETS
+from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -59,7 +59,7 @@ class Churn:
     """An extender in this process, without its sockets, and pods that come and go."""
 
     def __init__(
-        self, sizes: Sizes, *, most_counted_sets: int = MOST_COUNTED_SETS, seed: int = 1
+        self, sizes: Sizes, *, most_matching_sets: int = MOST_MATCHING_SETS, seed: int = 1
     ) -> None:
         self._sizes = sizes
         self._chance = random.Random(seed)
@@ -67,7 +67,7 @@ class Churn:
         self._placed: deque[tuple[str, str]] = deque()
         self._pods = PodReader(charges=True)
         self._nodes = NodeReader()
-        self.state = ClusterState(most_counted_sets=most_counted_sets)
+        self.state = ClusterState(most_matching_sets=most_matching_sets)
         self.outcomes = {"placed": 0, "refused": 0}
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)

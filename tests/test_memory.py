@@ -108,7 +108,7 @@ def test_replicas_of_a_huge_pod_share_its_rules_even_when_they_are_not_kept(
 def test_nodes_that_offer_something_else_each_time_leave_little_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "OFFERS", MIB // 4)
+    monkeypatch.setattr(memory, "ALLOCATABLE", MIB // 4)
     reader, state = NodeReader(), ClusterState()
 
     def churn(numbers: range) -> float:
@@ -147,7 +147,7 @@ async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
     for name, value in vars(memory).items():
         if name.isupper() and name not in {"MIB", "TOTAL"}:
             monkeypatch.setattr(memory, name, value // 32)
-    churn = Churn(Sizes(large=20, huge=150), most_counted_sets=100)
+    churn = Churn(Sizes(large=20, huge=150), most_matching_sets=100)
     # None of the huge ones is alive at either end.
     await churn.run(740)
     warm = held()

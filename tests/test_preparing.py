@@ -114,7 +114,7 @@ async def test_a_question_is_whole_when_the_preparer_returns() -> None:
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
-    state = ClusterState(most_counted_sets=100)
+    state = ClusterState(most_matching_sets=100)
     for number in range(300):
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))

@@ -110,7 +110,7 @@ def _serve(flags: argparse.Namespace) -> int:
     from extender import config, files, logs  # noqa: PLC0415 - see the head of this package
 
     loaded = config.load(flags, os.environ, files.read_text)
-    for warning in config.strangers(os.environ):
+    for warning in config.unknown_variables(os.environ):
         complain(f"warning: {warning}")
     if flags.validate_only:
         from extender.cli import validating  # noqa: PLC0415 - brings TLS and the cluster along

@@ -58,7 +58,7 @@ class ClusterState(ClusterView):
         else:
             # The new before the old, so that terms both carry are not dropped in between.
             pod = self._pods[pod.key] = self._place(pod)
-            self._residents.add(pod)
+            self._pods_by_node.add(pod)
         if old is not None:
             self._groups.remove(old)
         if not pod.terminal:
@@ -68,7 +68,7 @@ class ClusterState(ClusterView):
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
-            self._residents.remove(old)
+            self._pods_by_node.remove(old)
             self._displace(old)
 
     def remove_pod(self, key: str, uid: str) -> None:
@@ -77,7 +77,7 @@ class ClusterState(ClusterView):
         pod = self.pod(key, uid)
         if pod is not None:
             del self._pods[key]
-            self._residents.remove(pod)
+            self._pods_by_node.remove(pod)
             self._groups.remove(pod)
             self._displace(pod)
 
@@ -114,7 +114,7 @@ class ClusterState(ClusterView):
         if pod.node is None:
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
-        self._room.use(pod.node, pod.requests, 1)
+        self._node_resources.use(pod.node, pod.requests, 1)
         self._quotas.count(pod, 1)
         self.version += 1
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
@@ -122,7 +122,7 @@ class ClusterState(ClusterView):
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
-            self._room.use(pod.node, pod.requests, -1)
+            self._node_resources.use(pod.node, pod.requests, -1)
             self._quotas.count(pod, -1)
             self.version += 1
 
@@ -186,7 +186,7 @@ class ClusterState(ClusterView):
 
     def upsert_node(self, node: Node) -> None:
         """Add a node or take over what changed; pods that wait there for it count from now on."""
-        if self._room.learn(node.name, node.offer):
+        if self._node_resources.learn(node.name, node.allocatable):
             self.version += 1
         if node.name in self._nodes and self._nodes.labels(node.name) == node.labels:
             return
@@ -200,7 +200,7 @@ class ClusterState(ClusterView):
         if name in self._nodes:
             self._counters.move_node(name, -1)
             self._nodes.forget(name)
-            self._room.forget(name)
+            self._node_resources.forget(name)
             self.version += 1
 
     def compact(self) -> None:

@@ -6,26 +6,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_terms import CarriedTerms
-from extender.cluster.counts.matching_pods import CountedSets
+from extender.cluster.counts.existing_terms import ExistingTerms
+from extender.cluster.counts.matching_pods import MatchingPodSets
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.pod_sets import Named, Sought
-from extender.cluster.counts.prefilter_state import Question, Questions
+from extender.cluster.counts.pod_sets import KeyedSet, PodSet
+from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
-from extender.cluster.ledgers.node_resources import Room, RoomLedger
+from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.pod_groups import WaitingGroups
-from extender.cluster.ledgers.pods_by_node import Residents
+from extender.cluster.ledgers.pods_by_node import PodsByNode
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 
-MOST_QUESTIONS = 4096
-"""Classes whose resolved questions are remembered; some kilobytes each."""
-MOST_COUNTED_SETS = 8192
+MOST_PREFILTER_STATES = 4096
+"""Classes whose pre-filter states are remembered; some kilobytes each."""
+MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
 MOST_COMPANY_TERMS = 64
@@ -43,24 +43,24 @@ class ClusterView:
     def __init__(
         self,
         *,
-        most_questions: int = MOST_QUESTIONS,
-        most_counted_sets: int = MOST_COUNTED_SETS,
+        most_prefilter_states: int = MOST_PREFILTER_STATES,
+        most_matching_sets: int = MOST_MATCHING_SETS,
     ) -> None:
         self._nodes = NodeRegistry()
-        self._room = RoomLedger()
+        self._node_resources = NodeResourcesLedger()
         self._budgets = BudgetLedger()
         self._quotas = QuotaLedger()
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.doubt: str | None = None
         """Why this picture is too old to judge hard rules by; None while it is not."""
-        self._most_counted_sets = most_counted_sets
+        self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
-        self._residents = Residents()
+        self._pods_by_node = PodsByNode()
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
-        self._counters = Counters(self._nodes, self._namespaces, most_counted_sets)
-        self._questions = Questions(self._counters, self._nodes, most_questions)
+        self._counters = Counters(self._nodes, self._namespaces, most_matching_sets)
+        self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
         self._reservations = ReservationLedger()
 
     @property
@@ -69,9 +69,9 @@ class ClusterView:
         return self._nodes
 
     @property
-    def room(self) -> Room:
+    def node_resources(self) -> NodeResources:
         """Return what nodes have for pods, and what of it is requested."""
-        return self._room
+        return self._node_resources
 
     @property
     def budgets(self) -> Budgets:
@@ -106,7 +106,7 @@ class ClusterView:
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
-        return self._residents.of(node)
+        return self._pods_by_node.of(node)
 
     def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
         """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
@@ -122,14 +122,14 @@ class ClusterView:
         return self._counters.namespace_labels(namespace)
 
     @property
-    def carried(self) -> CarriedTerms:
+    def existing_terms(self) -> ExistingTerms:
         """Return the terms that placed pods carry."""
-        return self._counters.carried
+        return self._counters.existing_terms
 
     @property
-    def counted(self) -> CountedSets:
+    def matching_sets(self) -> MatchingPodSets:
         """Return the sets of matching pods that are kept up to date."""
-        return self._counters.counted
+        return self._counters.matching_sets
 
     @property
     def placed_classes(self) -> Iterable[PlacedClass]:
@@ -140,18 +140,18 @@ class ClusterView:
         """Return the classes that have pods on a node, as the counters have it."""
         return self._counters.classes_on(node)
 
-    def speaks_of(self, term: Term, pod_class: PodClass) -> bool:
+    def is_about(self, term: Term, pod_class: PodClass) -> bool:
         """Return whether a term is about pods of a class, its namespace labelled as it is now."""
         namespace_labels = self.namespace_labels(pod_class.namespace)
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 
-    def question(self, pod_class: PodClass) -> Question:
+    def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
         """Return what pods of a class have to be compared with."""
-        return self._questions.about(pod_class)
+        return self._prefilter_states.about(pod_class)
 
-    def question_of(self, pod: Pod) -> Question:
+    def prefilter_state_of(self, pod: Pod) -> PreFilterState:
         """Return what a pod has to be compared with, its rules as they were when it was created."""
-        return self.question(self.class_of(pod))
+        return self.prefilter_state(self.class_of(pod))
 
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod, its rules as they were when it was created."""
@@ -159,19 +159,19 @@ class ClusterView:
         return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
 
     def expense(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes until a question can be resolved."""
-        return self._questions.expense(pod_class)
+        """Return how many comparisons, roughly, it takes to resolve a pre-filter state."""
+        return self._prefilter_states.expense(pod_class)
 
     def expense_of(self, pod: Pod) -> int:
-        """Return how many comparisons, roughly, it takes until a pod's question can be resolved."""
+        """Return how many comparisons, roughly, it takes to resolve the state of a pod."""
         return self.expense(self.class_of(pod))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
-        """Count what a question needs, in steps of about so many comparisons; yield what each took.
+        """Count what a state needs, in steps of about so many comparisons; yield what each took.
 
         The state may change between two steps. Whatever was done stays of use.
         """
-        return self._questions.preparing(pod_class, comparisons)
+        return self._prefilter_states.preparing(pod_class, comparisons)
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
@@ -199,10 +199,10 @@ class ClusterView:
             for named in dict.fromkeys(sets):
                 yield from self._counters.counting(*named, comparisons)
 
-    def _company(self, terms: Sequence[Term]) -> list[Named]:
-        group = Sought.all_of(term.pods for term in terms)
+    def _company(self, terms: Sequence[Term]) -> list[KeyedSet]:
+        group = PodSet.all_of(term.pods for term in terms)
         return [(group, term.topology_key) for term in terms]
 
-    def _would_crowd_out(self, sets: Sequence[Named]) -> bool:
-        new = sum(self.counted.find(*named) is None for named in {*sets})
-        return bool(new) and self.counted.size + new > self._most_counted_sets // 2
+    def _would_crowd_out(self, sets: Sequence[KeyedSet]) -> bool:
+        new = sum(self.matching_sets.find(*named) is None for named in {*sets})
+        return bool(new) and self.matching_sets.size + new > self._most_matching_sets // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from extender.config.connections import ClientConnection, Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
-from extender.config.options import OPTIONS, Option, strangers
+from extender.config.options import OPTIONS, Option, unknown_variables
 from extender.config.schema import (
     API_VERSION,
     KIND,
@@ -40,6 +40,6 @@ __all__ = [
     "load",
     "parse_stream",
     "parse_yaml",
-    "strangers",
     "to_yaml",
+    "unknown_variables",
 ]

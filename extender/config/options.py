@@ -205,7 +205,7 @@ def _default(path: str) -> object:
     return value
 
 
-def strangers(environ: Mapping[str, str]) -> list[str]:
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Say which variables look like settings of ours and are none, for a warning at the start.
 
     No error, unlike an unknown field in the file: others may set variables in our name, among

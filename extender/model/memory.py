@@ -19,18 +19,18 @@ LARGE_CLASSES: Final = 32 * MIB
 AFFINITIES: Final = 8 * MIB
 REQUESTS: Final = 4 * MIB
 CHARGES: Final = 4 * MIB
-OFFERS: Final = 4 * MIB
+ALLOCATABLE: Final = 4 * MIB
 """Allocatable resources and taints of nodes."""
 NAMES: Final = 8 * MIB
 """Names of nodes, namespaces and pod groups, one object each: some 23,000."""
 NUMBERS: Final = MIB // 4
 """Of each: priorities, distinct requests, distinct charges."""
 
-# Answers and questions
+# Answers, and what they are made of
 
-QUESTIONS: Final = 32 * MIB
+PREFILTER_STATES: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
-COUNTED_SETS: Final = 64 * MIB
+MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
 LARGE_SETS: Final = 32 * MIB
 """Those of many terms, or of terms with many values: they only drive out each other."""
@@ -53,11 +53,11 @@ TOTAL: Final = (
     + AFFINITIES
     + REQUESTS
     + CHARGES
-    + OFFERS
+    + ALLOCATABLE
     + NAMES
     + 3 * NUMBERS
-    + QUESTIONS
-    + COUNTED_SETS
+    + PREFILTER_STATES
+    + MATCHING_SETS
     + LARGE_SETS
     + NAME_LISTS
     + PRECOMPUTED

@@ -1,4 +1,4 @@
-"""What a pod needs of a node besides company, and what a node offers."""
+"""What a pod requires of a node besides other pods, and what a node has to give."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What a node offers."""
+class Allocatable:
+    """What a node has for pods, and which pods it keeps away."""
 
-    allocatable: Mapping[str, int]
+    amounts: Mapping[str, int]
     """Amounts as in Requests; what is missing is not there."""
     taints: tuple[Taint, ...] = ()
     """Those that keep pods away. A node that is cordoned has one for that."""
 
 
-NO_OFFER = Offer({})
+NOTHING_ALLOCATABLE = Allocatable({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class NodeTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a pod needs of a node, as far as we look: the scheduler has the last word."""
+class Requirements:
+    """What a pod requires of a node, as far as we look: the scheduler has the last word."""
 
     requests: Requests = JUST_A_POD
     tolerations: tuple[Toleration, ...] = ()
@@ -127,6 +127,8 @@ class Wish:
             self.node_terms is None or any(term.matches(name, labels) for term in self.node_terms)
         )
 
-    def tolerates(self, offer: Offer) -> bool:
+    def tolerates(self, allocatable: Allocatable) -> bool:
         """Return whether a node's taints do not keep the pod away."""
-        return all(any(each.covers(taint) for each in self.tolerations) for taint in offer.taints)
+        return all(
+            any(each.covers(taint) for each in self.tolerations) for taint in allocatable.taints
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from extender.model.keys import Key
 from extender.model.labels import Labels
-from extender.model.node_resources import JUST_A_POD, NO_OFFER, Offer, Requests
+from extender.model.node_resources import JUST_A_POD, NOTHING_ALLOCATABLE, Allocatable, Requests
 from extender.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
@@ -111,7 +111,7 @@ class Node:
 
     name: str
     labels: Labels
-    offer: Offer = NO_OFFER
+    allocatable: Allocatable = NOTHING_ALLOCATABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     """Return whether a pod matches all required affinity terms of an owner that has some."""
     terms = owner.affinity.required
-    return bool(terms) and all(state.speaks_of(term, pod) for term in terms)
+    return bool(terms) and all(state.is_about(term, pod) for term in terms)
 
 
 def exclusive_keys(state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
@@ -46,4 +46,4 @@ def exclusive_keys(state: ClusterState, one: PodClass, other: PodClass) -> froze
 
 def _exclusive_terms(state: ClusterState, one: PodClass, other: PodClass) -> Iterator[Term]:
     for owner, pod in ((one, other), (other, one)):
-        yield from (each for each in owner.affinity.required_anti if state.speaks_of(each, pod))
+        yield from (each for each in owner.affinity.required_anti if state.is_about(each, pod))

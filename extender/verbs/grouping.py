@@ -58,7 +58,7 @@ def _attract(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
     return any(
         _speaks_of_another(state, owners, rule, waiting)
         for rule, owners in _owners(waiting, anti=False).items()
-        if not any(table.counts for table in state.question(waiting[owners[0]]).affinity)
+        if not any(table.counts for table in state.prefilter_state(waiting[owners[0]]).affinity)
     )
 
 
@@ -82,6 +82,6 @@ def _speaks_of_another(
     """Return whether all of some terms match a waiting pod other than the one that carries them."""
     carriers = set(owners)
     matched = (
-        key for key, other in waiting.items() if all(state.speaks_of(term, other) for term in terms)
+        key for key, other in waiting.items() if all(state.is_about(term, other) for term in terms)
     )
     return any(carriers != {key} for key in matched)

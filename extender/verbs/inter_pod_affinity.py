@@ -10,7 +10,7 @@ from operator import add, not_
 from typing import ClassVar
 
 from extender.cluster.counts.nodes import AskedNodes
-from extender.cluster.counts.prefilter_state import DomainUnion, Question
+from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
@@ -46,13 +46,13 @@ class InterPodAffinity:
 
         Pods that no required rule is about, their own or one of a placed pod, can be.
         """
-        if state.doubt is not None and state.question_of(pod).has_rules:
+        if state.doubt is not None and state.prefilter_state_of(pod).has_rules:
             return state.doubt
         return entangled(state, pod)
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
-        return _filter(state.question_of(pod), asked)
+        return _filter(state.prefilter_state_of(pod), asked)
 
     def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
         """Return the topology keys over which either class's anti-affinity excludes the other."""
@@ -61,22 +61,22 @@ class InterPodAffinity:
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
         weights: dict[Topology, dict[DomainTable, int]] = {}
-        for table, weight in self._weighted_tables(state.question_of(pod)):
+        for table, weight in self._weighted_tables(state.prefilter_state_of(pod)):
             if table.counts:
                 tables = weights.setdefault(table.topology, {})
                 tables[table] = tables.get(table, 0) + weight
         return Scores(weights) if weights else None
 
-    def _weighted_tables(self, question: Question) -> Iterator[tuple[DomainTable, int]]:
+    def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.
-        has_preferences = bool(question.pod_class.affinity.preferred)
+        has_preferences = bool(prefilter.pod_class.affinity.preferred)
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return
-        yield from question.preferred
-        for table in question.existing_preferred:
+        yield from prefilter.preferred
+        for table in prefilter.existing_preferred:
             yield table, 1
         if self.hard_pod_affinity_weight:
-            for table in question.existing_required:
+            for table in prefilter.existing_required:
                 yield table, self.hard_pod_affinity_weight
 
 
@@ -117,14 +117,14 @@ class Constraint:
         return {values[domain] for domain in self.domains}
 
 
-def _filter(question: Question, asked: AskedNodes) -> Verdicts:
+def _filter(prefilter: PreFilterState, asked: AskedNodes) -> Verdicts:
     """Judge the known nodes of a request; O(nodes x topologies that the rules name).
 
     A node refused for several reasons shows the first in the scheduler's order: pod affinity,
     own anti-affinity, existing pods' anti-affinity.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
-    for constraint in _constraints(question):
+    for constraint in _constraints(prefilter):
         if not asked.names:
             break
         fits, hit = constraint.split(asked)
@@ -134,23 +134,23 @@ def _filter(question: Question, asked: AskedNodes) -> Verdicts:
     return Verdicts(asked, refused)
 
 
-def _constraints(question: Question) -> Iterator[Constraint]:
-    if not question.has_rules:
+def _constraints(prefilter: PreFilterState) -> Iterator[Constraint]:
+    if not prefilter.has_rules:
         return
-    yield from _affinity(question)
-    yield from _forbidden(Reason.ANTI_AFFINITY, question.anti_affinity)
-    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, question.existing_anti_affinity)
+    yield from _affinity(prefilter)
+    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity)
+    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity)
 
 
-def _affinity(question: Question) -> Iterator[Constraint]:
+def _affinity(prefilter: PreFilterState) -> Iterator[Constraint]:
     """Yield the domains that required affinity leaves.
 
     A table holds the pods that match all required terms, so each term's domain must hold one of
     them. When there are none anywhere and the pod would match its own terms, it may start the
     group wherever the node has every key.
     """
-    first = question.starts_group and not any(table.counts for table in question.affinity)
-    for table in question.affinity:
+    first = prefilter.starts_group and not any(table.counts for table in prefilter.affinity)
+    for table in prefilter.affinity:
         # Every domain there is leaves out the nodes without the key, which are in none.
         allowed = range(len(table.topology.values)) if first else table.counts
         yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)

@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import Wish
+from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.verbs.conflicts import interact
 from extender.verbs.filtering import judge
@@ -64,7 +64,7 @@ class Chooser:
     def choose(
         self,
         pod: Pod,
-        wish: Wish,
+        requirements: Requirements,
         *,
         avoid: Collection[str],
         promises: Sequence[Promise],
@@ -80,9 +80,9 @@ class Chooser:
         state = self._state
         fits = judge(state, pod, self._all(), self._plugins).fits.names
         taken: set[str] | None = None
-        most = MOST_CONDITIONS // wish.conditions
+        most = MOST_CONDITIONS // requirements.conditions
         for name in islice(_from_somewhere(fits, chance), most):
-            if name in avoid or not self._suits(wish, name):
+            if name in avoid or not self._suits(requirements, name):
                 continue
             if taken is None:
                 taken = set(self._taken(pod, promises))
@@ -90,12 +90,12 @@ class Chooser:
                 return name
         return None
 
-    def _suits(self, wish: Wish, name: str) -> bool:
+    def _suits(self, requirements: Requirements, name: str) -> bool:
         state = self._state
         return (
-            wish.accepts(name, state.nodes.labels(name))
-            and wish.tolerates(state.room.offer(name))
-            and state.room.has(name, wish.requests)
+            requirements.accepts(name, state.nodes.labels(name))
+            and requirements.tolerates(state.node_resources.allocatable(name))
+            and state.node_resources.has(name, requirements.requests)
         )
 
     def _taken(self, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from extender.cluster.audits.overview import (
     matched_by_domain,
     nodes_by_domain,
 )
-from extender.cluster.counts.existing_terms import CarriedTerm, Role
+from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.wire.affinity import write_term
 
@@ -92,10 +92,10 @@ class Domains:
         return self._topology(key, query.get("after"), limit)
 
     def _everything(self, after: int, limit: int) -> tuple[Document, str | None]:
-        terms, following = _page_of_terms(self._state.carried, after, limit)
+        terms, following = _page_of_terms(self._state.existing_terms, after, limit)
         document = {
             "topologies": self._topologies(),
-            "terms": [_summary(carried) for carried in terms],
+            "terms": [_summary(existing) for existing in terms],
             "drift": {
                 "pods": self._drift.pods,
                 "examples": [_drifted(each) for each in islice(self._drift.known, EXAMPLES)],
@@ -105,7 +105,7 @@ class Domains:
 
     def _topologies(self) -> list[Document]:
         """Tell of the keys that terms use, those of most terms first."""
-        used = Counter(carried.owners.topology for carried in self._state.carried)
+        used = Counter(existing.owners.topology for existing in self._state.existing_terms)
         return [
             {"key": topology.key, "domains": topology.domains, "terms": terms}
             for topology, terms in used.most_common(LIMIT)
@@ -123,9 +123,9 @@ class Domains:
             label = f"{_shown(key)}={_shown(value)}"
             raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
         carried_there = [
-            carried
-            for carried in self._state.carried
-            if carried.term.topology_key == key and amount_in(carried, value)
+            existing
+            for existing in self._state.existing_terms
+            if existing.term.topology_key == key and amount_in(existing, value)
         ]
         terms, following = _page_of_terms(carried_there, after, limit)
         document = {
@@ -137,22 +137,27 @@ class Domains:
         return document, following
 
     def _term(self, number: int, after: str | None, limit: int) -> tuple[Document, str | None]:
-        carried = next((each for each in self._state.carried if each.number == number), None)
-        if carried is None:
+        existing = next(
+            (each for each in self._state.existing_terms if each.number == number), None
+        )
+        if existing is None:
             raise QueryError(
                 HTTPStatus.NOT_FOUND,
                 f"no term {number}; terms go with the last placed pod that carries them",
             )
-        matched, owners = matched_by_domain(self._state, carried.term), carried.owners.by_value()
+        matched, owners = (
+            matched_by_domain(self._state, existing.term),
+            existing.owners.by_value(),
+        )
         values, following = _page_of_values({*matched, *owners}, after, limit)
-        covered = covered_namespaces(self._state, carried.term.pods)
-        document = _summary(carried) | {
+        covered = covered_namespaces(self._state, existing.term.pods)
+        document = _summary(existing) | {
             "matched": matched.total(),
             "namespacesNow": _some(covered),
             "domains": [
                 {
                     "value": value,
-                    **_amount(carried, owners.get(value, 0)),
+                    **_amount(existing, owners.get(value, 0)),
                     "matched": matched[value],
                 }
                 for value in values
@@ -200,8 +205,8 @@ def _shown(text: str) -> str:
 
 
 def _page_of_terms(
-    terms: Iterable[CarriedTerm], after: int, limit: int
-) -> tuple[Sequence[CarriedTerm], str | None]:
+    terms: Iterable[ExistingTerm], after: int, limit: int
+) -> tuple[Sequence[ExistingTerm], str | None]:
     """Return the terms after a number, in the order of numbers, and where the next page starts."""
     page = list(islice((each for each in terms if each.number > after), limit + 1))
     return page[:limit], str(page[limit - 1].number) if len(page) > limit else None
@@ -218,19 +223,23 @@ def _page_of_values(
     return page, page[-1] if start + limit < len(ordered) else None
 
 
-def _described(carried: CarriedTerm) -> Document:
-    return {"term": carried.number, "rule": RULES[carried.role], **write_term(carried.term)}
+def _described(existing: ExistingTerm) -> Document:
+    return {
+        "term": existing.number,
+        "rule": RULES[existing.role],
+        **write_term(existing.term),
+    }
 
 
-def _summary(carried: CarriedTerm) -> Document:
-    counts = carried.owners.counts
+def _summary(existing: ExistingTerm) -> Document:
+    counts = existing.owners.counts
     held = {"domainsWithOwners": len(counts)}
-    return _described(carried) | _amount(carried, sum(counts.values())) | held
+    return _described(existing) | _amount(existing, sum(counts.values())) | held
 
 
-def _amount(carried: CarriedTerm, amount: int) -> Document:
+def _amount(existing: ExistingTerm, amount: int) -> Document:
     """Say what an amount is: owners, or for preferred terms the sum of their weights."""
-    return {"weight" if carried.role is Role.PREFERRED else "owners": amount}
+    return {"weight" if existing.role is Role.PREFERRED else "owners": amount}
 
 
 def _some(names: Sequence[str]) -> Document:

@@ -12,7 +12,7 @@ from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.node_resources import Offer, Taint
+from extender.model.node_resources import Allocatable, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -120,7 +120,7 @@ class PodReader:
             pod_class=pod_class,
             priority=self._priorities.known(priority) or self._priority(priority),
             deleting=metadata.deletionTimestamp is not None,
-            # Of a pod that has its node the wish is history.
+            # Of a pod that has its node the nomination is history.
             nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
@@ -180,10 +180,12 @@ class PodReader:
 
 
 class NodeReader:
-    """Reads nodes; those of one kind come out sharing what they offer."""
+    """Reads nodes; those of one kind come out sharing what is allocatable."""
 
     def __init__(self) -> None:
-        self._offers: LruCache[tuple[bytes, tuple[Taint, ...]], Offer] = LruCache(memory.OFFERS)
+        self._allocatable: LruCache[tuple[bytes, tuple[Taint, ...]], Allocatable] = LruCache(
+            memory.ALLOCATABLE
+        )
 
     def read(self, raw: Json) -> Node:
         """Read a v1.Node; ObjectError names the field that is broken."""
@@ -191,13 +193,13 @@ class NodeReader:
         metadata, spec, status = node.metadata, node.spec, node.status
         allocatable = b"null" if status is None else bytes(status.allocatable)
         taints = () if spec is None else _taints(spec)
-        offer = self._offers.get((allocatable, taints))
-        if offer is None:
+        found = self._allocatable.get((allocatable, taints))
+        if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
-            offer = Offer(read_amounts(quantities, "status.allocatable"), taints)
+            found = Allocatable(read_amounts(quantities, "status.allocatable"), taints)
             size = decoded_size(allocatable) + sum(map(_taint_size, taints))
-            self._offers.put((allocatable, taints), offer, size)
-        return Node(metadata.name, metadata.labels or {}, offer)
+            self._allocatable.put((allocatable, taints), found, size)
+        return Node(metadata.name, metadata.labels or {}, found)
 
 
 def read_node(raw: Json) -> Node:

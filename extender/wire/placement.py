@@ -8,7 +8,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
-from extender.model.node_resources import Comparison, NodeTerm, Requests, Toleration, Wish
+from extender.model.node_resources import Comparison, NodeTerm, Requests, Requirements, Toleration
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Json, decode
 
@@ -61,10 +61,10 @@ class _Pod(msgspec.Struct):
 _POD = msgspec.json.Decoder(_Pod)
 
 
-def read_wish(raw: Json, requests: Requests) -> Wish:
+def read_requirements(raw: Json, requests: Requests) -> Requirements:
     """Read what a pod asks of its node."""
     spec = decode(_POD, raw, "Pod").spec
-    return Wish(
+    return Requirements(
         requests,
         tuple(_tolerations(spec.tolerations or ())),
         Selector.of(

@@ -25,7 +25,7 @@ LONER = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))
 def a_state() -> ClusterState:
     """Build a state with a carried term and a counted set."""
     state = state_of([node("n", {ZONE: "z"})], [], [LONER])
-    state.question(model_pod(LONER).pod_class)
+    state.prefilter_state(model_pod(LONER).pod_class)
     return state
 
 
@@ -43,9 +43,9 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
 
 def test_a_wrong_counter_is_named() -> None:
     state = a_state()
-    (carried,) = state.carried
-    carried.owners.counts.clear()
-    (counted,) = state.counted
+    (existing,) = state.existing_terms
+    existing.owners.counts.clear()
+    (counted,) = state.matching_sets
     counted.table.counts[0] += 1
     *_, of_owners, of_matches = audit(state)
     assert of_owners is not None
@@ -63,7 +63,7 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
-    state._room.use("n", (("cpu", 100),), 1)
+    state._node_resources.use("n", (("cpu", 100),), 1)
     assert list(audit(state))[1:3] == [None, "room on n"]
 
 

@@ -62,7 +62,7 @@ class EventStream(RuleBasedStateMachine):
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
         self.steps = []
-        self.state = ClusterState(most_questions=room, most_counted_sets=room)
+        self.state = ClusterState(most_prefilter_states=room, most_matching_sets=room)
         for node in cluster.nodes:
             self.put_node(node)
         for namespace in cluster.namespaces:
@@ -242,7 +242,7 @@ class EventStream(RuleBasedStateMachine):
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up for long."""
         self.state.tidy()
-        kept = list(self.state.counted)
+        kept = list(self.state.matching_sets)
         assert len(kept) <= self.most_sets
         for placed in self.state.placed_classes:
             assert all(counted in kept for counted in placed.counted)
@@ -276,9 +276,9 @@ class EventStream(RuleBasedStateMachine):
         for key, pod in self.pods.items():
             self.state.remove_pod(key, pod["metadata"]["uid"])
         assert dict(self.state.pods) == {}
-        assert len(self.state.carried) == 0
+        assert len(self.state.existing_terms) == 0
         assert list(self.state.placed_classes) == []
-        assert list(self.state.room.in_use) == []
+        assert list(self.state.node_resources.in_use) == []
         assert (self.state.quotas.pods, list(self.state.quotas.namespaces)) == (0, [])
         assert quota_mismatches(self.state) == []
         assert mismatches(self.state) == []

@@ -25,18 +25,18 @@ NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"
 def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")
     state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
-    for carried in list(state.carried):
-        company = state.company([carried.term])
+    for existing in list(state.existing_terms):
+        company = state.company([existing.term])
         assert company is not None
-        assert dict(matched_by_domain(state, carried.term)) == company[0].by_value()
-        for value, amount in carried.owners.by_value().items():
-            assert amount_in(carried, value) == amount
+        assert dict(matched_by_domain(state, existing.term)) == company[0].by_value()
+        for value, amount in existing.owners.by_value().items():
+            assert amount_in(existing, value) == amount
 
 
 def test_nothing_is_held_where_no_node_is() -> None:
     guard = pod("guard").anti_affinity(term(ZONE, selector())).on("a1")
-    (carried,) = state_of(NODES, [], [guard]).carried
-    assert [amount_in(carried, value) for value in ("a", "b", "c")] == [1, 0, 0]
+    (existing,) = state_of(NODES, [], [guard]).existing_terms
+    assert [amount_in(existing, value) for value in ("a", "b", "c")] == [1, 0, 0]
 
 
 def test_nodes_by_domain() -> None:
@@ -58,7 +58,7 @@ def test_terms_are_numbered_in_the_order_in_which_they_appear() -> None:
         state.upsert_pod(model_pod(pod(app).anti_affinity(term(ZONE, selector(app=app))).on("a1")))
     state.remove_pod("default/x", "default-x")
     state.upsert_pod(model_pod(pod("z").anti_affinity(term(ZONE, selector(app="x"))).on("a1")))
-    assert [carried.number for carried in state.carried] == [2, 3]
+    assert [existing.number for existing in state.existing_terms] == [2, 3]
 
 
 def test_drift_of_a_pod_that_is_only_reserved_is_not_told() -> None:

@@ -37,7 +37,7 @@ Step = Callable[[ClusterState], None]
 def occupied(state: ClusterState) -> list[str]:
     """Return the zones that refuse another replica, and check the books."""
     assert mismatches(state) == []
-    (union,) = state.question(model_pod(WEB).pod_class).anti_affinity
+    (union,) = state.prefilter_state(model_pod(WEB).pod_class).anti_affinity
     (table,) = union.tables
     return sorted(table.by_value())
 
@@ -171,7 +171,7 @@ def test_an_unclear_bind_is_held_on_both_nodes() -> None:
 def test_a_reserved_pod_is_not_its_own_neighbour() -> None:
     state = reserved()
     with state.without(KEY, UID):
-        (union,) = state.question(model_pod(WEB).pod_class).anti_affinity
+        (union,) = state.prefilter_state(model_pod(WEB).pod_class).anti_affinity
         assert union.domains() is None
     assert occupied(state) == ["a"]
 
@@ -200,7 +200,7 @@ class Binding(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.state = state_of(NODES, [], [], [quota("q", {"pods": 1}, crossing())])
-        self.state.question(model_pod(WEB).pod_class)
+        self.state.prefilter_state(model_pod(WEB).pod_class)
 
     def pod(self, name: str, uid: str) -> Manifest:
         """Build a pod that excludes others of its kind, in any namespace."""

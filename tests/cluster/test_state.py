@@ -44,14 +44,14 @@ def cluster(*pods: Json) -> ClusterState:
 
 def matching(state: ClusterState, asking: Json = LONER) -> Mapping[str, int]:
     """Return how many pods per domain match the own anti-affinity term of a pod."""
-    (union,) = state.question(model_pod(asking).pod_class).anti_affinity
+    (union,) = state.prefilter_state(model_pod(asking).pod_class).anti_affinity
     (table,) = union.tables
     return table.by_value()
 
 
 def owners(state: ClusterState, asking: Json = WEB) -> Mapping[str, int]:
     """Return how many pods per domain carry anti-affinity against a pod."""
-    unions = state.question(model_pod(asking).pod_class).existing_anti_affinity
+    unions = state.prefilter_state(model_pod(asking).pod_class).existing_anti_affinity
     return {
         value: count
         for union in unions
@@ -166,7 +166,7 @@ def test_carriers_of_a_term_are_counted_and_forgotten() -> None:
     assert owners(state) == {"a": 1}
     state.remove_pod("default/web", "default-web")
     assert owners(state) == {}
-    assert len(state.carried) == 0
+    assert len(state.existing_terms) == 0
 
 
 def test_a_pod_is_left_out_only_for_a_while() -> None:
@@ -222,40 +222,40 @@ def test_a_namespace_that_nobody_knows_has_no_labels() -> None:
 
 
 def test_sets_beyond_the_bound_are_given_up_and_counted_again() -> None:
-    state = ClusterState(most_counted_sets=2, most_questions=2)
+    state = ClusterState(most_matching_sets=2, most_prefilter_states=2)
     for raw in NODES:
         state.upsert_node(model_node(raw))
     state.upsert_pod(model_pod(WEB.on("a1")))
     apps = [pod("x").anti_affinity(term(ZONE, selector(app=app))) for app in ("web", "b", "c")]
     for _ in range(2):
         assert [matching(state, asking) for asking in apps] == [{"a": 1}, {}, {}]
-        assert len(state.counted) == 2
+        assert len(state.matching_sets) == 2
     state.upsert_pod(model_pod(WEB.on("b1")))
     assert matching(state, apps[0]) == {"b": 1}
     assert mismatches(state) == []
 
 
 def test_a_question_with_more_terms_than_may_be_kept_is_still_exact() -> None:
-    state = ClusterState(most_counted_sets=1)
+    state = ClusterState(most_matching_sets=1)
     state.upsert_node(model_node(A1))
     state.upsert_pod(model_pod(WEB.on("a1")))
     asking = WEB.anti_affinity(APART, term(HOST, selector(app="web")))
-    question = state.question(model_pod(asking).pod_class)
+    question = state.prefilter_state(model_pod(asking).pod_class)
     counts = [union.tables[0].by_value() for union in question.anti_affinity]
     assert counts == [{"a": 1}, {"a1": 1}]
     state.remove_pod("default/web", "default-web")
-    again = state.question(model_pod(asking).pod_class)
+    again = state.prefilter_state(model_pod(asking).pod_class)
     assert [union.tables[0].by_value() for union in again.anti_affinity] == [{}, {}]
 
 
 def test_the_same_question_is_resolved_once() -> None:
     state = cluster(WEB.on("a1"))
     asking = model_pod(LONER).pod_class
-    first = state.question(asking)
+    first = state.prefilter_state(asking)
     state.upsert_pod(model_pod(WEB.on("b1")))
-    assert state.question(asking) is first
+    assert state.prefilter_state(asking) is first
     state.upsert_pod(model_pod(LONER.uid("carrier").on("b1")))
-    assert state.question(asking) is not first, "a new term may match the class"
+    assert state.prefilter_state(asking) is not first, "a new term may match the class"
 
 
 def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:
@@ -283,24 +283,24 @@ def test_counted_sets_are_bounded_by_bytes_and_huge_terms_drive_out_only_each_ot
     monkeypatch.setattr(memory, "LARGE_SETS", 200 << 10)
     state = cluster()
     usual = model_pod(pod("usual").anti_affinity(term(ZONE, selector(app="web")))).pod_class
-    question = state.question(usual)
+    question = state.prefilter_state(usual)
     for number in range(20):
         among = [f"{number}-{value}" for value in range(400)]
         rule = term(ZONE, selector(requirement("app", "In", *among)))
         huge = pod(f"huge-{number}").anti_affinity(rule)
-        state.question(model_pod(huge).pod_class)
-    assert len(state.counted) == 4, "three of some 52 KB, and the one of usual size"
-    assert state.question(usual).anti_affinity[0].tables == question.anti_affinity[0].tables
+        state.prefilter_state(model_pod(huge).pod_class)
+    assert len(state.matching_sets) == 4, "three of some 52 KB, and the one of usual size"
+    assert state.prefilter_state(usual).anti_affinity[0].tables == question.anti_affinity[0].tables
 
 
 def test_a_set_that_holds_many_domains_takes_its_share_of_the_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "COUNTED_SETS", 64 << 10)
+    monkeypatch.setattr(memory, "MATCHING_SETS", 64 << 10)
     hosts = [node(f"n-{number}", {ZONE: f"z-{number}"}) for number in range(100)]
     pods = [pod(f"p-{number}").labels(app="web").on(f"n-{number}") for number in range(100)]
     state = state_of(hosts, [], pods)
     for number in range(20):
         wide = selector(requirement("app", "NotIn", f"other-{number}"))
-        state.question(model_pod(pod("x").anti_affinity(term(ZONE, wide))).pod_class)
-    assert len(state.counted) == 4, "each has a hundred entries"
+        state.prefilter_state(model_pod(pod("x").anti_affinity(term(ZONE, wide))).pod_class)
+    assert len(state.matching_sets) == 4, "each has a hundred entries"

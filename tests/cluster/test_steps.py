@@ -67,7 +67,7 @@ def test_a_set_is_exact_though_everything_changed_while_it_was_counted(state: Cl
     assert state.expense_of(asking) > 0
     for _ in steps:
         pass
-    (union,) = state.question(asking.pod_class).anti_affinity
+    (union,) = state.prefilter_state(asking.pod_class).anti_affinity
     assert union.tables[0].by_value().keys() == {f"n{number}" for number in range(20)}
     assert mismatches(state) == []
 
@@ -82,20 +82,22 @@ def test_what_was_counted_is_of_use_to_the_next_attempt(state: ClusterState) -> 
 
 def test_large_sets_do_not_crowd_out_those_of_others(state: ClusterState) -> None:
     usual = model_pod(pod("usual", "ns1").anti_affinity(*narrow(3)))
-    state.question(usual.pod_class)
-    before = {each.name for each in state.counted}
+    state.prefilter_state(usual.pod_class)
+    before = {each.name for each in state.matching_sets}
     for number in range(60):
-        state.question(class_of(hostile(200, f"h{number}")))
-    assert before <= {each.name for each in state.counted}
-    assert sum(each.size for each in state.counted) <= 2 * 8192
+        state.prefilter_state(class_of(hostile(200, f"h{number}")))
+    assert before <= {each.name for each in state.matching_sets}
+    assert sum(each.size for each in state.matching_sets) <= 2 * 8192
 
 
 def test_giving_up_sets_costs_what_they_cost_to_count() -> None:
-    state = ClusterState(most_counted_sets=8)
+    state = ClusterState(most_matching_sets=8)
     for number in range(100):
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on("n")))
     for number in range(200):
-        state.question(class_of(pod("x").anti_affinity(*unlike_anything(1, key=f"{number}"))))
+        state.prefilter_state(
+            class_of(pod("x").anti_affinity(*unlike_anything(1, key=f"{number}")))
+        )
     assert state.tidy() == 0, "over keys that no node has nothing is counted"
 
 
@@ -103,12 +105,12 @@ def test_giving_up_sets_costs_what_they_cost_to_count() -> None:
 def test_a_pod_that_goes_leaves_its_terms_to_be_dropped_little_by_little(terms: int) -> None:
     state = crowded(classes=3, pods=6, nodes=3)
     state.upsert_pod(model_pod(hostile(terms).on("n1")))
-    kept = len(state.carried) - terms
+    kept = len(state.existing_terms) - terms
     state.remove_pod("ns0/hostile", "ns0-hostile")
-    assert terms - len(state.carried) + kept <= CHORES
+    assert terms - len(state.existing_terms) + kept <= CHORES
     assert mismatches(state) == []
     state.tidy()
-    assert len(state.carried) == kept
+    assert len(state.existing_terms) == kept
     assert mismatches(state) == []
 
 
@@ -118,11 +120,11 @@ def test_new_labels_of_a_namespace_give_up_what_would_cost_too_much(state: Clust
         for each in unlike_anything(2000)
     ]
     asking = model_pod(MANY.anti_affinity(*terms))
-    before = state.question(asking.pod_class).anti_affinity[0].tables[0].by_value()
+    before = state.prefilter_state(asking.pod_class).anti_affinity[0].tables[0].by_value()
     state.upsert_namespace(model_namespace(namespace("ns1", {"team": "other"})))
     assert mismatches(state) == []
     assert before
-    again = state.question(asking.pod_class).anti_affinity[0].tables[0].by_value()
+    again = state.prefilter_state(asking.pod_class).anti_affinity[0].tables[0].by_value()
     assert again == {}
 
 
@@ -146,7 +148,7 @@ def test_keys_that_no_node_has_cost_no_topology(state: ClusterState) -> None:
     terms = [each for number in range(500) for each in narrow(1, key=f"key-{number}")]
     asking = model_pod(pod("x").anti_affinity(*terms))
     state.upsert_pod(model_pod(pod("y").anti_affinity(*terms).on("n1")))
-    assert state.question(asking.pod_class).anti_affinity == ()
-    lists = {id(each.owners.topology.domain_of) for each in state.carried}
+    assert state.prefilter_state(asking.pod_class).anti_affinity == ()
+    lists = {id(each.owners.topology.domain_of) for each in state.existing_terms}
     assert len(lists) == 2, "one for the hostname, and one for all keys that nobody has"
-    assert HOST in {each.term.topology_key for each in state.carried}
+    assert HOST in {each.term.topology_key for each in state.existing_terms}

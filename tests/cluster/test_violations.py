@@ -157,13 +157,13 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
 
 
 def test_callbacks_have_the_first_claim_on_counted_sets() -> None:
-    state = ClusterState(most_counted_sets=3)
+    state = ClusterState(most_matching_sets=3)
     for raw in NODES:
         state.upsert_node(model_node(raw))
     for raw in (NEAR_DB.on("a1"), pod("other").affinity(pod_term(ZONE, WEB)).on("a1")):
         state.upsert_pod(model_pod(raw))
     assert len(found_in(state)) == 1
-    assert len(state.counted) == 1
+    assert len(state.matching_sets) == 1
 
 
 def test_a_violation_is_news_once_and_again_after_its_end() -> None:

@@ -275,7 +275,7 @@ def test_variables_that_are_no_settings() -> None:
         "AFFINITY_EXTENDER_METRICS_PORT": "tcp://10.0.0.1:1",
         "PATH": "/bin",
     }
-    assert config.strangers(environ) == [
+    assert config.unknown_variables(environ) == [
         "AFFINITY_EXTENDER_OPSPORT is no setting, did you mean AFFINITY_EXTENDER_OPS_PORT?",
         "AFFINITY_EXTENDER_ZZZZZZZZ is no setting",
     ]

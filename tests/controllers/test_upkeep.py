@@ -31,8 +31,8 @@ class Alarm(Metrics):
 async def test_a_wrong_counter_is_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     loner = pod("a").anti_affinity(term("zone", selector(app="web"))).on("n")
     state = state_of([node("n", {"zone": "z"})], [], [loner])
-    (carried,) = state.carried
-    carried.owners.counts.clear()
+    (existing_term,) = state.existing_terms
+    existing_term.owners.counts.clear()
     alarm = Alarm()
     auditing = asyncio.create_task(keep_auditing(state, alarm, pause=0))
     async with asyncio.timeout(WAIT):

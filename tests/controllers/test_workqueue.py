@@ -157,7 +157,7 @@ async def test_each_of_several_workers_gets_a_key_of_its_own() -> None:
 
 
 @dataclass
-class Wanted:
+class RuleSets:
     """What the model knows of a key."""
 
     due: float
@@ -171,7 +171,7 @@ class Against(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.timed = Timed(MOST)
-        self.wanted: dict[str, Wanted] = {}
+        self.wanted: dict[str, RuleSets] = {}
         self.processing: set[str] = set()
         self.added = 0
 
@@ -190,7 +190,7 @@ class Against(RuleBasedStateMachine):
             known.number = self.added if due < known.due else known.number
             known.due, known.priority = min(known.due, due), max(known.priority, priority)
         elif not full:
-            self.wanted[key] = Wanted(due, priority, self.added)
+            self.wanted[key] = RuleSets(due, priority, self.added)
 
     @rule(key=st.sampled_from("abcdef"))
     def discard(self, key: str) -> None:

@@ -73,24 +73,24 @@ async def test_what_cannot_be_read_is_an_error_where_it_is_expected() -> None:
 @pytest.mark.parametrize("steps", [0, 1, 3, 100])
 def test_terms_that_were_taken_up_mean_nothing_until_they_have_an_owner(steps: int) -> None:
     state = crowded(classes=3, pods=6, nodes=3)
-    carried = len(state.carried)
+    carried = len(state.existing_terms)
     placed = model_pod(hostile(1000).on("n1"))
     for _ in islice(state.taking_up(placed), steps):
         assert mismatches(state) == []
     state.upsert_pod(placed)
     assert mismatches(state) == []
     state.tidy()
-    assert len(state.carried) == carried + 1000
+    assert len(state.existing_terms) == carried + 1000
     state.remove_pod(placed.key, placed.uid)
     state.tidy()
-    assert len(state.carried) == carried
+    assert len(state.existing_terms) == carried
 
 
 def test_terms_that_were_taken_up_in_vain_are_dropped() -> None:
     state = crowded(classes=3, pods=6, nodes=3)
-    carried = len(state.carried)
+    carried = len(state.existing_terms)
     for _ in islice(state.taking_up(model_pod(hostile(1000).on("n1"))), 2):
         pass
     state.upsert_pod(model_pod(pod("another").on("n1")))
     state.tidy()
-    assert len(state.carried) == carried
+    assert len(state.existing_terms) == carried

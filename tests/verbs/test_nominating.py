@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.model.labels import Operator, Requirement, Selector
-from extender.model.node_resources import JUST_A_POD, Requests, Toleration, Wish
+from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
 from extender.verbs.nominating import Chooser, Promise
 from tests.builders import Json, Pod, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
@@ -31,7 +31,7 @@ NODES = [host("a"), host("b"), host("c")]
 def choose(
     state: ClusterState,
     raw: Pod,
-    wish: Wish | None = None,
+    wish: Requirements | None = None,
     *,
     chance: float = 0.0,
     avoid: tuple[str, ...] = (),
@@ -39,7 +39,7 @@ def choose(
 ) -> str | None:
     """Choose for a pod."""
     return Chooser(state, AFFINITY).choose(
-        model_pod(raw), wish or Wish(), avoid=avoid, promises=promises, chance=chance
+        model_pod(raw), wish or Requirements(), avoid=avoid, promises=promises, chance=chance
     )
 
 
@@ -75,29 +75,31 @@ def requests(**amounts: int) -> Requests:
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        pytest.param(Wish(), {"a", "b", "c"}, id="no wish"),
-        pytest.param(Wish(requests(cpu=4000)), {"b", "c"}, id="where cpu is left"),
-        pytest.param(Wish(requests(cpu=3000)), {"a", "b", "c"}, id="just enough cpu"),
-        pytest.param(Wish(requests(gpu=1)), set(), id="what no node has"),
-        pytest.param(Wish(requests(gpu=0)), {"a", "b", "c"}, id="nothing of what no node has"),
+        pytest.param(Requirements(), {"a", "b", "c"}, id="no wish"),
+        pytest.param(Requirements(requests(cpu=4000)), {"b", "c"}, id="where cpu is left"),
+        pytest.param(Requirements(requests(cpu=3000)), {"a", "b", "c"}, id="just enough cpu"),
+        pytest.param(Requirements(requests(gpu=1)), set(), id="what no node has"),
         pytest.param(
-            Wish(node_selector=Selector.of([Requirement("name", Operator.EXISTS)])),
+            Requirements(requests(gpu=0)), {"a", "b", "c"}, id="nothing of what no node has"
+        ),
+        pytest.param(
+            Requirements(node_selector=Selector.of([Requirement("name", Operator.EXISTS)])),
             {"a", "b", "c"},
             id="a selector that matches",
         ),
         pytest.param(
-            Wish(node_selector=Selector.of([Requirement("x", Operator.EXISTS)])),
+            Requirements(node_selector=Selector.of([Requirement("x", Operator.EXISTS)])),
             set(),
             id="a selector that does not",
         ),
         pytest.param(
-            Wish(tolerations=(Toleration("", None, ""),)),
+            Requirements(tolerations=(Toleration("", None, ""),)),
             {"a", "b", "c", "tainted"},
             id="tolerates everything",
         ),
     ],
 )
-def test_only_nodes_that_suit_the_pod_otherwise(wish: Wish, expected: set[str]) -> None:
+def test_only_nodes_that_suit_the_pod_otherwise(wish: Requirements, expected: set[str]) -> None:
     taint = {"key": "x", "effect": "NoExecute"}
     nodes = [*NODES, host("tainted", taints=[taint]), host("full", {"pods": "0"}), node("unready")]
     there = [pod("busy").requests(cpu="1").on("a")]
@@ -109,9 +111,9 @@ def test_only_nodes_that_suit_the_pod_otherwise(wish: Wish, expected: set[str]) 
 def test_places_for_pods_are_counted() -> None:
     there = [pod(f"p{number}").on("a") for number in range(3)]
     state = state_of([host("a")], [], there)
-    assert choose(state, LONER, Wish(JUST_A_POD)) is None
+    assert choose(state, LONER, Requirements(JUST_A_POD)) is None
     state.remove_pod("default/p0", "default-p0")
-    assert choose(state, LONER, Wish(JUST_A_POD)) == "a"
+    assert choose(state, LONER, Requirements(JUST_A_POD)) == "a"
 
 
 def test_a_reserved_place_is_taken() -> None:
@@ -135,7 +137,7 @@ def test_nodes_that_come_are_seen() -> None:
     asker = model_pod(pod("x").labels(app="web"))
 
     def chosen() -> str | None:
-        return chooser.choose(asker, Wish(), avoid=(), promises=(), chance=0.0)
+        return chooser.choose(asker, Requirements(), avoid=(), promises=(), chance=0.0)
 
     assert chosen() is None
     state.upsert_node(model_node(host("z")))

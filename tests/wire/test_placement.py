@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.node_resources import JUST_A_POD, Offer, Taint, Wish
-from extender.wire.placement import read_wish
+from extender.model.node_resources import JUST_A_POD, Allocatable, Requirements, Taint
+from extender.wire.placement import read_requirements
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 LABELS = {"disk": "ssd", "cores": "16", "zone": "a"}
 
 
-def wish(**spec: Any) -> Wish:
+def wish(**spec: Any) -> Requirements:
     """Read the wish of a pod with this spec."""
-    return read_wish(json.dumps({"spec": spec}).encode(), JUST_A_POD)
+    return read_requirements(json.dumps({"spec": spec}).encode(), JUST_A_POD)
 
 
 def affinity(*terms: Any) -> dict[str, Any]:
@@ -97,14 +97,14 @@ GPU = Taint("gpu", "yes", "NoSchedule")
     ],
 )
 def test_which_taints_a_pod_tolerates(toleration: dict[str, str], expected: bool) -> None:
-    assert wish(tolerations=[toleration]).tolerates(Offer({}, (GPU,))) is expected
+    assert wish(tolerations=[toleration]).tolerates(Allocatable({}, (GPU,))) is expected
 
 
 def test_every_taint_has_to_be_tolerated() -> None:
-    both = Offer({}, (GPU, Taint("old", "", "NoExecute")))
+    both = Allocatable({}, (GPU, Taint("old", "", "NoExecute")))
     assert not wish(tolerations=[{"key": "gpu", "operator": "Exists"}]).tolerates(both)
     assert wish(tolerations=[{"operator": "Exists"}]).tolerates(both)
-    assert wish().tolerates(Offer({}))
+    assert wish().tolerates(Allocatable({}))
 
 
 @pytest.mark.parametrize(

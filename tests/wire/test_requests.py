@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.node_resources import JUST_A_POD, Offer, Taint
+from extender.model.node_resources import JUST_A_POD, Allocatable, Taint
 from extender.model.objects import Pod
 from extender.wire.objects import CORDONED
 from tests.builders import model_node, model_pod, node
@@ -127,7 +127,7 @@ def test_what_a_node_offers() -> None:
         {"key": "soft", "effect": "PreferNoSchedule"},
     ]
     raw = node("n", room={"cpu": "2", "memory": "1Ki", "pods": "110"}, taints=taints)
-    assert model_node(raw).offer == Offer(
+    assert model_node(raw).allocatable == Allocatable(
         {"cpu": 2000, "memory": 1024, "pods": 110}, (Taint("gpu", "yes", "NoSchedule"),)
     )
 
@@ -135,7 +135,7 @@ def test_what_a_node_offers() -> None:
 def test_a_cordoned_node_has_a_taint_for_it() -> None:
     raw = node("n")
     raw["spec"] = {"unschedulable": True}
-    assert model_node(raw).offer.taints == (CORDONED,)
+    assert model_node(raw).allocatable.taints == (CORDONED,)
 
 
 def test_where_a_pod_is_nominated() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from extender.cluster.counts.existing_terms import CarriedTerm
+from extender.cluster.counts.existing_terms import ExistingTerm
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.pod_affinity import PodSelector, Term
@@ -20,10 +20,10 @@ def nodes_by_domain(state: ClusterState, key: str) -> dict[str, list[str]]:
     return found
 
 
-def amount_in(carried: CarriedTerm, value: str) -> int:
+def amount_in(existing: ExistingTerm, value: str) -> int:
     """Return what a domain holds of a term: carriers, or for preferred terms their weights."""
-    domain = carried.owners.topology.number_of(value)
-    return 0 if domain == NO_DOMAIN else carried.owners.counts.get(domain, 0)
+    domain = existing.owners.topology.number_of(value)
+    return 0 if domain == NO_DOMAIN else existing.owners.counts.get(domain, 0)
 
 
 def matched_by_domain(state: ClusterState, term: Term) -> Counter[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
-from extender.cluster.counts.existing_terms import CarriedTerm, Role
-from extender.cluster.counts.matching_pods import CountedPods
+from extender.cluster.counts.existing_terms import ExistingTerm, Role
+from extender.cluster.counts.matching_pods import MatchingPods
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.pod_sets import Sought
+from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.keys import namespace_of
@@ -26,7 +26,7 @@ AUDITED_COMPARISONS = 20_000
 AUDITED_BATCHES = 20
 """Steps for a set that is compared with a sample of the classes."""
 
-TableName: TypeAlias = tuple[Term, Role] | tuple[Sought, str]
+TableName: TypeAlias = tuple[Term, Role] | tuple[PodSet, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
 """Per table the non-zero counts by the domain's label value."""
 Placements: TypeAlias = dict[PodClass, dict[int, int]]
@@ -36,9 +36,9 @@ Placements: TypeAlias = dict[PodClass, dict[int, int]]
 def live(state: ClusterState) -> Tables:
     """Return the counters as they stand."""
     tables: Tables = {}
-    for carried in state.carried:
-        tables[carried.term, carried.role] = carried.owners.by_value()
-    for counted in state.counted:
+    for existing in state.existing_terms:
+        tables[existing.term, existing.role] = existing.owners.by_value()
+    for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = counted.table.by_value()
     return tables
@@ -47,15 +47,15 @@ def live(state: ClusterState) -> Tables:
 def recount(state: ClusterState) -> Tables:
     """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
     placements = _placements(state)
-    carried = {
+    existing = {
         (term, role)
         for pod_class in placements
         for term, role, _ in _carried_by(pod_class.affinity)
     }
     tables: Tables = {
-        (term, role): _owners(state, placements, term, role) for term, role in carried
+        (term, role): _owners(state, placements, term, role) for term, role in existing
     }
-    for counted in state.counted:
+    for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = _matching(state, placements, counted)
     return tables
@@ -74,8 +74,8 @@ def mismatches(state: ClusterState) -> list[TableName]:
 def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> list[str]:
     """Return the nodes, of all or some, where more or less is in use than their pods request."""
     if names is None:
-        names = {*state.room.in_use, *(pod.node or "" for pod in state.placed_pods)}
-    return [name for name in names if state.room.used(name) != _requested(state, name)]
+        names = {*state.node_resources.in_use, *(pod.node or "" for pod in state.placed_pods)}
+    return [name for name in names if state.node_resources.used(name) != _requested(state, name)]
 
 
 def _requested(state: ClusterState, node: str) -> dict[str, int]:
@@ -93,25 +93,25 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     nodes at a time, then the use of quotas in O(pods), and the room on some nodes at a time. Of
     sets with many selectors a sample of the classes is compared.
     """
-    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
         yield None if sound else "pods by class and node"
     wrong_quotas = quota_mismatches(state)
     yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
-    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.room.in_use)})
+    names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)
         yield f"room on {wrong[0]}" if wrong else None
-    for carried in list(state.carried):
-        if carried.classes:
-            truth = _owners(state, _live_placements(state), carried.term, carried.role)
-            yield _finding(carried.owners, truth, carried)
-    for counted in list(state.counted):
+    for existing in list(state.existing_terms):
+        if existing.classes:
+            truth = _owners(state, _live_placements(state), existing.term, existing.role)
+            yield _finding(existing.owners, truth, existing)
+    for counted in list(state.matching_sets):
         yield from _audit_set(state, counted)
 
 
-def _audit_set(state: ClusterState, counted: CountedPods) -> Iterator[str | None]:
+def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | None]:
     """Recount a set, a step at a time where there is much to compare."""
     classes = list(state.placed_classes)
     if counted.size * len(classes) > AUDITED_COMPARISONS:
@@ -121,31 +121,33 @@ def _audit_set(state: ClusterState, counted: CountedPods) -> Iterator[str | None
         while some := list(islice(sample, batch)):
             wrong = any(not _is_member_as_it_should(state, counted, placed) for placed in some)
             yield f"members of a set over {counted.table.topology.key}" if wrong else None
-        if counted in state.counted and counted.pending is None:
+        if counted in state.matching_sets and counted.pending is None:
             members = {placed.pod_class: placed.on_nodes for placed in counted.members}
             weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
             truth = _by_domain(state, members, weights, counted.table.topology.key)
             yield _finding(counted.table, truth, counted)
-    elif counted in state.counted and counted.pending is None:
+    elif counted in state.matching_sets and counted.pending is None:
         truth = _matching(state, _live_placements(state), counted)
         yield _finding(counted.table, truth, counted)
 
 
-def _is_member_as_it_should(state: ClusterState, counted: CountedPods, placed: PlacedClass) -> bool:
-    if counted not in state.counted or counted.pending is not None or not placed.on_nodes:
+def _is_member_as_it_should(
+    state: ClusterState, counted: MatchingPods, placed: PlacedClass
+) -> bool:
+    if counted not in state.matching_sets or counted.pending is not None or not placed.on_nodes:
         return True
     labels = state.namespace_labels(placed.pod_class.namespace)
-    amount = counted.sought.weigh(placed.pod_class, labels)
+    amount = counted.pod_set.weigh(placed.pod_class, labels)
     return amount == placed.counted.get(counted, 0)
 
 
 def _finding(
-    table: DomainTable, truth: dict[str, int], what: CarriedTerm | CountedPods
+    table: DomainTable, truth: dict[str, int], what: ExistingTerm | MatchingPods
 ) -> str | None:
     if table.by_value() == truth:
         return None
     subject = (
-        what.term.pods if isinstance(what, CarriedTerm) else sorted(map(str, what.sought.weights))
+        what.term.pods if isinstance(what, ExistingTerm) else sorted(map(str, what.pod_set.weights))
     )
     return f"{table.topology.key} of {subject}"
 
@@ -173,17 +175,17 @@ def _owners(state: ClusterState, placements: Placements, term: Term, role: Role)
     weights = {
         pod_class: sum(
             weight
-            for carried, its_role, weight in _carried_by(pod_class.affinity)
-            if its_role is role and carried == term
+            for existing, its_role, weight in _carried_by(pod_class.affinity)
+            if its_role is role and existing == term
         )
         for pod_class in placements
     }
     return _by_domain(state, placements, weights, term.topology_key)
 
 
-def _matching(state: ClusterState, placements: Placements, counted: CountedPods) -> dict[str, int]:
+def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
     weights = {
-        pod_class: counted.sought.weigh(
+        pod_class: counted.pod_set.weigh(
             pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
         )
         for pod_class in placements

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from extender.cluster.counts.existing_terms import CarriedTerm, Role
+from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.topology import NO_DOMAIN, picker
 from extender.cluster.state import ClusterState
@@ -90,7 +90,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     for pod in pods if owners else ():
         key = id(pod.pod_class)
         if key not in matched:
-            matched[key] = state.speaks_of(term, pod.pod_class)
+            matched[key] = state.is_about(term, pod.pod_class)
         if matched[key]:
             other = next((owner for owner in owners if owner.uid != pod.uid), None)
             if other is not None:
@@ -148,30 +148,30 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     if not placed.on_nodes:
         return
     # All at once: the state may change before the next item is asked for.
-    matching = list(state.carried.matching(pod_class, labels))
-    yield set(), sum(carried.term.pods.conditions for carried in matching) // CONDITIONS
-    for carried in matching:
-        if carried.role is Role.REQUIRED_ANTI and placed.on_nodes:
-            yield _broken_by(placed, carried), len(placed.on_nodes)
+    matching = list(state.existing_terms.matching(pod_class, labels))
+    yield set(), sum(existing.term.pods.conditions for existing in matching) // CONDITIONS
+    for existing in matching:
+        if existing.role is Role.REQUIRED_ANTI and placed.on_nodes:
+            yield _broken_by(placed, existing), len(placed.on_nodes)
 
 
-def _broken_by(placed: PlacedClass, carried: CarriedTerm) -> set[Violation]:
-    counts, topology = carried.owners.counts, carried.owners.topology
+def _broken_by(placed: PlacedClass, existing: ExistingTerm) -> set[Violation]:
+    counts, topology = existing.owners.counts, existing.owners.topology
     if not counts:
         return set()
-    own = _own_share(placed, carried)
+    own = _own_share(placed, existing)
     domains = picker(list(placed.on_nodes))(topology.domain_of)
     # A pod is no trouble to itself, but to the next one of its class it is.
     return {
-        Violation(Role.REQUIRED_ANTI, carried.term, topology.values[domain])
+        Violation(Role.REQUIRED_ANTI, existing.term, topology.values[domain])
         for domain in counts.keys() & set(domains)
         if counts[domain] > own
     }
 
 
-def _own_share(placed: PlacedClass, carried: CarriedTerm) -> int:
+def _own_share(placed: PlacedClass, existing: ExistingTerm) -> int:
     """Return what one pod of a class adds to the carriers of a term."""
-    return placed.owned.get(carried.owners, 0)
+    return placed.owned.get(existing.owners, 0)
 
 
 def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 
 from extender.cluster.counts.chores import CHORES, Chores
-from extender.cluster.counts.existing_terms import CarriedTerm, CarriedTerms
-from extender.cluster.counts.matching_pods import CountedPods, CountedSets, MovedSets
+from extender.cluster.counts.existing_terms import ExistingTerm, ExistingTerms
+from extender.cluster.counts.matching_pods import MatchingPods, MatchingPodSets, RelabelledSets
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.pod_sets import How, Sought
+from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
@@ -36,8 +36,8 @@ class Counters:
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
-        self._carried = CarriedTerms(nodes)
-        self._sets = CountedSets(nodes, most_sets)
+        self._existing_terms = ExistingTerms(nodes)
+        self._sets = MatchingPodSets(nodes, most_sets)
         self._placed: dict[PodClass, PlacedClass] = {}
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
@@ -47,12 +47,12 @@ class Counters:
         """Takes back what `taking_up` registered."""
 
     @property
-    def carried(self) -> CarriedTerms:
+    def existing_terms(self) -> ExistingTerms:
         """Return the terms that placed pods carry."""
-        return self._carried
+        return self._existing_terms
 
     @property
-    def counted(self) -> CountedSets:
+    def matching_sets(self) -> MatchingPodSets:
         """Return the sets of matching pods that are kept up to date."""
         return self._sets
 
@@ -64,7 +64,7 @@ class Counters:
     @property
     def structure(self) -> tuple[int, int, int]:
         """Return what changes whenever a class may have to be compared with other tables."""
-        return self._carried.version, self._rematches, self._nodes.located
+        return self._existing_terms.version, self._rematches, self._nodes.located
 
     # Pods
 
@@ -103,7 +103,7 @@ class Counters:
         self._placed[pod_class].place(self._nodes.number_of(node), pods)
 
     def _add_class(self, pod_class: PodClass) -> PlacedClass:
-        placed = PlacedClass(pod_class, self._carried.carry(pod_class.affinity))
+        placed = PlacedClass(pod_class, self._existing_terms.carry(pod_class.affinity))
         namespace_labels = self.namespace_labels(pod_class.namespace)
         for counted, amount in self._sets.weigh(pod_class, namespace_labels).items():
             placed.belong(counted, amount)
@@ -117,7 +117,7 @@ class Counters:
         self._index.remove(placed)
         for counted in placed.counted:
             del counted.members[placed]
-        dropping = self._carried.dropping(affinity)
+        dropping = self._existing_terms.dropping(affinity)
         if len(affinity) > MANY_TERMS:
             self._chores.put_off(dropping)
         else:
@@ -134,11 +134,11 @@ class Counters:
             return
         held = 0
         try:
-            for held, _ in enumerate(self._carried.holding(affinity), 1):
+            for held, _ in enumerate(self._existing_terms.holding(affinity), 1):
                 if held % CHORES == 0:
                     yield
         finally:
-            self._held.append(islice(self._carried.dropping(affinity), held))
+            self._held.append(islice(self._existing_terms.dropping(affinity), held))
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""
@@ -177,7 +177,7 @@ class Counters:
                 self._put_off(counted)
         self._rematches += 1
 
-    def _moved(self, moved: MovedSets, namespace: str) -> bool:
+    def _moved(self, moved: RelabelledSets, namespace: str) -> bool:
         """Move the classes of a namespace in and out of sets; False if that costs too much."""
         left = MOST_REMATCHED - 4 * moved.selectors
         if left < 0:
@@ -199,51 +199,51 @@ class Counters:
 
     # Terms
 
-    def carried_against(self, pod_class: PodClass) -> Iterable[CarriedTerm]:
-        """Return the carried terms that match pods of a class."""
-        return self._carried.matching(pod_class, self.namespace_labels(pod_class.namespace))
+    def existing_terms_about(self, pod_class: PodClass) -> Iterable[ExistingTerm]:
+        """Return the existing terms that match pods of a class."""
+        return self._existing_terms.matching(pod_class, self.namespace_labels(pod_class.namespace))
 
-    def matching(self, sought: Sought, topology_key: str) -> DomainTable:
+    def matching(self, pod_set: PodSet, topology_key: str) -> DomainTable:
         """Return the table of the placed pods that are sought, counted at once when new."""
-        counted = self.started(sought, topology_key)
+        counted = self.started(pod_set, topology_key)
         while counted.pending is not None:
             self.advance(counted, len(self._placed) or 1)
         return counted.table
 
-    def started(self, sought: Sought, topology_key: str) -> CountedPods:
+    def started(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
         """Return the set of the placed pods that are sought, which may have classes pending."""
-        counted = self._sets.find(sought, topology_key)
+        counted = self._sets.find(pod_set, topology_key)
         if counted is None:
-            counted = self._sets.add(sought, topology_key)
-            counted.pending = iter(self._candidates(sought))
+            counted = self._sets.add(pod_set, topology_key)
+            counted.pending = iter(self._candidates(pod_set))
         return counted
 
-    def counting(self, sought: Sought, topology_key: str, comparisons: int) -> Iterator[int]:
+    def counting(self, pod_set: PodSet, topology_key: str, comparisons: int) -> Iterator[int]:
         """Complete a set in steps of so many comparisons; yield what each took."""
-        counted = self._sets.find(sought, topology_key)
+        counted = self._sets.find(pod_set, topology_key)
         if counted is None:
-            counted = self.started(sought, topology_key)
+            counted = self.started(pod_set, topology_key)
             self.give_up_excess()
             yield counted.size
         while counted.pending is not None:
             yield self.advance(counted, comparisons)
 
-    def expense(self, sought: Sought, topology_key: str) -> int:
+    def expense(self, pod_set: PodSet, topology_key: str) -> int:
         """Return how many comparisons, roughly, it still takes to complete a set."""
-        counted = self._sets.find(sought, topology_key)
+        counted = self._sets.find(pod_set, topology_key)
         if counted is not None and counted.pending is None:
             return 0
-        if len(sought.weights) > MANY_TERMS:
+        if len(pod_set.weights) > MANY_TERMS:
             # To find out how many exactly would take long itself.
-            return len(sought.weights) * (len(self._placed) or 1)
-        sizes = [self._index.candidates(pods)[0] for pods, _ in sought.weights]
-        if sought.how is How.ALL:
-            return min(sizes) * sought.conditions
+            return len(pod_set.weights) * (len(self._placed) or 1)
+        sizes = [self._index.candidates(pods)[0] for pods, _ in pod_set.weights]
+        if pod_set.how is How.ALL:
+            return min(sizes) * pod_set.conditions
         return sum(
-            size * pods.conditions for size, (pods, _) in zip(sizes, sought.weights, strict=True)
+            size * pods.conditions for size, (pods, _) in zip(sizes, pod_set.weights, strict=True)
         )
 
-    def advance(self, counted: CountedPods, comparisons: int) -> int:
+    def advance(self, counted: MatchingPods, comparisons: int) -> int:
         """Compare a set with more of its pending classes; return what that took.
 
         A step may take one class more than it was allowed.
@@ -271,11 +271,11 @@ class Counters:
             self._put_off(counted)
             self._rematches += 1
 
-    def _put_off(self, counted: CountedPods) -> None:
+    def _put_off(self, counted: MatchingPods) -> None:
         counted.pending = None
         self._chores.put_off(self._forgetting(counted))
 
-    def _forgetting(self, counted: CountedPods) -> Iterator[None]:
+    def _forgetting(self, counted: MatchingPods) -> Iterator[None]:
         """Undo what keeps a set that was given up, a selector or a class at a step."""
         yield from self._sets.unfile(counted)
         while counted.members:
@@ -288,10 +288,10 @@ class Counters:
         """Return the labels of a namespace, none for one that is unknown."""
         return self._namespaces.get(namespace, NO_LABELS)
 
-    def _candidates(self, sought: Sought) -> list[PlacedClass]:
+    def _candidates(self, pod_set: PodSet) -> list[PlacedClass]:
         """Return the placed classes that may be sought; more events may come before they are."""
-        found = [self._index.candidates(pods) for pods, _ in sought.weights]
-        if sought.how is How.ALL:
+        found = [self._index.candidates(pods) for pods, _ in pod_set.weights]
+        if pod_set.how is How.ALL:
             return list(min(found, key=lambda each: each[0])[1])
         if sum(size for size, _ in found) >= len(self._placed):
             return list(self._placed.values())

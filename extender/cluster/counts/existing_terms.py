@@ -23,7 +23,7 @@ class Role(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class CarriedTerm:
+class ExistingTerm:
     """A term in one role, and how much of it each domain holds."""
 
     term: Term
@@ -36,21 +36,21 @@ class CarriedTerm:
     """Classes that carry it, each counted as often as it repeats the term."""
 
 
-class CarriedTerms:
+class ExistingTerms:
     """All terms that classes with placed pods carry."""
 
     def __init__(self, nodes: NodeRegistry) -> None:
         self.version = 0
         """Grows when a term appears or disappears."""
         self._nodes = nodes
-        self._terms: dict[tuple[Term, Role], CarriedTerm] = {}
+        self._terms: dict[tuple[Term, Role], ExistingTerm] = {}
         self._last = 0
-        self._index: SelectorIndex[CarriedTerm] = SelectorIndex()
+        self._index: SelectorIndex[ExistingTerm] = SelectorIndex()
 
     def __len__(self) -> int:
         return len(self._terms)
 
-    def __iter__(self) -> Iterator[CarriedTerm]:
+    def __iter__(self) -> Iterator[ExistingTerm]:
         """Yield them in the order of their numbers."""
         return iter(self._terms.values())
 
@@ -68,32 +68,32 @@ class CarriedTerms:
             self._registered(term, role)
             yield
 
-    def _registered(self, term: Term, role: Role) -> CarriedTerm:
-        carried = self._terms.get((term, role))
-        if carried is None:
+    def _registered(self, term: Term, role: Role) -> ExistingTerm:
+        existing_term = self._terms.get((term, role))
+        if existing_term is None:
             self._last += 1
             owners = self._nodes.table(term.topology_key)
-            carried = CarriedTerm(term, role, owners, self._last)
-            self._terms[term, role] = carried
-            self._index.add(term.pods, carried)
+            existing_term = ExistingTerm(term, role, owners, self._last)
+            self._terms[term, role] = existing_term
+            self._index.add(term.pods, existing_term)
             self.version += 1
-        carried.classes += 1
-        return carried
+        existing_term.classes += 1
+        return existing_term
 
     def dropping(self, affinity: Affinity) -> Iterator[None]:
         """Take back the registration of a class that has no placed pod any more, term by term."""
         for term, role, _ in _roles(affinity):
-            carried = self._terms[term, role]
-            carried.classes -= 1
-            if not carried.classes:
+            existing_term = self._terms[term, role]
+            existing_term.classes -= 1
+            if not existing_term.classes:
                 del self._terms[term, role]
-                self._index.remove(term.pods, carried)
-                self._nodes.drop(carried.owners)
+                self._index.remove(term.pods, existing_term)
+                self._nodes.drop(existing_term.owners)
                 self.version += 1
             yield
 
-    def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[CarriedTerm]:
-        """Yield the carried terms that match pods of a class."""
+    def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
+        """Yield the existing terms that match pods of a class."""
         return self._index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.pod_sets import How, Sought
+from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model import memory
@@ -26,13 +26,13 @@ PER_ENTRY = 128
 
 
 @dataclass(slots=True, eq=False)
-class CountedPods:
+class MatchingPods:
     """The placed pods that are sought, counted per domain of one topology key.
 
     While `pending` has classes, only the others are in the table, and it is of no use to anybody.
     """
 
-    sought: Sought
+    pod_set: PodSet
     table: DomainTable
     members: dict[PlacedClass, None] = field(default_factory=dict)
     pending: Iterator[PlacedClass] | None = None
@@ -45,12 +45,12 @@ class CountedPods:
     selector_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.selector_bytes = self.sought.size
+        self.selector_bytes = self.pod_set.size
 
     @property
     def size(self) -> int:
         """Return how many selectors have to be kept for the set."""
-        return len(self.sought.weights) or 1
+        return len(self.pod_set.weights) or 1
 
     @property
     def bytes(self) -> int:
@@ -64,23 +64,23 @@ class CountedPods:
         return self.size >= LARGE or self.selector_bytes >= LARGE_BYTES
 
     @property
-    def name(self) -> tuple[Sought, str]:
+    def name(self) -> tuple[PodSet, str]:
         """Return what tells it from all other sets."""
-        return self.sought, self.table.topology.key
+        return self.pod_set, self.table.topology.key
 
     def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> int:
         """Return what one pod of a class adds."""
         namespace, labels = pod_class.namespace, pod_class.labels
         weights = self.weights
         if weights is None:
-            for pods, _ in self.sought.weights:
+            for pods, _ in self.pod_set.weights:
                 self.compared += pods.conditions
                 if not pods.matches(namespace, namespace_labels, labels):
                     return 0
             return 1
         before = weights.compared
         found = sum(each.weight for each in weights.matching(namespace, namespace_labels, labels))
-        self.compared += 1 + (weights.compared - before) * self.sought.most_conditions
+        self.compared += 1 + (weights.compared - before) * self.pod_set.most_conditions
         return found
 
 
@@ -88,12 +88,12 @@ class CountedPods:
 class Weight:
     """What one selector of a set adds for the pods that it matches."""
 
-    counted: CountedPods
+    counted: MatchingPods
     pods: PodSelector
     weight: int
 
 
-class CountedSets:
+class MatchingPodSets:
     """The sets that questions asked for lately, kept up to date while they are in use.
 
     Bounded by bytes and by the selectors in them: of the large sets and of the others, each on
@@ -103,15 +103,15 @@ class CountedSets:
     def __init__(self, nodes: NodeRegistry, most: int) -> None:
         self._nodes = nodes
         self._most = most
-        self._small = _Kept(memory.COUNTED_SETS)
+        self._small = _Kept(memory.MATCHING_SETS)
         self._large = _Kept(memory.LARGE_SETS)
         self._index: SelectorIndex[Weight] = SelectorIndex()
-        self._filed: dict[CountedPods, list[Weight]] = {}
+        self._filed: dict[MatchingPods, list[Weight]] = {}
 
     def __len__(self) -> int:
         return len(self._small.sets) + len(self._large.sets)
 
-    def __iter__(self) -> Iterator[CountedPods]:
+    def __iter__(self) -> Iterator[MatchingPods]:
         yield from self._small.sets.values()
         yield from self._large.sets.values()
 
@@ -123,16 +123,16 @@ class CountedSets:
         """Return how many selectors the sets have that are not large."""
         return self._small.size
 
-    def find(self, sought: Sought, topology_key: str) -> CountedPods | None:
+    def find(self, pod_set: PodSet, topology_key: str) -> MatchingPods | None:
         """Return a set that is kept already, complete or not."""
-        name = (sought, topology_key)
+        name = (pod_set, topology_key)
         return self._small.find(name) or self._large.find(name)
 
-    def add(self, sought: Sought, topology_key: str) -> CountedPods:
+    def add(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
         """Start a set, empty; O(selectors)."""
-        counted = CountedPods(sought, self._nodes.table(topology_key))
-        weights = [Weight(counted, pods, weight) for pods, weight in sought.weights]
-        if sought.how is How.ALL:
+        counted = MatchingPods(pod_set, self._nodes.table(topology_key))
+        weights = [Weight(counted, pods, weight) for pods, weight in pod_set.weights]
+        if pod_set.how is How.ALL:
             # One selector is enough to find it by; the narrowest finds it least often in vain.
             filed = [min(weights, key=_breadth)]
         else:
@@ -146,55 +146,57 @@ class CountedSets:
         self._kept(counted).add(counted)
         return counted
 
-    def pop_excess(self) -> Iterator[CountedPods]:
+    def pop_excess(self) -> Iterator[MatchingPods]:
         """Give up the sets that were asked for longest ago, when there are too many."""
         for kept in (self._small, self._large):
             kept.measure_fresh()
             while kept.size > self._most or (kept.bytes > kept.budget and kept.sets):
                 yield kept.pop()
 
-    def give_up(self, counted: CountedPods) -> None:
+    def give_up(self, counted: MatchingPods) -> None:
         """Give up one set."""
         self._kept(counted).remove(counted)
 
-    def unfile(self, counted: CountedPods) -> Iterator[None]:
+    def unfile(self, counted: MatchingPods) -> Iterator[None]:
         """Take a set that was given up out of the index, a selector at a step."""
         for weight in self._filed.pop(counted):
             self._index.remove(weight.pods, weight)
             yield
 
-    def drop(self, counted: CountedPods) -> None:
+    def drop(self, counted: MatchingPods) -> None:
         """Forget the table of a set that nobody belongs to any more."""
         self._nodes.drop(counted.table)
 
-    def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> dict[CountedPods, int]:
+    def weigh(self, pod_class: PodClass, namespace_labels: Labels) -> dict[MatchingPods, int]:
         """Return the sets that pods of a class belong to, with what one pod adds to each."""
         return _weigh(self._index, pod_class, namespace_labels)
 
-    def moved_by(self, namespace: str, before: Labels, now: Labels) -> MovedSets:
+    def moved_by(self, namespace: str, before: Labels, now: Labels) -> RelabelledSets:
         """Return the sets that pods may join or leave when a namespace changes its labels."""
-        moved = [each for each in self if each.sought.depends_on(namespace, before, now)]
-        return MovedSets({each: self._filed[each] for each in moved}, now)
+        moved = [each for each in self if each.pod_set.depends_on(namespace, before, now)]
+        return RelabelledSets({each: self._filed[each] for each in moved}, now)
 
-    def _kept(self, counted: CountedPods) -> _Kept:
+    def _kept(self, counted: MatchingPods) -> _Kept:
         return self._large if counted.is_large else self._small
 
 
-class MovedSets:
+class RelabelledSets:
     """Sets to which the new labels of one namespace make a difference."""
 
-    def __init__(self, filed: Mapping[CountedPods, list[Weight]], namespace_labels: Labels) -> None:
+    def __init__(
+        self, filed: Mapping[MatchingPods, list[Weight]], namespace_labels: Labels
+    ) -> None:
         self.sets = filed.keys()
         self._filed = filed
         self._namespace_labels = namespace_labels
         self._index: SelectorIndex[Weight] = SelectorIndex()
         self._keys: list[str] = []
-        self._known: dict[tuple[str | None, ...], dict[CountedPods, int]] = {}
+        self._known: dict[tuple[str | None, ...], dict[MatchingPods, int]] = {}
 
     @property
     def conditions(self) -> int:
         """Return how many comparisons it takes, at most, to weigh one pod in all of them."""
-        return sum(counted.sought.conditions for counted in self.sets)
+        return sum(counted.pod_set.conditions for counted in self.sets)
 
     @property
     def selectors(self) -> int:
@@ -206,9 +208,9 @@ class MovedSets:
         for weights in self._filed.values():
             for weight in weights:
                 self._index.add(weight.pods, weight)
-        self._keys = sorted({key for counted in self.sets for key in counted.sought.keys})
+        self._keys = sorted({key for counted in self.sets for key in counted.pod_set.keys})
 
-    def weigh(self, pod_class: PodClass) -> tuple[dict[CountedPods, int], int]:
+    def weigh(self, pod_class: PodClass) -> tuple[dict[MatchingPods, int], int]:
         """Return what one pod of a class adds to those that it belongs to, and what that took.
 
         Classes that differ only in labels that nobody asks for, as the pods of a StatefulSet do,
@@ -225,11 +227,11 @@ class MovedSets:
 
 def _weigh(
     index: SelectorIndex[Weight], pod_class: PodClass, namespace_labels: Labels
-) -> dict[CountedPods, int]:
-    found: dict[CountedPods, int] = {}
+) -> dict[MatchingPods, int]:
+    found: dict[MatchingPods, int] = {}
     for each in index.matching(pod_class.namespace, namespace_labels, pod_class.labels):
         counted = each.counted
-        if counted.sought.how is How.SUM:
+        if counted.pod_set.how is How.SUM:
             found[counted] = found.get(counted, 0) + each.weight
         elif counted.size == 1 or counted.weigh(pod_class, namespace_labels):
             found[counted] = 1
@@ -241,33 +243,33 @@ class _Kept:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.sets: OrderedDict[tuple[Sought, str], CountedPods] = OrderedDict()
+        self.sets: OrderedDict[tuple[PodSet, str], MatchingPods] = OrderedDict()
         self.size = 0
         self.bytes = 0
-        self._measured: dict[tuple[Sought, str], int] = {}
+        self._measured: dict[tuple[PodSet, str], int] = {}
         """The bytes of each set when it was looked at last, which is when it was asked for."""
-        self._fresh: list[CountedPods] = []
+        self._fresh: list[MatchingPods] = []
         """Sets that were started and not measured since."""
 
-    def find(self, name: tuple[Sought, str]) -> CountedPods | None:
+    def find(self, name: tuple[PodSet, str]) -> MatchingPods | None:
         counted = self.sets.get(name)
         if counted is not None:
             self.sets.move_to_end(name)
             self._measure(counted)
         return counted
 
-    def add(self, counted: CountedPods) -> None:
+    def add(self, counted: MatchingPods) -> None:
         self.sets[counted.name] = counted
         self.size += counted.size
         self._measure(counted)
         self._fresh.append(counted)
 
-    def pop(self) -> CountedPods:
+    def pop(self) -> MatchingPods:
         counted = next(iter(self.sets.values()))
         self.remove(counted)
         return counted
 
-    def remove(self, counted: CountedPods) -> None:
+    def remove(self, counted: MatchingPods) -> None:
         name = counted.name
         del self.sets[name]
         self.size -= counted.size
@@ -283,7 +285,7 @@ class _Kept:
                     pending.append(counted)
         self._fresh = pending
 
-    def _measure(self, counted: CountedPods) -> None:
+    def _measure(self, counted: MatchingPods) -> None:
         name, now = counted.name, counted.bytes
         self.bytes += now - self._measured.get(name, 0)
         self._measured[name] = now

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from extender.cluster.counts.matching_pods import CountedPods
+    from extender.cluster.counts.matching_pods import MatchingPods
     from extender.cluster.counts.topology import DomainTable
     from extender.model.objects import PodClass
 
@@ -27,7 +27,7 @@ class PlacedClass:
         """Pods by node number; nodes without any are left out."""
         self.owned = owned
         """Tables of the terms that the class carries, each with what one pod adds."""
-        self.counted: dict[CountedPods, int] = {}
+        self.counted: dict[MatchingPods, int] = {}
         """The sets of counted pods that the class belongs to, with what one pod adds to each."""
         self._tables = dict(owned)
 
@@ -45,7 +45,7 @@ class PlacedClass:
         for table, amount in self._tables.items():
             table.add(node, amount * pods)
 
-    def belong(self, counted: CountedPods, amount: int) -> None:
+    def belong(self, counted: MatchingPods, amount: int) -> None:
         """Add so much for each pod to a set of counted pods from now on, 0 to be no part of it.
 
         O(nodes) when that is a change, O(1) when it is not.
@@ -63,7 +63,7 @@ class PlacedClass:
         for node, pods in self.on_nodes.items():
             table.add(node, pods * (amount - before))
 
-    def abandon(self, counted: CountedPods) -> None:
+    def abandon(self, counted: MatchingPods) -> None:
         """Stop keeping a set that is given up; its table stays as it is at this moment."""
         del self.counted[counted], self._tables[counted.table]
 

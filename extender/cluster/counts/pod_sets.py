@@ -26,14 +26,14 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class PodSet:
     """Which pods are to be counted, and how much each adds."""
 
     how: How
     weights: frozenset[tuple[PodSelector, int]]
 
     @classmethod
-    def all_of(cls, selectors: Iterable[PodSelector]) -> Sought:
+    def all_of(cls, selectors: Iterable[PodSelector]) -> PodSet:
         """Seek the pods that every selector matches."""
         return cls(How.ALL, frozenset((pods, 1) for pods in selectors))
 
@@ -90,34 +90,34 @@ MANY_TERMS = 16
 """Terms from which those over one topology key are counted as one set. Fewer have a set each, which
 pods of other classes with the same term share."""
 
-Named: TypeAlias = tuple[Sought, str]
+KeyedSet: TypeAlias = tuple[PodSet, str]
 """A set and its topology key."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RuleSets:
     """The sets behind a class's own rules.
 
     Where no node has a topology key, no set is needed to know what a term means there.
     """
 
-    affinity: tuple[Named, ...]
+    affinity: tuple[KeyedSet, ...]
     """One for each key of the required affinity terms that some node has."""
     elsewhere: str | None
     """A key of a required affinity term that no node has, if there is one: then none fits."""
-    anti_affinity: tuple[Named, ...]
-    preferred: tuple[tuple[Named, int], ...]
+    anti_affinity: tuple[KeyedSet, ...]
+    preferred: tuple[tuple[KeyedSet, int], ...]
     """Each with the factor of its table in a score."""
 
-    def __iter__(self) -> Iterator[Named]:
+    def __iter__(self) -> Iterator[KeyedSet]:
         yield from self.affinity
         yield from self.anti_affinity
         yield from (named for named, _ in self.preferred)
 
 
-def wanted(affinity: Affinity, nodes: Nodes) -> Wanted:
+def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:
     """Return the sets that the rules of a class ask for; O(terms)."""
-    group = Sought.all_of(term.pods for term in affinity.required)
+    group = PodSet.all_of(term.pods for term in affinity.required)
     anti = [(term, 1) for term in affinity.required_anti if nodes.has_key(term.topology_key)]
     preferred = [
         (each.term, each.weight)
@@ -126,7 +126,7 @@ def wanted(affinity: Affinity, nodes: Nodes) -> Wanted:
     ]
     many = len(affinity) > MANY_TERMS
     keys = dict.fromkeys(term.topology_key for term in affinity.required)
-    return Wanted(
+    return RuleSets(
         affinity=tuple((group, key) for key in keys if nodes.has_key(key)),
         elsewhere=next((key for key in keys if not nodes.has_key(key)), None),
         anti_affinity=tuple(
@@ -140,13 +140,13 @@ def wanted(affinity: Affinity, nodes: Nodes) -> Wanted:
     )
 
 
-def _alone(term: Term) -> Sought:
-    return Sought.all_of((term.pods,))
+def _alone(term: Term) -> PodSet:
+    return PodSet.all_of((term.pods,))
 
 
-def _summed(weighted: Iterable[tuple[Term, int]]) -> list[Named]:
+def _summed(weighted: Iterable[tuple[Term, int]]) -> list[KeyedSet]:
     by_key: dict[str, dict[PodSelector, int]] = {}
     for term, weight in weighted:
         weights = by_key.setdefault(term.topology_key, {})
         weights[term.pods] = weights.get(term.pods, 0) + weight
-    return [(Sought(How.SUM, frozenset(weights.items())), key) for key, weights in by_key.items()]
+    return [(PodSet(How.SUM, frozenset(weights.items())), key) for key, weights in by_key.items()]

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_terms import Role
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.pod_sets import wanted
+from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.topology import DomainTable, Topology, versions
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
 
 PER_TABLE = 256
-"""Bytes of what a question has for each table."""
+"""Bytes of what a pre-filter state has for each table."""
 PER_DOMAIN = 64
 """Bytes of a domain in a union."""
 
@@ -51,7 +51,7 @@ class DomainUnion:
 
 
 @dataclass(slots=True, eq=False)
-class Question:
+class PreFilterState:
     """The tables behind every answer about pods of one class.
 
     Stays true while `structure` does; the tables themselves move with every event.
@@ -59,7 +59,7 @@ class Question:
 
     pod_class: PodClass
     structure: tuple[int, int, int]
-    """Counters.structure when the question was resolved."""
+    """Counters.structure when the pre-filter state was resolved."""
     affinity: tuple[DomainTable, ...]
     """Per key of the required affinity terms: the pods that match all terms."""
     starts_group: bool
@@ -100,22 +100,22 @@ def unions(tables: Iterable[DomainTable]) -> tuple[DomainUnion, ...]:
 
 
 LARGE_SHARE = 2
-"""A question may take half of the budget: resolving a large one is dear."""
+"""A pre-filter state may take half of the budget: resolving a large one is dear."""
 OUTDATED_AT_ONCE = 8
-"""Questions from before the last change of structure that are given up with each new one."""
+"""States from before the last change of structure that are given up with each new one."""
 
 
-class Questions:
-    """The questions that were asked lately, each resolved to the tables behind its answers."""
+class PreFilterStates:
+    """The pre-filter states that were asked for lately, one for each class of pods."""
 
     def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
         self._nodes = nodes
-        self._known: LruCache[PodClass, Question] = LruCache(
-            memory.QUESTIONS, most=most, share=LARGE_SHARE
+        self._known: LruCache[PodClass, PreFilterState] = LruCache(
+            memory.PREFILTER_STATES, most=most, share=LARGE_SHARE
         )
 
-    def about(self, pod_class: PodClass) -> Question:
+    def about(self, pod_class: PodClass) -> PreFilterState:
         """Resolve what pods of a class have to be compared with.
 
         Costs a look-up when the class was asked about before and no term came or went since; a
@@ -124,16 +124,16 @@ class Questions:
         known = self._known.get(pod_class)
         if known is not None and known.structure == self._counters.structure:
             return known
-        question = self._resolve(pod_class)
-        self._known.put(pod_class, question, question.size)
+        prefilter = self._resolve(pod_class)
+        self._known.put(pod_class, prefilter, prefilter.size)
         self._drop_outdated()
-        # Only now: the question just resolved may itself have asked for too many sets. Its tables
+        # Only now: the state just resolved may itself have asked for too many sets. Its tables
         # are right at this moment, and the new structure makes it resolve them again next time.
         self._counters.give_up_excess()
-        return question
+        return prefilter
 
     def _drop_outdated(self) -> None:
-        """Give up some questions that have to be resolved again when they are asked.
+        """Give up some states that have to be resolved again when they are asked for.
 
         They would keep tables alive that nobody counts in any more. Those asked longest ago are
         the oldest, so an up-to-date one ends the search.
@@ -145,38 +145,38 @@ class Questions:
             self._known.pop_oldest()
 
     def expense(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, a question costs before it can be resolved."""
+        """Return how many comparisons, roughly, it takes to resolve a pre-filter state."""
         known = self._known.get(pod_class)
         if known is not None and known.structure == self._counters.structure:
             return 0
-        sets = wanted(pod_class.affinity, self._nodes)
+        sets = rule_sets(pod_class.affinity, self._nodes)
         return sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
-        """Count what a question needs, in steps of about so many comparisons; yield what each took.
+        """Count what a state needs, in steps of about so many comparisons; yield what each took.
 
         The state may change between two steps. A set that was started is kept up to date from then
         on, so what was done is of use to whoever asks again, even when this is not gone through.
         """
         counters = self._counters
-        for named in dict.fromkeys(wanted(pod_class.affinity, self._nodes)):
+        for named in dict.fromkeys(rule_sets(pod_class.affinity, self._nodes)):
             yield from counters.counting(*named, comparisons)
         while not counters.is_tidy:
             yield counters.tidy(comparisons)
 
-    def _resolve(self, pod_class: PodClass) -> Question:
+    def _resolve(self, pod_class: PodClass) -> PreFilterState:
         counters, nodes = self._counters, self._nodes
         structure = counters.structure
         rules = pod_class.affinity
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
         existing: dict[Role, list[DomainTable]] = {role: [] for role in Role}
-        for carried in counters.carried_against(pod_class):
+        for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
-            if carried.owners.topology.is_anywhere:
-                existing[carried.role].append(carried.owners)
-        sets = wanted(rules, nodes)
-        return Question(
+            if existing_term.owners.topology.is_anywhere:
+                existing[existing_term.role].append(existing_term.owners)
+        sets = rule_sets(rules, nodes)
+        return PreFilterState(
             pod_class=pod_class,
             structure=structure,
             affinity=(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from extender.model.node_resources import NO_OFFER, Offer, Requests
+from extender.model.node_resources import NOTHING_ALLOCATABLE, Allocatable, Requests
 from extender.model.signed import shift
 
 _NOTHING: Mapping[str, int] = {}
 
 
-class Room:
+class NodeResources:
     """What nodes offer, and what the pods that count there have requested of it.
 
     Nodes go by name, for pods may be bound to one that we do not know yet.
     """
 
     def __init__(self) -> None:
-        self._offers: dict[str, Offer] = {}
+        self._allocatable: dict[str, Allocatable] = {}
         self._used: dict[str, dict[str, int]] = {}
 
-    def offer(self, node: str) -> Offer:
+    def allocatable(self, node: str) -> Allocatable:
         """Return what a node offers, nothing for an unknown one."""
-        return self._offers.get(node, NO_OFFER)
+        return self._allocatable.get(node, NOTHING_ALLOCATABLE)
 
     def used(self, node: str) -> Mapping[str, int]:
         """Return what is requested on a node, zeros left out."""
@@ -35,7 +35,7 @@ class Room:
 
     def has(self, node: str, requests: Requests) -> bool:
         """Return whether a pod with these requests finds room on a node."""
-        allocatable = self.offer(node).allocatable
+        allocatable = self.allocatable(node).amounts
         used = self.used(node)
         return all(
             used.get(resource, 0) + amount <= allocatable.get(resource, 0)
@@ -44,19 +44,19 @@ class Room:
         )
 
 
-class RoomLedger(Room):
+class NodeResourcesLedger(NodeResources):
     """The books, as nodes and pods change them."""
 
-    def learn(self, node: str, offer: Offer) -> bool:
+    def learn(self, node: str, allocatable: Allocatable) -> bool:
         """Take over what a node offers; return whether it differs from what was known."""
-        if self._offers.get(node) == offer:
+        if self._allocatable.get(node) == allocatable:
             return False
-        self._offers[node] = offer
+        self._allocatable[node] = allocatable
         return True
 
     def forget(self, node: str) -> None:
         """Forget a node; what its pods use stays."""
-        self._offers.pop(node, None)
+        self._allocatable.pop(node, None)
 
     def use(self, node: str, requests: Requests, sign: int) -> None:
         """Count a pod's requests on a node (1), or take them back (-1)."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from extender.model.objects import Pod
 
 
-class Residents:
+class PodsByNode:
     """Bound pods by node, known or not.
 
     Lists, because at 150,000 pods a dictionary for each node would cost several megabytes more,

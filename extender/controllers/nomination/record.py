@@ -33,12 +33,12 @@ from enum import Enum
 
 import msgspec
 
-from extender.model.node_resources import Wish
+from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.wire.placement import read_wish
+from extender.wire.placement import read_requirements
 
 PER_POD = 1024
-"""Bytes of a refused pod beside its class and its wish."""
+"""Bytes of a refused pod beside its class and its requirements."""
 LOOK_SECONDS = 0.25
 """Between two looks at what became of a nomination."""
 SETTLING_SECONDS = 0.03
@@ -83,7 +83,7 @@ class Refusal:
     """When it may be nominated again."""
     tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
     _pause: float = FIRST_PAUSE_SECONDS
-    _wish: Wish | None = None
+    _wish: Requirements | None = None
     _unread: bytes | None = None
 
     def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
@@ -95,7 +95,7 @@ class Refusal:
         if self._unread is None:
             return False
         unread, self._unread = self._unread, None
-        self._wish = read_wish(unread, self.pod.requests)
+        self._wish = read_requirements(unread, self.pod.requests)
         return True
 
     @property
@@ -108,12 +108,12 @@ class Refusal:
         """Return about what it takes, in bytes."""
         # The JSON is there for a moment; what is read from it is measured when it was read.
         unread = 0 if self._unread is None else len(self._unread)
-        return PER_POD + self.pod.pod_class.size + self.wish.size + unread
+        return PER_POD + self.pod.pod_class.size + self.requirements.size + unread
 
     @property
-    def wish(self) -> Wish:
+    def requirements(self) -> Requirements:
         """Return what the pod asks of its node."""
-        return self._wish or Wish(self.pod.requests)
+        return self._wish or Requirements(self.pod.requests)
 
     def fail(self, node: str, now: float) -> None:
         """Note that a nomination for a node was of no use."""

@@ -37,18 +37,20 @@ class Search:
 
     def choose(self, refusal: Refusal, promises: Sequence[Promise]) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
-        pod, wish = refusal.pod, refusal.wish
+        pod, requirements = refusal.pod, refusal.requirements
         # Replicas of a workload have the same prospects.
-        prospects = (pod.pod_class, pod.charge, wish)
+        prospects = (pod.pod_class, pod.charge, requirements)
         if self._fruitless[0] != self._state.version:
             self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
         if self._fruitless[1].get(prospects):
             return None
         start = self._clock()
         node = self._chooser.choose(
-            pod, wish, avoid=refusal.tried, promises=promises, chance=self._chance()
+            pod, requirements, avoid=refusal.tried, promises=promises, chance=self._chance()
         )
         self._spent += self._clock() - start
         if node is None and not refusal.tried and not promises:
-            self._fruitless[1].put(prospects, value=True, size=pod.pod_class.size + wish.size)
+            self._fruitless[1].put(
+                prospects, value=True, size=pod.pod_class.size + requirements.size
+            )
         return node
