@@ -274,6 +274,23 @@ async def test_nobody_is_evicted_where_a_withdrawal_may_still_be_carried_out(
     assert bench.api.made == [SET, WITHDRAWN]
 
 
+async def test_a_withdrawal_that_was_asked_for_again_may_still_be_carried_out_as_before(
+    aiohttp_client: Any,
+) -> None:
+    bench = await hinted()
+    client: Client = await aiohttp_client(preempting(bench))
+    bench.api.error = ExtenderError("no answer")
+    await by_patience(bench)
+    bench.api.error = None
+    await by_patience(bench)
+    assert bench.api.made == [SET, WITHDRAWN, WITHDRAWN]
+    assert bench.controller.outstanding == 0
+    asked = question(BOSS, {"b": ["default-victim"]})
+    assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}, "the first may come late"
+    bench.now += REMEMBERED_SECONDS
+    assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
+
+
 async def test_an_answer_does_not_wait_long_for_a_withdrawal(
     aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
