@@ -19,6 +19,10 @@ from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.objects import PodReader, read_namespace, read_node
 from extender.wire.quotas import read_quota
 
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
 Json = Mapping[str, Any]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from extender.cluster.state import ClusterState
 from tests.builders import (
+    HOST,
+    ZONE,
     Json,
     Pod,
     model_namespace,
@@ -17,7 +19,6 @@ from tests.builders import (
 from tests.builders import selector as selecting
 from tests.builders import term as written
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NAMESPACES = 10
 
 

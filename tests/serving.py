@@ -15,12 +15,11 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.app import callbacks_app
 from tests.answering import AFFINITY, Answering
-from tests.builders import node, pod, selector, state_of, term
+from tests.builders import HOST, node, pod, selector, state_of, term
 
 Client = TestClient[Request, Application]
 Start = Callable[..., Awaitable[Client]]
 
-HOST = "kubernetes.io/hostname"
 NODES = [node(name, {HOST: name}) for name in ("a", "b")]
 WEB = selector(app="web")
 OLD = pod("old").labels(app="web").on("a")

@@ -12,11 +12,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests import builders
-from tests.builders import Json, Pod
+from tests.builders import HOST, ZONE, Json, Pod
 from tests.oracle import Args, Cluster
 
-HOST = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 RACK = "rack"
 TOPOLOGY_KEYS = (HOST, ZONE, RACK)
 

@@ -14,9 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from extender import config
 from extender.model.objects import Pod as ModelPod
 from extender.runtime import running
-from tests.builders import Pod, model_pod, node, pod, selector, term
+from tests.builders import HOST, Pod, model_pod, node, pod, selector, term
 
-HOST = "kubernetes.io/hostname"
 AFFINITY = "affinity-extender.io/affinity"
 POLICY = "affinity-extender.io/affinity-policy"
 NAMES = ["a", "b"]

@@ -18,9 +18,19 @@ from extender.cluster.state import ClusterState
 from extender.errors import UnreadableError
 from extender.offline import ClusterFileError, ClusterFiles
 from extender.wire.objects import PodReader
-from tests.builders import budget, crossing, namespace, node, pod, quota, selector, term, workload
+from tests.builders import (
+    ZONE,
+    budget,
+    crossing,
+    namespace,
+    node,
+    pod,
+    quota,
+    selector,
+    term,
+    workload,
+)
 
-ZONE = "topology.kubernetes.io/zone"
 OBJECTS = [
     pod("early").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("a"),
     node("a", {ZONE: "z"}),

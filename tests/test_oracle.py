@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from tests import oracle
-from tests.builders import Json, namespace, node, pod, requirement, selector, term
+from tests.builders import HOST, ZONE, Json, namespace, node, pod, requirement, selector, term
 from tests.conformance.cases import Case, load_cases
-
-ZONE = "topology.kubernetes.io/zone"
-HOST = "kubernetes.io/hostname"
 
 NODES = (
     node("n1", {ZONE: "z1", HOST: "n1"}),

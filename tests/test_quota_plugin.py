@@ -14,9 +14,8 @@ from aiohttp import ClientSession
 
 from extender import config
 from extender.runtime import Running, running
-from tests.builders import crossing, node, pod, quota, selector, term
+from tests.builders import HOST, crossing, node, pod, quota, selector, term
 
-HOST = "kubernetes.io/hostname"
 TEXT = "namespace quota doesn't allow cross-namespace pod affinity"
 FAR = term(HOST, selector(app="none"), namespaceSelector={})
 

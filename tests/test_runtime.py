@@ -20,10 +20,9 @@ from extender.config import load
 from extender.errors import ExtenderError
 from extender.offline import ClusterFileError
 from extender.runtime import running
-from tests.builders import node, pod, selector, term
+from tests.builders import ZONE, node, pod, selector, term
 
 SAMPLES = Path("extender/samples")
-ZONE = "topology.kubernetes.io/zone"
 WAIT = 60.0
 """Seconds after which a test that waits has failed."""
 

@@ -30,6 +30,7 @@ from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import (
+    ZONE,
     Pod,
     crossing,
     model_pod,
@@ -45,7 +46,6 @@ from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WAIT = 10.0
 

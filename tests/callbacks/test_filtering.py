@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.builders import model_pod, pod, selector, state_of, term
-from tests.serving import APART, HOST, NEW, NODES, OLD, WEB, Start, ask, question
+from tests.builders import HOST, model_pod, pod, selector, state_of, term
+from tests.serving import APART, NEW, NODES, OLD, WEB, Start, ask, question
 
 
 async def test_filter_refuses_by_the_rules(start: Start) -> None:

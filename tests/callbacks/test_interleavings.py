@@ -29,6 +29,8 @@ from extender.wire.objects import PodReader
 from tests import oracle
 from tests.answering import Answering
 from tests.builders import (
+    HOST,
+    ZONE,
     Json,
     Pod,
     crossing,
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
 LATEST_SECONDS = 60.0
 """How late the API server may still carry out a bind that we gave up."""
 
-ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODES = [
     node(name, {ZONE: zone, HOST: name}) for name, zone in {"a1": "a", "a2": "a", "b1": "b"}.items()
 ]

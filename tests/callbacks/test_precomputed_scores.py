@@ -15,12 +15,11 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.wire.objects import PodReader
 from tests.answering import Answering
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.builders import HOST, model_pod, node, pod, selector, state_of, term
 
 if TYPE_CHECKING:
     from tests.builders import Json
 
-HOST = "kubernetes.io/hostname"
 WEB = selector(app="web")
 NODES = [node(name, {HOST: name}) for name in "abc"]
 DRAWN_TO_WEB = pod("new").prefers(10, term(HOST, WEB))

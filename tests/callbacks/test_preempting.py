@@ -17,12 +17,11 @@ from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
-from tests.builders import Json, model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import HOST, Json, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
-HOST = "kubernetes.io/hostname"
 NODES = [node(name, {HOST: name}) for name in ("a", "b")]
 IMPORTANT = pod("new").priority(100).anti_affinity(term(HOST, selector(app="web")))
 PODS = [

@@ -21,6 +21,7 @@ from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import (
+    HOST,
     crossing,
     model_node,
     model_pod,
@@ -34,7 +35,6 @@ from tests.builders import (
 )
 from tests.verbs.judging import AFFINITY
 
-HOST = "kubernetes.io/hostname"
 NAMES = ["a", "b"]
 WAIT = 10.0
 WEB = selector(app="web")

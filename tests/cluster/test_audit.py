@@ -7,6 +7,7 @@ from itertools import islice
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from tests.builders import (
+    ZONE,
     crossing,
     model_pod,
     model_quota,
@@ -18,7 +19,6 @@ from tests.builders import (
     term,
 )
 
-ZONE = "topology.kubernetes.io/zone"
 LONER = pod("a").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("n")
 
 

@@ -12,8 +12,8 @@ from extender.cluster.audits.recount import mismatches, quota_mismatches, room_m
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
-from tests.builders import Pod as Manifest
 from tests.builders import (
+    ZONE,
     crossing,
     model_node,
     model_pod,
@@ -24,8 +24,8 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.builders import Pod as Manifest
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = pod("web").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
 KEY, UID = "default/web", "default-web"

@@ -10,6 +10,8 @@ from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from tests.builders import (
+    HOST,
+    ZONE,
     Json,
     model_namespace,
     model_node,
@@ -22,8 +24,6 @@ from tests.builders import (
     state_of,
     term,
 )
-
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 A1 = node("a1", {HOST: "a1", ZONE: "a"})
 A2 = node("a2", {HOST: "a2", ZONE: "a"})

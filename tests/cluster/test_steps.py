@@ -12,8 +12,8 @@ from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
-from tests.builders import Pod, model_namespace, model_pod, namespace, pod
-from tests.hostile import HOST, NAMESPACES, ZONE, crowded, hostile, narrow, unlike_anything
+from tests.builders import HOST, ZONE, Pod, model_namespace, model_pod, namespace, pod
+from tests.hostile import NAMESPACES, crowded, hostile, narrow, unlike_anything
 
 CLASSES = 60
 STEP = 100

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.builders import HOST
 from tests.conformance.asking import INTER_POD_AFFINITY, InTree
 from tests.conformance.ours import Ours
 from tests.conformance.programs import FAST_PATH
 from tests.conformance.upstream_fault import as_meant
 from tests.oracle import UNKNOWN_NODE, Cluster
-from tests.strategies import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

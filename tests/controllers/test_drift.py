@@ -13,9 +13,8 @@ from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.controllers.drift import MOST_LINES, keep_watching_drift
 from extender.metrics import Metrics
-from tests.builders import Json, model_pod, node, pod, requirement, selector, state_of, term
+from tests.builders import ZONE, Json, model_pod, node, pod, requirement, selector, state_of, term
 
-ZONE = "topology.kubernetes.io/zone"
 WAIT = 10.0
 
 NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"})]

@@ -27,12 +27,11 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
 from extender.web.app import callbacks_app
 from tests.answering import Answering
-from tests.builders import Pod, model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
 
-HOST = "kubernetes.io/hostname"
 ROOM = {"cpu": "4", "pods": "110"}
 NODES = [node(name, {HOST: name}, ROOM) for name in ("a", "b")]
 PATIENCE = 5.0

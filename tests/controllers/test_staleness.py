@@ -12,10 +12,9 @@ from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import unclear
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
-from tests.builders import Pod, model_pod, node, pod, selector, state_of, term
+from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
 from tests.controllers.test_nomination import ONE, TWO, Bench
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"})]
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
 VITAL = ("namespaces", "nodes", "pods")

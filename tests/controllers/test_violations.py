@@ -16,9 +16,8 @@ from extender.controllers.violations import (
     keep_patrolling,
 )
 from extender.metrics import Metrics
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
 
-ZONE = "topology.kubernetes.io/zone"
 PLUGIN = "InterPodAffinity"
 WAIT = 10.0
 

@@ -9,12 +9,11 @@ from typing import Any
 from aiohttp import ClientSession
 
 from extender.runtime import Running, running
-from tests.builders import node, pod, requirement, selector, term
+from tests.builders import HOST, node, pod, requirement, selector, term
 from tests.kube.program import live
 from tests.kube.rig import Rig
 
 WAIT = 10.0
-HOST = "kubernetes.io/hostname"
 NODES = ("a", "b", "c")
 KEYS = {"matchLabelKeys": ["version"]}
 V1 = {"app": "web", "version": "1"}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.model.wording import pods_of
-from tests.builders import Json, model_pod, pod, requirement, selector, term
-
-ZONE = "topology.kubernetes.io/zone"
+from tests.builders import ZONE, Json, model_pod, pod, requirement, selector, term
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from extender.cluster.state import ClusterState
 from extender.verbs.binding import Decision, may_bind
-from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = selector(app="web")
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))

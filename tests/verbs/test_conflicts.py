@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from extender.verbs.conflicts import interact
-from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = selector(app="web")
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from extender.model.verdict import Reason
-from tests.builders import Json, namespace, node, pod, selector, state_of, term
+from tests.builders import HOST, ZONE, Json, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import actual_refusals
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
     node("a2", {HOST: "a2", ZONE: "a"}),

@@ -6,10 +6,9 @@ import pytest
 
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.grouping import entangled
-from tests.builders import Pod, model_pod, namespace, node, pod, selector, state_of, term
+from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY
 
-ZONE = "topology.kubernetes.io/zone"
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB, DB = selector(app="web"), selector(app="db")
 

@@ -10,10 +10,20 @@ from extender.cluster.state import ClusterState
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
 from extender.verbs.nominating import Chooser, Promise
-from tests.builders import Json, Pod, model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    HOST,
+    Json,
+    Pod,
+    model_node,
+    model_pod,
+    node,
+    pod,
+    selector,
+    state_of,
+    term,
+)
 from tests.verbs.judging import AFFINITY
 
-HOST = "kubernetes.io/hostname"
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
 DB = pod("db").labels(app="db")
 LONER = pod("loner").labels(app="web").anti_affinity(term(HOST, selector(app="web")))

@@ -17,6 +17,8 @@ from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.wire.objects import read_budget
 from tests import oracle, strategies
 from tests.builders import (
+    HOST,
+    ZONE,
     Json,
     Pod,
     budget,
@@ -31,7 +33,6 @@ from tests.builders import (
 )
 from tests.verbs.judging import AFFINITY
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
     node("a2", {HOST: "a2", ZONE: "a"}),

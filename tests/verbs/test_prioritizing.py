@@ -9,10 +9,9 @@ import pytest
 from extender.verbs.inter_pod_affinity import min_max
 from extender.verbs.prioritizing import scale
 from tests import oracle
-from tests.builders import Json, node, pod, selector, state_of, term
+from tests.builders import HOST, ZONE, Json, node, pod, selector, state_of, term
 from tests.verbs.judging import actual_scores
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
     node("a2", {HOST: "a2", ZONE: "a"}),

@@ -17,6 +17,7 @@ from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.verbs.quota import Cause, CrossNamespacePodAffinity, Shortfall, shortfall
 from tests.builders import (
+    HOST,
     Json,
     Pod,
     crossing,
@@ -30,7 +31,6 @@ from tests.builders import (
     term,
 )
 
-HOST = "kubernetes.io/hostname"
 NODES = [node(name, {HOST: name}) for name in ("a", "b")]
 FAR = term(HOST, selector(app="none"), namespaceSelector={})
 QUOTA = CrossNamespacePodAffinity()

@@ -15,7 +15,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugins
 from extender.verbs.prioritizing import prioritize
 from tests.answering import Answering
-from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
 
 if TYPE_CHECKING:
     from extender.cluster.counts.nodes import AskedNodes
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from extender.model.objects import Pod
     from extender.verbs.plugins import Scorer
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a", "speed": "9"}),
     node("a2", {HOST: "a2", ZONE: "a", "speed": "3"}),

@@ -16,19 +16,8 @@ from extender.logs import TRACE
 from extender.metrics import Metrics
 from tests import strategies
 from tests.answering import Answering
-from tests.builders import model_node, node, pod, state_of
-from tests.serving import (
-    APART,
-    HOST,
-    LARGEST_BODY,
-    NEW,
-    NODES,
-    OLD,
-    TOGETHER,
-    Start,
-    ask,
-    question,
-)
+from tests.builders import HOST, model_node, node, pod, state_of
+from tests.serving import APART, LARGEST_BODY, NEW, NODES, OLD, TOGETHER, Start, ask, question
 
 UNREAD = Metrics()
 

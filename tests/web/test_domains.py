@@ -14,9 +14,8 @@ from extender.metrics import Metrics
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page import Status
-from tests.builders import namespace, node, pod, requirement, selector, state_of, term
+from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
     node("a2", {HOST: "a2", ZONE: "a"}),

@@ -15,6 +15,7 @@ from extender.metrics import Metrics
 from extender.web.app import callbacks_app
 from tests.answering import Answering
 from tests.builders import (
+    ZONE,
     Pod,
     model_namespace,
     namespace,
@@ -29,7 +30,6 @@ from tests.callbacks.test_binding import WAIT, Bench, bind, filtered
 
 Client = TestClient[Request, Application]
 
-ZONE = "topology.kubernetes.io/zone"
 ZONES = [f"z{n}" for n in range(20)]
 NODES = [node(zone, {ZONE: zone}) for zone in ZONES]
 

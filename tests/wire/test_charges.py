@@ -11,9 +11,8 @@ from extender.errors import ObjectError
 from extender.model.quota import BILLIONTHS, Charge
 from extender.wire.charges import is_counted
 from extender.wire.objects import PodReader
-from tests.builders import Pod, model_pod, pod, selector, term
+from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 
-ZONE = "topology.kubernetes.io/zone"
 WEB = selector(app="web")
 CROSSING = pod("x").anti_affinity(term(ZONE, WEB, namespaceSelector={}))
 ONE = {"pods": "1", "count/pods": "1"}

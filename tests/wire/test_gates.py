@@ -9,9 +9,8 @@ import pytest
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector, Term
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from tests.builders import model_pod, pod, requirement, selector, term
+from tests.builders import HOST, model_pod, pod, requirement, selector, term
 
-HOST = "kubernetes.io/hostname"
 NO_KEYS, NO_NAMESPACE_SELECTOR = Gates(match_label_keys=False), Gates(namespace_selector=False)
 OWN = frozenset(("default",))
 

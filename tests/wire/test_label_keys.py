@@ -9,9 +9,8 @@ import pytest
 
 from extender.model.labels import Operator, Requirement, Selector
 from extender.wire.objects import PodReader
-from tests.builders import pod, requirement, selector, term
+from tests.builders import HOST, pod, requirement, selector, term
 
-HOST = "kubernetes.io/hostname"
 WEB = Requirement("app", Operator.IN, frozenset(("web",)))
 V1 = Requirement("version", Operator.IN, frozenset(("1",)))
 NOT_V1 = Requirement("version", Operator.NOT_IN, frozenset(("1",)))

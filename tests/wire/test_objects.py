@@ -12,9 +12,8 @@ from extender.model import memory
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import Affinity, PodSelector, Term, WeightedTerm
 from extender.wire.objects import PodReader, read_namespace, read_node
-from tests.builders import pod, requirement, selector, term
+from tests.builders import ZONE, pod, requirement, selector, term
 
-ZONE = "topology.kubernetes.io/zone"
 WEB = Selector((Requirement("app", Operator.IN, frozenset(("web",))),))
 OWN = frozenset(("default",))
 
