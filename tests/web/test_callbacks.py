@@ -74,7 +74,7 @@ async def test_a_fault_is_an_answer(
 
 async def test_a_defect_is_an_answer_too(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     class Defective(ClusterState):
-        def question(self, pod_class: Any) -> Any:
+        def prefilter_state(self, pod_class: Any) -> Any:
             del pod_class
             raise ZeroDivisionError("100% broken")
 
