@@ -213,7 +213,7 @@ class Defective(ClusterState):
         super().__init__()
         self.upsert_node(model_node(NODES[0]))
 
-    def question(self, pod_class: Any) -> Any:
+    def prefilter_state(self, pod_class: Any) -> Any:
         """Fail."""
         del pod_class
         raise ZeroDivisionError("100% broken")
