@@ -7,7 +7,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e matrix conformance bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e recordings matrix conformance bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault an
 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v
+
+recordings: $(STAMP) ## record the real control plane anew, for the simulation to be compared with
+	@$(BIN)/python -m pytest tests/e2e/test_recordings.py -v --record
 
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q

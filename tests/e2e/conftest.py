@@ -38,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     differential.addoption(
         "--releases", default=",".join(_NEWEST), help="Kubernetes versions, each with +Gate, or all"
     )
+    parser.addoption("--record", action="store_true", help="write tests/simulation/recordings anew")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
     differential.addoption("--seed", type=int, help="the one that an earlier run has named")
 

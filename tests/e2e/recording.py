@@ -1,0 +1,174 @@
+"""The real stage of `tests/simulation/recordings`: a control plane with a proxy in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+from aiohttp import web
+
+from tests.e2e.api import ApiError
+from tests.e2e.controlplane.process import free_port
+from tests.e2e.extending import REPLACE, Extender
+from tests.e2e.scheduling import Scheduler, configured, shipped
+from tests.simulation.recordings.between import Between, LostError
+from tests.simulation.recordings.log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.e2e.bench import Bench
+    from tests.e2e.objects import JSON
+
+_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_PODS = "/api/v1/namespaces/default/pods"
+
+
+class RealStage:
+    """A scheduler and the extender of a bench, and all that passes between them."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.log = Log()
+        self.between = Between(self.log)
+        self._bench = bench
+        self._scheduler: Scheduler | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, bench: Bench, there: tuple[JSON, ...]) -> AsyncIterator[Self]:
+        """Create what is there at the start, then run everything for a while."""
+        stage = cls(bench)
+        for thing in there:
+            await bench.add(await stage._admissible(thing))
+        folder = bench.folder(REPLACE)
+        async with (
+            stage._watching(),
+            Extender.running(bench.control_plane, REPLACE, folder) as extender,
+            stage._proxy(extender.url) as url,
+            configured(bench.control_plane, shipped(REPLACE, url), folder) as scheduler,
+        ):
+            stage._scheduler = scheduler
+            yield stage
+
+    # What a script does
+
+    async def create(self, thing: JSON) -> None:
+        """Create a pod or a node."""
+        await self._bench.add(await self._admissible(thing))
+
+    async def delete(self, pod: str) -> None:
+        """Delete a pod with its grace period."""
+        await self._bench.api.request("DELETE", f"{_PODS}/{pod}")
+
+    async def remove(self, pod: str) -> None:
+        """Remove a pod for good."""
+        await self._bench.api.delete(f"{_PODS}/{pod}")
+
+    async def relabel(self, namespace: str, labels: dict[str, str]) -> None:
+        """Give a namespace other labels."""
+        change = {"metadata": {"labels": labels}}
+        await self._bench.api.patch(f"/api/v1/namespaces/{namespace}", change)
+
+    async def bind(self, pod: str, node: str) -> None:
+        """Bind a pod past the scheduler."""
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod, "namespace": "default"},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self._bench.api.create(f"{_PODS}/{pod}/binding", binding)
+
+    async def restart_scheduler(self) -> None:
+        """Kill the scheduler, and start it again."""
+        assert self._scheduler is not None
+        process = self._scheduler.process
+        await asyncio.to_thread(process.kill)
+        process.start()
+        await asyncio.to_thread(process.wait_ready)
+
+    async def _admissible(self, thing: JSON) -> JSON:
+        """Return a thing with its priority as a class, which the API server wants it to be."""
+        value = thing.get("spec", {}).get("priority")
+        if value is None:
+            return thing
+        spec = {name: each for name, each in thing["spec"].items() if name != "priority"}
+        if not value:
+            return thing | {"spec": spec}
+        name = f"recorded-{value}"
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        try:
+            await self._bench.api.create(
+                _CLASSES, kind | {"metadata": {"name": name}, "value": value}
+            )
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+        return thing | {"spec": spec | {"priorityClassName": name}}
+
+    # What is written down
+
+    @asynccontextmanager
+    async def _watching(self) -> AsyncIterator[None]:
+        listing = await self._bench.api.get("/api/v1/pods")
+        pods = {each["metadata"]["uid"]: each for each in listing["items"]}
+        for each in sorted(pods.values(), key=lambda pod: str(pod["metadata"]["name"])):
+            self.log.take(None, each, 0)
+        version = listing["metadata"]["resourceVersion"]
+        self.log.reach(int(version))
+        following = asyncio.create_task(self._follow(pods, version), name="watch of pods")
+        try:
+            yield
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+    async def _follow(self, pods: dict[str, JSON], version: str) -> None:
+        async for event in self._bench.api.watch("/api/v1/pods", version):
+            thing, kind = event["object"], event["type"]
+            at = int(thing["metadata"]["resourceVersion"])
+            if kind == "BOOKMARK":
+                self.log.reach(at)
+                continue
+            uid = thing["metadata"]["uid"]
+            old = pods.pop(uid, None)
+            if kind == "DELETED":
+                self.log.take(old, None, at)
+            else:
+                pods[uid] = thing
+                self.log.take(old, thing, at)
+
+    @asynccontextmanager
+    async def _proxy(self, target: str) -> AsyncIterator[str]:
+        async with aiohttp.ClientSession() as session:
+
+            async def answer(request: web.Request) -> web.Response:
+                verb = request.match_info["verb"]
+
+                async def forward(body: bytes) -> bytes:
+                    async with session.post(f"{target}/{verb}", data=body) as answered:
+                        assert answered.status == HTTPStatus.OK, await answered.text()
+                        return await answered.read()
+
+                try:
+                    body = await self.between.call(verb, await request.read(), forward)
+                except LostError:
+                    assert request.transport is not None
+                    request.transport.abort()
+                    body = b""
+                return web.Response(body=body, content_type="application/json")
+
+            app = web.Application(client_max_size=2**24)
+            app.router.add_post("/{verb}", answer)
+            runner = web.AppRunner(app, keepalive_timeout=120.0, shutdown_timeout=0.1)
+            await runner.setup()
+            port = free_port()
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            try:
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                await runner.cleanup()

@@ -1,0 +1,27 @@
+"""What the simulation is held to: the real control plane does in each scenario what is recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.recording import RealStage
+from tests.simulation.recordings.scenarios import SCENARIOS
+from tests.simulation.recordings.scripts import Scenario, play
+from tests.simulation.recordings.stored import Recording, differences
+
+if TYPE_CHECKING:
+    from tests.e2e.bench import Bench
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+async def test_the_control_plane_does_what_is_recorded(
+    bench: Bench, scenario: Scenario, kubernetes: str, request: pytest.FixtureRequest
+) -> None:
+    async with RealStage.opened(bench, scenario.there) as stage:
+        await play(scenario, stage)
+        found = Recording.of(scenario.name, kubernetes, stage.log)
+    if request.config.getoption("--record"):
+        found.save()
+    assert differences(Recording.load(scenario.name), found, idle=False) == []
