@@ -91,7 +91,7 @@ class ApiServer:
         return self.pods.get(key)
 
 
-class Bench:
+class BindRig:
     """Everything behind the callbacks, on a clock that stands still."""
 
     def __init__(self, *pods: Pod, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
@@ -156,29 +156,29 @@ async def filtered(client: Client, raw: Pod) -> list[str]:
 
 
 async def test_a_bound_pod_counts_before_any_watch_shows_it(aiohttp_client: Any) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
     assert await bind(client, ONE, "a") == ""
-    assert bench.api.bound == [("default/one", "a")]
+    assert rig.api.bound == [("default/one", "a")]
     assert await filtered(client, TWO) == ["b"]
     assert (
         await bind(client, TWO, "a")
         == "a since the filter call: node(s) didn't match pod anti-affinity rules"
     )
-    assert bench.api.bound == [("default/one", "a")]
-    assert (bench.count("bound"), bench.count("refused")) == (1, 1)
-    assert mismatches(bench.state) == []
+    assert rig.api.bound == [("default/one", "a")]
+    assert (rig.count("bound"), rig.count("refused")) == (1, 1)
+    assert mismatches(rig.state) == []
 
 
 async def test_of_two_binds_at_once_one_is_refused(aiohttp_client: Any) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
-    bench.api.gate = asyncio.Event()
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
     first = asyncio.create_task(bind(client, ONE, "a"))
     async with asyncio.timeout(WAIT):
-        await bench.api.arrived.wait()
+        await rig.api.arrived.wait()
         assert "anti-affinity" in await bind(client, TWO, "a")
-        bench.api.gate.set()
+        rig.api.gate.set()
         assert await first == ""
 
 
@@ -196,50 +196,50 @@ NEAR = pod("near").affinity(term(ZONE, selector(app="web")))
 async def test_a_pod_is_bound_after_the_pod_that_it_must_be_near(
     aiohttp_client: Any, end: Bound, *, bound: bool
 ) -> None:
-    bench = Bench(ONE, NEAR)
-    client = await aiohttp_client(bench.app)
-    bench.api.gate = asyncio.Event()
-    bench.api.end = end
+    rig = BindRig(ONE, NEAR)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
+    rig.api.end = end
     first = asyncio.create_task(bind(client, ONE, "a"))
     async with asyncio.timeout(WAIT):
-        await bench.api.arrived.wait()
+        await rig.api.arrived.wait()
         assert await filtered(client, NEAR) == ["a"]
-        second = asyncio.create_task(bench.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
         for _ in range(5):
             await asyncio.sleep(0)
-        assert (len(bench.api.within), second.done()) == (1, False)
-        bench.api.gate.set()
+        assert (len(rig.api.within), second.done()) == (1, False)
+        rig.api.gate.set()
         await first
         error = orjson.loads(await second)["Error"]
     assert (error == "") is bound, error
-    assert [key for key, _ in bench.api.bound] == ["default/one", "default/near"][: 1 + bound]
-    assert mismatches(bench.state) == []
+    assert [key for key, _ in rig.api.bound] == ["default/one", "default/near"][: 1 + bound]
+    assert mismatches(rig.state) == []
 
 
 async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
     aiohttp_client: Any,
 ) -> None:
-    bench = Bench(ONE)
-    client = await aiohttp_client(bench.app)
-    bench.api.gate = asyncio.Event()
+    rig = BindRig(ONE)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
     first = asyncio.create_task(bind(client, ONE, "a"))
     async with asyncio.timeout(WAIT):
-        await bench.api.arrived.wait()
-        bench.api.pods["default/near"] = model_pod(NEAR)
-        bench.api.read_seconds = ANSWER_SECONDS
+        await rig.api.arrived.wait()
+        rig.api.pods["default/near"] = model_pod(NEAR)
+        rig.api.read_seconds = ANSWER_SECONDS
         error = await bind(client, NEAR, "a")
         assert error == "default/one, which it must be near, may not come to be bound"
-        bench.api.gate.set()
+        rig.api.gate.set()
         assert await first == ""
 
 
 async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any) -> None:
     group = [pod(name).labels(app="g").affinity(term(ZONE, selector(app="g"))) for name in "xy"]
-    bench = Bench(*group)
-    client = await aiohttp_client(bench.app)
-    bench.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    rig = BindRig(*group)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
     await bind(client, group[0], "a")
-    bench.api.end = Bound(BindOutcome.BOUND)
+    rig.api.end = Bound(BindOutcome.BOUND)
     assert await bind(client, group[1], "a") == ""
 
 
@@ -260,15 +260,15 @@ async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any
 async def test_how_long_a_place_is_held(
     aiohttp_client: Any, end: Bound, held_until: float | None
 ) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
-    bench.api.end = end
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = end
     assert await bind(client, ONE, "a") == end.why
     if held_until is not None:
-        bench.state.expire(held_until - 1)
+        rig.state.expire(held_until - 1)
         assert await filtered(client, TWO) == ["b"]
-        bench.in_flight.remove("default-two")
-        bench.state.expire(held_until)
+        rig.in_flight.remove("default-two")
+        rig.state.expire(held_until)
     assert await filtered(client, TWO) == ["a", "b"]
 
 
@@ -276,40 +276,40 @@ async def test_how_long_a_place_is_held(
 async def test_a_refusal_gives_up_no_place_that_an_earlier_bind_may_still_take(
     aiohttp_client: Any, again: str
 ) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
-    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
     assert await bind(client, ONE, "a") == "no answer"
-    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
+    rig.api.end = Bound(BindOutcome.REFUSED, "busy")
     for _ in range(3):
-        bench.now += 10
+        rig.now += 10
         assert await bind(client, ONE, again) == "busy"
     assert await filtered(client, TWO) == ["b"]
-    bench.in_flight.remove("default-two")
+    rig.in_flight.remove("default-two")
     assert "anti-affinity" in await bind(client, TWO, "a")
     # A minute after it was given up, the API server carries the first one out.
-    bench.now = 60
-    bench.state.expire(bench.now)
+    rig.now = 60
+    rig.state.expire(rig.now)
     assert await filtered(client, TWO) == ["b"]
-    bench.in_flight.remove("default-two")
-    bench.state.upsert_pod(model_pod(ONE.on("a")))
+    rig.in_flight.remove("default-two")
+    rig.state.upsert_pod(model_pod(ONE.on("a")))
     assert await filtered(client, TWO) == ["b"]
-    assert len(bench.state.reservations) == 0
-    assert mismatches(bench.state) == []
+    assert len(rig.state.reservations) == 0
+    assert mismatches(rig.state) == []
 
 
 async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
     aiohttp_client: Any,
 ) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
-    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
     await bind(client, ONE, "a")
-    bench.api.end = Bound(BindOutcome.REFUSED, "busy")
-    while bench.now < RESERVATION_SECONDS:
-        bench.now += 10
+    rig.api.end = Bound(BindOutcome.REFUSED, "busy")
+    while rig.now < RESERVATION_SECONDS:
+        rig.now += 10
         await bind(client, ONE, "a")
-    bench.state.expire(bench.now)
+    rig.state.expire(rig.now)
     assert await filtered(client, TWO) == ["a", "b"]
 
 
@@ -327,23 +327,23 @@ async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
 async def test_what_is_certain_of_a_pod_ends_all_its_unclear_binds(
     aiohttp_client: Any, end: Bound, nodes: list[str]
 ) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
-    bench.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
     await bind(client, ONE, "a")
-    bench.api.end = end
+    rig.api.end = end
     await bind(client, ONE, "b")
     assert await filtered(client, TWO) == nodes
-    assert mismatches(bench.state) == []
+    assert mismatches(rig.state) == []
 
 
 async def test_reading_a_pod_and_binding_it_share_one_deadline(aiohttp_client: Any) -> None:
-    bench = Bench()
-    client = await aiohttp_client(bench.app)
-    bench.api.pods["default/one"] = model_pod(ONE)
-    bench.api.read_seconds = 0.75
+    rig = BindRig()
+    client = await aiohttp_client(rig.app)
+    rig.api.pods["default/one"] = model_pod(ONE)
+    rig.api.read_seconds = 0.75
     assert await bind(client, ONE, "a") == ""
-    assert bench.api.within == [ANSWER_SECONDS - 0.75]
+    assert rig.api.within == [ANSWER_SECONDS - 0.75]
 
 
 async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
@@ -351,46 +351,46 @@ async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(
 ) -> None:
     far = term(ZONE, selector(app="none"), namespaceSelector={})
     one, two = pod("one").anti_affinity(far), pod("two").anti_affinity(far)
-    bench = Bench(one, two, plugins=(*AFFINITY, CrossNamespacePodAffinity()))
-    bench.state.upsert_quota(model_quota(quota("q", {"pods": 1}, crossing())))
-    client = await aiohttp_client(bench.app)
+    rig = BindRig(one, two, plugins=(*AFFINITY, CrossNamespacePodAffinity()))
+    rig.state.upsert_quota(model_quota(quota("q", {"pods": 1}, crossing())))
+    client = await aiohttp_client(rig.app)
     assert await filtered(client, two) == ["a", "b"]
-    bench.api.gate = asyncio.Event()
+    rig.api.gate = asyncio.Event()
     first = asyncio.create_task(bind(client, one, "a"))
     async with asyncio.timeout(WAIT):
-        await bench.api.arrived.wait()
+        await rig.api.arrived.wait()
         assert await bind(client, two, "b") == f"b since the filter call: {Reason.QUOTA.value}"
         assert await filtered(client, two) == []
-        bench.api.gate.set()
+        rig.api.gate.set()
         assert await first == ""
-    assert bench.api.bound == [("default/one", "a")]
-    assert quota_mismatches(bench.state) == []
+    assert rig.api.bound == [("default/one", "a")]
+    assert quota_mismatches(rig.state) == []
     for point in ("Filter", "Bind"):
         refusals = "affinity_extender_quota_refusals_total"
-        assert bench.registry.get_sample_value(refusals, {"extension_point": point}) == 1
-    bench.state.remove_pod("default/one", "default-one")
+        assert rig.registry.get_sample_value(refusals, {"extension_point": point}) == 1
+    rig.state.remove_pod("default/one", "default-one")
     assert await filtered(client, two) == ["a", "b"]
     assert await bind(client, two, "b") == ""
 
 
 async def test_a_watch_that_is_faster_than_the_answer_settles_it(aiohttp_client: Any) -> None:
-    bench = Bench(ONE)
-    client = await aiohttp_client(bench.app)
-    bench.api.gate = asyncio.Event()
+    rig = BindRig(ONE)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
     binding = asyncio.create_task(bind(client, ONE, "a"))
     async with asyncio.timeout(WAIT):
-        await bench.api.arrived.wait()
-        bench.state.upsert_pod(model_pod(ONE.on("a")))
-        bench.api.gate.set()
+        await rig.api.arrived.wait()
+        rig.state.upsert_pod(model_pod(ONE.on("a")))
+        rig.api.gate.set()
         assert await binding == ""
-    assert len(bench.state.reservations) == 0
-    assert mismatches(bench.state) == []
+    assert len(rig.state.reservations) == 0
+    assert mismatches(rig.state) == []
 
 
 async def test_a_pod_that_our_watch_has_not_shown_is_read(aiohttp_client: Any) -> None:
-    bench = Bench()
-    client = await aiohttp_client(bench.app)
-    bench.api.pods["default/one"] = model_pod(ONE)
+    rig = BindRig()
+    client = await aiohttp_client(rig.app)
+    rig.api.pods["default/one"] = model_pod(ONE)
     assert await bind(client, ONE, "a") == ""
     assert await filtered(client, TWO) == ["b"]
 
@@ -407,32 +407,32 @@ async def test_a_pod_that_our_watch_has_not_shown_is_read(aiohttp_client: Any) -
 async def test_a_pod_that_is_not_to_be_bound(
     aiohttp_client: Any, known: list[Pod], error: str
 ) -> None:
-    bench = Bench(*known)
-    assert await bind(await aiohttp_client(bench.app), ONE, "a") == error
-    assert bench.api.bound == []
+    rig = BindRig(*known)
+    assert await bind(await aiohttp_client(rig.app), ONE, "a") == error
+    assert rig.api.bound == []
 
 
 async def test_a_pod_that_has_ended_by_the_time_it_is_read_reserves_nothing(
     aiohttp_client: Any,
 ) -> None:
-    bench = Bench()
-    bench.api.pods["default/one"] = replace(model_pod(ONE), terminal=True)
-    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "the pod has ended"
-    assert bench.api.bound == []
-    assert len(bench.state.reservations) == 0
+    rig = BindRig()
+    rig.api.pods["default/one"] = replace(model_pod(ONE), terminal=True)
+    assert await bind(await aiohttp_client(rig.app), ONE, "a") == "the pod has ended"
+    assert rig.api.bound == []
+    assert len(rig.state.reservations) == 0
 
 
 async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -> None:
-    bench = Bench()
-    bench.api.broken = True
-    assert await bind(await aiohttp_client(bench.app), ONE, "a") == "no connection"
-    assert bench.count("error") == 1
+    rig = BindRig()
+    rig.api.broken = True
+    assert await bind(await aiohttp_client(rig.app), ONE, "a") == "no connection"
+    assert rig.count("error") == 1
 
 
 async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any) -> None:
-    bench = Bench(ONE, unready="pods not synced yet")
-    assert "pods not synced yet" in await bind(await aiohttp_client(bench.app), ONE, "a")
-    assert bench.api.bound == []
+    rig = BindRig(ONE, unready="pods not synced yet")
+    assert "pods not synced yet" in await bind(await aiohttp_client(rig.app), ONE, "a")
+    assert rig.api.bound == []
 
 
 async def test_a_cluster_from_a_file_binds_nothing() -> None:
@@ -442,13 +442,13 @@ async def test_a_cluster_from_a_file_binds_nothing() -> None:
 
 
 async def test_what_is_no_bind_is_a_client_error(aiohttp_client: Any) -> None:
-    client = await aiohttp_client(Bench().app)
+    client = await aiohttp_client(BindRig().app)
     assert (await client.post("/bind", data=b"{}")).status == 400
 
 
 async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> None:
-    bench = Bench(ONE, TWO)
-    client = await aiohttp_client(bench.app)
+    rig = BindRig(ONE, TWO)
+    client = await aiohttp_client(rig.app)
     assert await filtered(client, ONE) == ["a", "b"]
     waiting = asyncio.create_task(filtered(client, TWO))
     assert await filtered(client, pod("plain")) == ["a", "b"], "a plain pod does not wait"
@@ -456,5 +456,5 @@ async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> Non
     async with asyncio.timeout(WAIT):
         assert await bind(client, ONE, "b") == ""
         assert await waiting == ["a"]
-    held = bench.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
+    held = rig.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
     assert held == 1

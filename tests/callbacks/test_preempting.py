@@ -34,7 +34,7 @@ PROPOSED = {"a": ["default-plain"], "b": ["default-calm"]}
 NOBODY: Json = {"NodeNameToMetaVictims": {}}
 
 
-class Bench:
+class PreemptRig:
     """Everything behind the callback."""
 
     def __init__(
@@ -100,17 +100,17 @@ async def test_victims_for_a_pod_that_is_on_its_node_already_are_the_schedulers_
     aiohttp_client: Any,
 ) -> None:
     """kube-scheduler 1.37 can make room for one whose resize is deferred."""
-    bench = Bench()
+    rig = PreemptRig()
     there = IMPORTANT.on("a")
-    answer = await ask(await aiohttp_client(bench.app), question(there, {"a": ["default-plain"]}))
+    answer = await ask(await aiohttp_client(rig.app), question(there, {"a": ["default-plain"]}))
     assert answer == {
         "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-plain"}], "NumPDBViolations": 0}}
     }
 
 
 async def test_a_node_is_kept_with_who_else_has_to_go(aiohttp_client: Any) -> None:
-    bench = Bench()
-    answer = await ask(await aiohttp_client(bench.app), question(IMPORTANT, PROPOSED))
+    rig = PreemptRig()
+    answer = await ask(await aiohttp_client(rig.app), question(IMPORTANT, PROPOSED))
     assert answer == {
         "NodeNameToMetaVictims": {
             "a": {
@@ -119,11 +119,11 @@ async def test_a_node_is_kept_with_who_else_has_to_go(aiohttp_client: Any) -> No
             }
         }
     }
-    assert bench.observed("Success") == 1
+    assert rig.observed("Success") == 1
 
 
 async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> None:
-    client = await aiohttp_client(Bench().app)
+    client = await aiohttp_client(PreemptRig().app)
     body = {"Pod": IMPORTANT, "NodeNameToVictims": {"a": {"Pods": [PODS[1]]}}}
     assert await ask(client, body) == {
         "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-web"}], "NumPDBViolations": 0}}
@@ -131,21 +131,21 @@ async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> Non
 
 
 async def test_no_candidate_helps(aiohttp_client: Any) -> None:
-    bench = Bench()
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig()
+    client = await aiohttp_client(rig.app)
     assert await ask(client, question(IMPORTANT, {"b": ["default-calm"]})) == NOBODY
-    assert bench.observed("Unschedulable") == 1
+    assert rig.observed("Unschedulable") == 1
 
 
 async def test_the_configuration_allows_empty_victims(aiohttp_client: Any) -> None:
-    client = await aiohttp_client(Bench(may_be_empty=True).app)
+    client = await aiohttp_client(PreemptRig(may_be_empty=True).app)
     answer = await ask(client, question(pod("harmless"), {"a": []}))
     assert answer == {"NodeNameToMetaVictims": {"a": {"Pods": [], "NumPDBViolations": 0}}}
 
 
 async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
     polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
-    assert await ask(await aiohttp_client(Bench().app), question(polite, PROPOSED)) == NOBODY
+    assert await ask(await aiohttp_client(PreemptRig().app), question(polite, PROPOSED)) == NOBODY
 
 
 HELD = {**IMPORTANT, "status": {"nominatedNodeName": "a"}}
@@ -164,10 +164,10 @@ async def verdict_on(client: Client, incoming: Any, name: str) -> str:
 async def test_a_pod_waits_for_victims_that_take_their_time(
     aiohttp_client: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench()
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig()
+    client = await aiohttp_client(rig.app)
     assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
-    bench.state.upsert_pod(model_pod(PODS[1].being_deleted()))
+    rig.state.upsert_pod(model_pod(PODS[1].being_deleted()))
     with caplog.at_level(logging.INFO):
         assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
     assert "default/new waits for its victims on a to go" in caplog.text
@@ -175,30 +175,30 @@ async def test_a_pod_waits_for_victims_that_take_their_time(
     assert await verdict_on(client, HELD, "a") == "FailedNodes"
     assert await verdict_on(client, IMPORTANT, "a") == "FailedAndUnresolvableNodes"
     assert await verdict_on(client, HELD, "b") == "FailedAndUnresolvableNodes"
-    bench.state.remove_pod("default/web", "default-web")
+    rig.state.remove_pod("default/web", "default-web")
     assert await verdict_on(client, HELD, "a") == "NodeNames"
 
 
 async def test_victims_just_named_are_on_their_way_though_the_watch_is_late(
     aiohttp_client: Any,
 ) -> None:
-    bench = Bench()
-    bench.state.upsert_node(model_node(node("c", {HOST: "c"})))
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig()
+    rig.state.upsert_node(model_node(node("c", {HOST: "c"})))
+    client = await aiohttp_client(rig.app)
     await ask(client, question(IMPORTANT, PROPOSED))
     assert await verdict_on(client, HELD, "a") == "FailedNodes"
     assert await ask(client, question(HELD, ELSEWHERE)) == NOBODY
     # An eviction may fail, and the scheduler ask about the node again, or about others later.
     assert set((await ask(client, question(HELD, PROPOSED)))["NodeNameToMetaVictims"]) == {"a"}
-    bench.now = LAG_SECONDS
+    rig.now = LAG_SECONDS
     assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
     answer = await ask(client, question(HELD, ELSEWHERE))
     assert set(answer["NodeNameToMetaVictims"]) == {"c"}
 
 
 async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:
-    bench = Bench()
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig()
+    client = await aiohttp_client(rig.app)
     await ask(client, question(IMPORTANT, PROPOSED))
     for number in range(MOST_REMEMBERED):
         other = IMPORTANT.uid(f"uid-{number}")
@@ -220,28 +220,33 @@ class Defective(ClusterState):
 
 
 @pytest.mark.parametrize(
-    ("bench", "body", "says"),
+    ("rig", "body", "says"),
     [
         pytest.param(
-            Bench(unready="pods not synced yet"),
+            PreemptRig(unready="pods not synced yet"),
             question(IMPORTANT, PROPOSED),
             "pods not synced yet",
             id="not synced",
         ),
-        pytest.param(Bench(), question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"),
         pytest.param(
-            Bench(), {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
+            PreemptRig(), question({"metadata": {}}, PROPOSED), "metadata", id="a broken pod"
         ),
         pytest.param(
-            Bench(Defective()), question(IMPORTANT, PROPOSED), "ZeroDivisionError", id="a defect"
+            PreemptRig(), {"Pod": IMPORTANT}, "NodeNameToVictims", id="no candidates of either kind"
+        ),
+        pytest.param(
+            PreemptRig(Defective()),
+            question(IMPORTANT, PROPOSED),
+            "ZeroDivisionError",
+            id="a defect",
         ),
     ],
 )
 async def test_a_fault_evicts_nobody(
-    aiohttp_client: Any, caplog: pytest.LogCaptureFixture, bench: Bench, body: Any, says: str
+    aiohttp_client: Any, caplog: pytest.LogCaptureFixture, rig: PreemptRig, body: Any, says: str
 ) -> None:
-    assert await ask(await aiohttp_client(bench.app), body) == NOBODY
-    assert bench.observed("Error") == 1
+    assert await ask(await aiohttp_client(rig.app), body) == NOBODY
+    assert rig.observed("Error") == 1
     assert says in caplog.text
     assert "no pod is evicted" in caplog.text
 
@@ -251,7 +256,7 @@ async def test_a_fault_evicts_nobody(
     [pytest.param(b"{", id="not JSON"), pytest.param(b"{}", id="no preemption at all")],
 )
 async def test_what_is_no_callback_is_a_client_error(aiohttp_client: Any, body: bytes) -> None:
-    client = await aiohttp_client(Bench().app)
+    client = await aiohttp_client(PreemptRig().app)
     assert (await client.post("/preempt", data=body)).status == 400
 
 
@@ -262,14 +267,14 @@ async def test_nobody_is_evicted_for_a_group_that_cannot_be_judged(
         IMPORTANT.labels(app="web").uid(uid).in_group("gang") for uid in ("default-new", "other")
     ]
     solos[1]["metadata"]["name"] = "other"
-    bench = Bench(state_of(NODES, [], [*PODS, *solos]))
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig(state_of(NODES, [], [*PODS, *solos]))
+    client = await aiohttp_client(rig.app)
     assert await ask(client, question(solos[0], PROPOSED)) == NOBODY
     assert "no eviction for default/new: the pods of pod group default/gang" in caplog.text
 
 
 async def test_a_group_that_can_be_judged_evicts_like_any_pod(aiohttp_client: Any) -> None:
-    bench = Bench(state_of(NODES, [], [*PODS, IMPORTANT.in_group("gang")]))
-    client = await aiohttp_client(bench.app)
+    rig = PreemptRig(state_of(NODES, [], [*PODS, IMPORTANT.in_group("gang")]))
+    client = await aiohttp_client(rig.app)
     answer = await ask(client, question(IMPORTANT.in_group("gang"), PROPOSED))
     assert list(answer["NodeNameToMetaVictims"]) == ["a"]

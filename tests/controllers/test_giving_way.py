@@ -20,7 +20,7 @@ from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import model_pod, pod
 from tests.callbacks.test_preempting import ask, question
-from tests.controllers.test_nomination import ONE, PATIENCE, TWO, WAIT, Bench, show
+from tests.controllers.test_nomination import ONE, PATIENCE, TWO, WAIT, NominationRig, show
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:
@@ -37,59 +37,59 @@ SET = ("two", None, "b")
 WITHDRAWN = ("two", "b", None)
 
 
-async def hinted(*, victim: Pod = VICTIM) -> Bench:
-    """Return a bench where an important pod was just pointed to b."""
-    bench = Bench(ONE.on("a"), BOSS, victim)
-    bench.refuse(BOSS)
-    await bench.pass_time()
-    assert bench.api.made == [SET]
-    return bench
+async def hinted(*, victim: Pod = VICTIM) -> NominationRig:
+    """Return a rig where an important pod was just pointed to b."""
+    rig = NominationRig(ONE.on("a"), BOSS, victim)
+    rig.refuse(BOSS)
+    await rig.pass_time()
+    assert rig.api.made == [SET]
+    return rig
 
 
-def preempting(bench: Bench, asked: asyncio.Event | None = None) -> Application:
-    """Build the callbacks around a bench's hints; tell when they are asked to give way."""
+def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Application:
+    """Build the callbacks around a rig's hints; tell when they are asked to give way."""
 
     async def give_way(pod: ModelPod, nodes: Collection[str]) -> str | None:
         if asked is not None:
             asked.set()
-        return await bench.controller.give_way(pod, nodes)
+        return await rig.controller.give_way(pod, nodes)
 
     preemptions = Preemptions(
-        bench.state,
-        bench.metrics,
+        rig.state,
+        rig.metrics,
         AFFINITY,
         unready=lambda: None,
         may_be_empty=False,
-        clock=lambda: bench.now,
+        clock=lambda: rig.now,
         pods=PodReader(),
         give_way=give_way,
     )
-    answers = Answering(bench.state, bench.metrics, nomination=bench.controller)
+    answers = Answering(rig.state, rig.metrics, nomination=rig.controller)
     callbacks = {**answers.callbacks, "preempt": preemptions}
-    return callbacks_app(callbacks, bench.metrics, 1 << 20)
+    return callbacks_app(callbacks, rig.metrics, 1 << 20)
 
 
-async def by_patience(bench: Bench) -> None:
+async def by_patience(rig: NominationRig) -> None:
     """Let the time of the hint run out."""
-    await bench.pass_time(PATIENCE)
+    await rig.pass_time(PATIENCE)
 
 
-async def by_refusal(bench: Bench) -> None:
+async def by_refusal(rig: NominationRig) -> None:
     """Let the scheduler come back with the pod."""
-    bench.refuse(BOSS.nominated("b"), asked=1)
-    await bench.pass_time()
+    rig.refuse(BOSS.nominated("b"), asked=1)
+    await rig.pass_time()
 
 
-async def by_shutdown(bench: Bench) -> None:
+async def by_shutdown(rig: NominationRig) -> None:
     """Stop."""
-    await bench.controller.close()
+    await rig.controller.close()
 
 
-async def by_loss(bench: Bench) -> None:
+async def by_loss(rig: NominationRig) -> None:
     """Let the watch show that the field was cleared."""
-    show(bench.state, "two", None)
-    await bench.pass_time(LOOK_SECONDS)
-    await bench.pass_time(LOOK_SECONDS)
+    show(rig.state, "two", None)
+    await rig.pass_time(LOOK_SECONDS)
+    await rig.pass_time(LOOK_SECONDS)
 
 
 WAYS = [
@@ -102,125 +102,125 @@ WAYS = [
 
 @pytest.mark.parametrize("end", WAYS)
 async def test_a_nomination_that_a_preemption_relies_on_is_left_alone(
-    aiohttp_client: Any, end: Callable[[Bench], Awaitable[None]]
+    aiohttp_client: Any, end: Callable[[NominationRig], Awaitable[None]]
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
     asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
     assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
-    await end(bench)
-    assert bench.api.made == [SET]
-    assert bench.controller.outstanding == 0
-    counts = bench.counts()
+    await end(rig)
+    assert rig.api.made == [SET]
+    assert rig.controller.outstanding == 0
+    counts = rig.counts()
     assert (counts["set"], counts["preempted"]) == (1, 1)
 
 
 @pytest.mark.parametrize("end", WAYS)
 async def test_victims_on_their_way_out_show_a_preemption_that_another_process_was_asked_about(
-    end: Callable[[Bench], Awaitable[None]],
+    end: Callable[[NominationRig], Awaitable[None]],
 ) -> None:
-    bench = await hinted()
-    bench.state.upsert_pod(model_pod(VICTIM.being_deleted()))
-    await end(bench)
-    assert bench.api.made == [SET]
-    assert bench.controller.outstanding == 0
+    rig = await hinted()
+    rig.state.upsert_pod(model_pod(VICTIM.being_deleted()))
+    await end(rig)
+    assert rig.api.made == [SET]
+    assert rig.controller.outstanding == 0
 
 
 async def test_as_important_pods_that_are_being_deleted_are_nobodys_victims() -> None:
-    bench = await hinted(victim=VICTIM.priority(100))
-    bench.state.upsert_pod(model_pod(VICTIM.priority(100).being_deleted()))
-    await by_patience(bench)
-    assert bench.api.made == [SET, WITHDRAWN]
+    rig = await hinted(victim=VICTIM.priority(100))
+    rig.state.upsert_pod(model_pod(VICTIM.priority(100).being_deleted()))
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN]
 
 
 async def test_a_preemption_that_finds_no_candidate_leaves_the_hint_to_us(
     aiohttp_client: Any,
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
     # ONE is as important as any: no victims cure that on a.
     asked = question(BOSS.priority(0).nominated("b"), {"a": ["default-victim"]})
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
-    await by_patience(bench)
-    assert bench.api.made == [SET, WITHDRAWN]
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN]
 
 
 async def test_no_hint_is_set_while_the_scheduler_preempts_for_the_pod(aiohttp_client: Any) -> None:
-    bench = Bench(ONE.on("a"), BOSS, VICTIM)
-    client: Client = await aiohttp_client(preempting(bench))
+    rig = NominationRig(ONE.on("a"), BOSS, VICTIM)
+    client: Client = await aiohttp_client(preempting(rig))
     await ask(client, question(BOSS, {"b": ["default-victim"]}))
-    bench.refuse(BOSS)
-    await bench.pass_time()
-    assert bench.api.made == []
-    await bench.pass_time(CLAIM_SECONDS)
-    await bench.tick()
-    assert bench.api.made == [SET], "the preemption came to nothing, and nothing has changed since"
+    rig.refuse(BOSS)
+    await rig.pass_time()
+    assert rig.api.made == []
+    await rig.pass_time(CLAIM_SECONDS)
+    await rig.tick()
+    assert rig.api.made == [SET], "the preemption came to nothing, and nothing has changed since"
 
 
 async def test_a_hint_that_was_being_set_meanwhile_is_never_withdrawn(aiohttp_client: Any) -> None:
-    bench = Bench(ONE.on("a"), BOSS, VICTIM)
-    client: Client = await aiohttp_client(preempting(bench))
-    bench.api.gate = asyncio.Event()
-    bench.refuse(BOSS)
-    setting = asyncio.create_task(bench.pass_time())
-    await bench.api.arrived.wait()
+    rig = NominationRig(ONE.on("a"), BOSS, VICTIM)
+    client: Client = await aiohttp_client(preempting(rig))
+    rig.api.gate = asyncio.Event()
+    rig.refuse(BOSS)
+    setting = asyncio.create_task(rig.pass_time())
+    await rig.api.arrived.wait()
     await ask(client, question(BOSS, {"b": ["default-victim"]}))
-    bench.api.gate.set()
+    rig.api.gate.set()
     await setting
-    await by_patience(bench)
-    assert bench.api.made == [SET]
+    await by_patience(rig)
+    assert rig.api.made == [SET]
 
 
 async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evicted(
     aiohttp_client: Any,
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
     highest = pod("highest").priority(1000)
-    bench.state.upsert_pod(model_pod(highest))
+    rig.state.upsert_pod(model_pod(highest))
     await ask(client, question(highest, {"b": ["default-victim"]}))
-    await by_loss(bench)
-    assert bench.api.made == [SET]
+    await by_loss(rig)
+    assert rig.api.made == [SET]
 
 
-async def withdrawing(bench: Bench) -> asyncio.Task[None]:
+async def withdrawing(rig: NominationRig) -> asyncio.Task[None]:
     """Withdraw the hint, as far as the API server, which takes its time."""
-    bench.api.gate = asyncio.Event()
-    bench.api.arrived.clear()
-    task = asyncio.create_task(by_patience(bench))
-    await bench.api.arrived.wait()
-    assert bench.api.made == [SET, WITHDRAWN]
+    rig.api.gate = asyncio.Event()
+    rig.api.arrived.clear()
+    task = asyncio.create_task(by_patience(rig))
+    await rig.api.arrived.wait()
+    assert rig.api.made == [SET, WITHDRAWN]
     return task
 
 
 async def test_a_withdrawal_in_flight_is_undone_before_anybody_is_evicted(
     aiohttp_client: Any,
 ) -> None:
-    bench = await hinted()
+    rig = await hinted()
     reached = asyncio.Event()
-    client: Client = await aiohttp_client(preempting(bench, reached))
-    task = await withdrawing(bench)
+    client: Client = await aiohttp_client(preempting(rig, reached))
+    task = await withdrawing(rig)
     asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
     answer = asyncio.create_task(ask(client, asked))
     async with asyncio.timeout(WAIT):
         await reached.wait()
     assert not answer.done()
-    assert bench.api.gate is not None
-    bench.api.gate.set()
+    assert rig.api.gate is not None
+    rig.api.gate.set()
     assert set((await answer)["NodeNameToMetaVictims"]) == {"b"}
     await task
-    assert bench.api.made == [SET, WITHDRAWN, SET]
-    assert bench.state.pods["default/two"].nominated == "b"
+    assert rig.api.made == [SET, WITHDRAWN, SET]
+    assert rig.state.pods["default/two"].nominated == "b"
 
 
 async def test_a_withdrawal_that_the_scheduler_has_not_seen_is_undone(aiohttp_client: Any) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    await by_patience(bench)
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    await by_patience(rig)
     await ask(client, question(BOSS.nominated("b"), {"b": ["default-victim"]}))
-    assert bench.api.made == [SET, WITHDRAWN, SET]
-    await by_patience(bench)
-    assert bench.api.made == [SET, WITHDRAWN, SET]
+    assert rig.api.made == [SET, WITHDRAWN, SET]
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN, SET]
 
 
 @pytest.mark.parametrize(
@@ -233,12 +233,12 @@ async def test_a_withdrawal_that_the_scheduler_has_not_seen_is_undone(aiohttp_cl
 async def test_a_withdrawal_that_harms_nobody_is_not_undone(
     aiohttp_client: Any, nominated: str | None, candidates: dict[str, list[str]]
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    await by_patience(bench)
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    await by_patience(rig)
     incoming = BOSS if nominated is None else BOSS.nominated(nominated)
     assert (await ask(client, question(incoming, candidates)))["NodeNameToMetaVictims"]
-    assert bench.api.made == [SET, WITHDRAWN]
+    assert rig.api.made == [SET, WITHDRAWN]
 
 
 @pytest.mark.parametrize(
@@ -251,10 +251,10 @@ async def test_a_withdrawal_that_harms_nobody_is_not_undone(
 async def test_nobody_is_evicted_where_the_nomination_cannot_be_put_back(
     aiohttp_client: Any, error: ExtenderError
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    await by_patience(bench)
-    bench.api.error = error
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    await by_patience(rig)
+    rig.api.error = error
     asked = question(BOSS.nominated("b"), {"a": ["default-one"], "b": ["default-victim"]})
     assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"a"}
 
@@ -262,32 +262,32 @@ async def test_nobody_is_evicted_where_the_nomination_cannot_be_put_back(
 async def test_nobody_is_evicted_where_a_withdrawal_may_still_be_carried_out(
     aiohttp_client: Any,
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    bench.api.error = ExtenderError("no answer")
-    await by_patience(bench)
-    bench.api.error = None
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    rig.api.error = ExtenderError("no answer")
+    await by_patience(rig)
+    rig.api.error = None
     asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
-    bench.now += REMEMBERED_SECONDS
+    rig.now += REMEMBERED_SECONDS
     assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
-    assert bench.api.made == [SET, WITHDRAWN]
+    assert rig.api.made == [SET, WITHDRAWN]
 
 
 async def test_a_withdrawal_that_was_asked_for_again_may_still_be_carried_out_as_before(
     aiohttp_client: Any,
 ) -> None:
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    bench.api.error = ExtenderError("no answer")
-    await by_patience(bench)
-    bench.api.error = None
-    await by_patience(bench)
-    assert bench.api.made == [SET, WITHDRAWN, WITHDRAWN]
-    assert bench.controller.outstanding == 0
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    rig.api.error = ExtenderError("no answer")
+    await by_patience(rig)
+    rig.api.error = None
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN, WITHDRAWN]
+    assert rig.controller.outstanding == 0
     asked = question(BOSS, {"b": ["default-victim"]})
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}, "the first may come late"
-    bench.now += REMEMBERED_SECONDS
+    rig.now += REMEMBERED_SECONDS
     assert set((await ask(client, asked))["NodeNameToMetaVictims"]) == {"b"}
 
 
@@ -295,28 +295,28 @@ async def test_an_answer_does_not_wait_long_for_a_withdrawal(
     aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nominations, "GIVE_WAY_SECONDS", 0.01)
-    bench = await hinted()
-    client: Client = await aiohttp_client(preempting(bench))
-    task = await withdrawing(bench)
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    task = await withdrawing(rig)
     asked = question(BOSS.nominated("b"), {"b": ["default-victim"]})
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
-    assert bench.api.gate is not None
-    bench.api.gate.set()
+    assert rig.api.gate is not None
+    rig.api.gate.set()
     await task
 
 
 async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_client: Any) -> None:
-    bench = Bench(BOSS, VICTIM.labels(app="web"))
-    bench.state.upsert_pod(model_pod(ONE.on("a").priority(100)))
-    client: Client = await aiohttp_client(preempting(bench))
+    rig = NominationRig(BOSS, VICTIM.labels(app="web"))
+    rig.state.upsert_pod(model_pod(ONE.on("a").priority(100)))
+    client: Client = await aiohttp_client(preempting(rig))
     going = VICTIM.labels(app="web").being_deleted()
-    bench.state.upsert_pod(model_pod(going))
+    rig.state.upsert_pod(model_pod(going))
     asked = question(BOSS.nominated("b"), {"a": ["default-one"]})
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
-    bench.state.remove_pod("default/victim", "default-victim")
-    bench.refuse(BOSS)
-    await bench.pass_time()
-    assert bench.api.made == []
+    rig.state.remove_pod("default/victim", "default-victim")
+    rig.refuse(BOSS)
+    await rig.pass_time()
+    assert rig.api.made == []
 
 
 def test_claims_and_withdrawals_are_forgotten() -> None:

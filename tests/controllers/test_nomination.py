@@ -92,7 +92,7 @@ def show(state: ClusterState, name: str, nominated: str | None) -> None:
     state.upsert_pod(model_pod(raw))
 
 
-class Bench:
+class NominationRig:
     """Two nodes; pods that want one each; everything happens when a test says so."""
 
     def __init__(self, *pods: Pod, per_second: float = 100, most: int = 10) -> None:
@@ -137,41 +137,41 @@ class Bench:
 
 
 async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time(0)
-    assert bench.api.made == [], "the scheduler may still come back by itself"
-    await bench.pass_time()
-    assert bench.api.made == [("two", None, "b")]
-    assert bench.counts() == {"set": 1}
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time(0)
+    assert rig.api.made == [], "the scheduler may still come back by itself"
+    await rig.pass_time()
+    assert rig.api.made == [("two", None, "b")]
+    assert rig.counts() == {"set": 1}
 
 
 async def test_nothing_is_done_for_a_pod_that_was_admitted_meanwhile() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    bench.controller.admitted(model_pod(TWO))
-    await bench.pass_time()
-    assert bench.api.made == []
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    rig.controller.admitted(model_pod(TWO))
+    await rig.pass_time()
+    assert rig.api.made == []
 
 
 async def test_a_search_of_all_nodes_needs_no_hint_until_something_changes() -> None:
-    bench = Bench(ONE.on("a"), TWO.on("b"), THREE)
-    bench.refuse(THREE, asked=2)
-    await bench.tick()
-    assert bench.api.made == []
-    bench.state.remove_pod("default/one", "default-one")
-    await bench.tick()
-    assert bench.api.made == [("three", None, "a")], "the wake-up came before the watch event"
+    rig = NominationRig(ONE.on("a"), TWO.on("b"), THREE)
+    rig.refuse(THREE, asked=2)
+    await rig.tick()
+    assert rig.api.made == []
+    rig.state.remove_pod("default/one", "default-one")
+    await rig.tick()
+    assert rig.api.made == [("three", None, "a")], "the wake-up came before the watch event"
 
 
 async def test_a_pod_that_no_watch_has_shown_yet_is_waited_for() -> None:
-    bench = Bench(ONE.on("a"))
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.api.made == []
-    bench.state.upsert_pod(model_pod(TWO))
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b")]
+    rig = NominationRig(ONE.on("a"))
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made == []
+    rig.state.upsert_pod(model_pod(TWO))
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b")]
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ async def test_a_pod_that_no_watch_has_shown_yet_is_waited_for() -> None:
     ],
 )
 async def test_a_pod_that_waits_no_more_is_forgotten(gone: Pod) -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    bench.state.upsert_pod(model_pod(gone))
-    await bench.pass_time()
-    await bench.pass_time(10)
-    assert bench.api.made == []
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    rig.state.upsert_pod(model_pod(gone))
+    await rig.pass_time()
+    await rig.pass_time(10)
+    assert rig.api.made == []
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ async def test_a_pod_that_waits_no_more_is_forgotten(gone: Pod) -> None:
 async def test_a_nomination_by_somebody_else_stands(
     request_says: str | None, watch_says: str | None
 ) -> None:
-    bench = Bench(ONE.on("a"), TWO.nominated(watch_says) if watch_says else TWO)
-    bench.refuse(TWO.nominated(request_says) if request_says else TWO)
-    await bench.pass_time()
-    assert bench.api.made == []
-    assert bench.counts() == {"skipped": 1}
+    rig = NominationRig(ONE.on("a"), TWO.nominated(watch_says) if watch_says else TWO)
+    rig.refuse(TWO.nominated(request_says) if request_says else TWO)
+    await rig.pass_time()
+    assert rig.api.made == []
+    assert rig.counts() == {"skipped": 1}
 
 
 @pytest.mark.parametrize(
@@ -215,134 +215,134 @@ async def test_a_nomination_by_somebody_else_stands(
     ],
 )
 async def test_a_hint_ends_when_the_pod_is_bound(place: str, result: str) -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.state.upsert_pod(model_pod(TWO.on(place)))
-    await bench.tick()
-    assert bench.counts() == {"set": 1, result: 1}
-    assert bench.controller.outstanding == 0
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.upsert_pod(model_pod(TWO.on(place)))
+    await rig.tick()
+    assert rig.counts() == {"set": 1, result: 1}
+    assert rig.controller.outstanding == 0
 
 
 async def test_a_place_that_we_reserve_is_as_good_as_bound() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.state.reserve(model_pod(TWO), "b", bench.now + 30)
-    await bench.tick()
-    assert bench.counts() == {"set": 1, "taken": 1}
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.reserve(model_pod(TWO), "b", rig.now + 30)
+    await rig.tick()
+    assert rig.counts() == {"set": 1, "taken": 1}
 
 
 async def test_a_hint_ends_with_its_pod() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.state.remove_pod("default/two", "default-two")
-    await bench.tick()
-    assert bench.counts() == {"set": 1, "gone": 1}
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.remove_pod("default/two", "default-two")
+    await rig.tick()
+    assert rig.counts() == {"set": 1, "gone": 1}
 
 
 async def test_a_hint_that_nobody_takes_is_withdrawn() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    await bench.pass_time(PATIENCE)
-    assert bench.api.made == [("two", None, "b"), ("two", "b", None)]
-    assert bench.counts() == {"set": 1, "withdrawn": 1}
-    await bench.pass_time(0.1)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert len(bench.api.made) == 2, "not at once again"
-    await bench.tick()
-    assert len(bench.api.made) == 2, "the other nodes have their turn first"
-    await bench.tick()
-    await bench.tick()
-    assert bench.api.made[2:] == [("two", None, "b")], "there is no other"
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert rig.counts() == {"set": 1, "withdrawn": 1}
+    await rig.pass_time(0.1)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert len(rig.api.made) == 2, "not at once again"
+    await rig.tick()
+    assert len(rig.api.made) == 2, "the other nodes have their turn first"
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "there is no other"
 
 
 async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    show(bench.state, "two", None)
-    await bench.pass_time(LOOK_SECONDS - SETTLING_SECONDS)
-    assert len(bench.api.made) == 1, "the watch may only be late"
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b")] * 2
-    assert bench.counts() == {"set": 1, "renewed": 1}
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    show(rig.state, "two", None)
+    await rig.pass_time(LOOK_SECONDS - SETTLING_SECONDS)
+    assert len(rig.api.made) == 1, "the watch may only be late"
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b")] * 2
+    assert rig.counts() == {"set": 1, "renewed": 1}
 
 
 async def test_a_node_that_the_scheduler_refused_is_followed_by_another() -> None:
-    bench = Bench(TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.api.made == [("two", None, "a")], "a request older than the hint says nothing"
-    bench.refuse(TWO.nominated("a"), asked=1)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.api.made[1:] == [("two", "a", None)]
-    await bench.tick()
-    assert bench.api.made[2:] == [("two", None, "b")], "after a pause"
-    bench.refuse(TWO.nominated("b"))
-    await bench.pass_time()
-    await bench.tick()
-    await bench.tick()
-    assert bench.api.made[3:] == [("two", "b", None)], "there is no third"
-    assert bench.counts() == {"set": 2, "refused": 2}
-    await bench.tick()
-    await bench.tick()
-    await bench.tick()
-    assert len(bench.api.made) == 4, "each pause is longer"
-    await bench.tick()
-    assert bench.api.made[4:] == [("two", None, "a")], "perhaps it works by now"
+    rig = NominationRig(TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made == [("two", None, "a")], "a request older than the hint says nothing"
+    rig.refuse(TWO.nominated("a"), asked=1)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made[1:] == [("two", "a", None)]
+    await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "after a pause"
+    rig.refuse(TWO.nominated("b"))
+    await rig.pass_time()
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made[3:] == [("two", "b", None)], "there is no third"
+    assert rig.counts() == {"set": 2, "refused": 2}
+    await rig.tick()
+    await rig.tick()
+    await rig.tick()
+    assert len(rig.api.made) == 4, "each pause is longer"
+    await rig.tick()
+    assert rig.api.made[4:] == [("two", None, "a")], "perhaps it works by now"
 
 
 async def test_a_change_during_a_pause_does_not_make_it_endless() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.refuse(TWO.nominated("b"))
-    await bench.tick()
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b"), ("two", "b", None)], "there is no other node"
-    bench.state.upsert_pod(model_pod(pod("other").on("a")))
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO.nominated("b"))
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)], "there is no other node"
+    rig.state.upsert_pod(model_pod(pod("other").on("a")))
     for _ in range(4):
-        await bench.tick()
-    assert bench.api.made[2:] == [("two", None, "b")], "though nothing has changed since"
+        await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "though nothing has changed since"
 
 
 async def test_a_hint_that_the_scheduler_refused_and_wiped_out_is_not_renewed() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.refuse(TWO.nominated("b"))
-    show(bench.state, "two", None)
-    await bench.tick()
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b"), ("two", "b", None)]
-    assert bench.counts() == {"set": 1, "refused": 1}
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO.nominated("b"))
+    show(rig.state, "two", None)
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert rig.counts() == {"set": 1, "refused": 1}
 
 
 async def test_a_hint_that_is_wiped_out_again_and_again_is_given_up() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
     for _ in range(12):
-        show(bench.state, "two", None)
-        await bench.tick()
-    assert bench.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
-    await bench.pass_time(PATIENCE)
-    assert bench.controller.outstanding == 0
+        show(rig.state, "two", None)
+        await rig.tick()
+    assert rig.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
+    await rig.pass_time(PATIENCE)
+    assert rig.controller.outstanding == 0
 
 
 async def test_of_rivals_each_is_pointed_to_a_node_of_its_own() -> None:
-    bench = Bench(ONE, TWO, THREE)
+    rig = NominationRig(ONE, TWO, THREE)
     for raw in (ONE, TWO, THREE):
-        bench.refuse(raw)
-    await bench.pass_time()
-    assert bench.api.made == [("one", None, "a"), ("two", None, "b")]
+        rig.refuse(raw)
+    await rig.pass_time()
+    assert rig.api.made == [("one", None, "a"), ("two", None, "b")]
 
 
 @pytest.mark.parametrize(
@@ -353,123 +353,123 @@ async def test_of_rivals_each_is_pointed_to_a_node_of_its_own() -> None:
     ],
 )
 async def test_hints_beyond_the_limits_come_later(limits: dict[str, Any]) -> None:
-    bench = Bench(ONE, TWO, **limits)
-    bench.refuse(ONE)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.api.made == [("one", None, "a")]
-    assert bench.counts() == {"set": 1, "skipped": 1}
-    bench.state.upsert_pod(model_pod(ONE.on("a")))
-    await bench.pass_time(1.0)
-    assert bench.api.made[1:] == [("two", None, "b")]
+    rig = NominationRig(ONE, TWO, **limits)
+    rig.refuse(ONE)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made == [("one", None, "a")]
+    assert rig.counts() == {"set": 1, "skipped": 1}
+    rig.state.upsert_pod(model_pod(ONE.on("a")))
+    await rig.pass_time(1.0)
+    assert rig.api.made[1:] == [("two", None, "b")]
 
 
 async def test_a_hint_that_came_too_late_is_forgotten() -> None:
-    bench = Bench(TWO)
-    bench.api.done = False
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.counts() == {"skipped": 1}
-    assert bench.controller.outstanding == 0
+    rig = NominationRig(TWO)
+    rig.api.done = False
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.counts() == {"skipped": 1}
+    assert rig.controller.outstanding == 0
 
 
 async def test_a_refusal_by_the_api_server_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(ONE, TWO)
-    bench.api.error = ApiError(403, "Forbidden", "you may not")
-    bench.refuse(ONE)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    assert bench.counts() == {"failed": 2}
-    assert bench.controller.outstanding == 0
+    rig = NominationRig(ONE, TWO)
+    rig.api.error = ApiError(403, "Forbidden", "you may not")
+    rig.refuse(ONE)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.counts() == {"failed": 2}
+    assert rig.controller.outstanding == 0
     warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert warnings == ["default/one could not be pointed to a node: 403 Forbidden: you may not"]
 
 
 async def test_a_hint_whose_end_is_unclear_is_withdrawn_in_time() -> None:
-    bench = Bench(TWO)
-    bench.api.error = ExtenderError("no answer")
-    bench.api.shown = False
-    bench.refuse(TWO)
-    await bench.pass_time()
-    show(bench.state, "two", "a")
-    assert bench.controller.outstanding == 1
-    await bench.pass_time(PATIENCE)
-    assert bench.controller.outstanding == 1, "nobody can tell whether that was withdrawn"
-    bench.api.error = None
-    await bench.pass_time(PATIENCE)
-    assert bench.api.made[1:] == [("two", "a", None)] * 2
-    assert bench.counts() == {"failed": 2, "withdrawn": 1}
+    rig = NominationRig(TWO)
+    rig.api.error = ExtenderError("no answer")
+    rig.api.shown = False
+    rig.refuse(TWO)
+    await rig.pass_time()
+    show(rig.state, "two", "a")
+    assert rig.controller.outstanding == 1
+    await rig.pass_time(PATIENCE)
+    assert rig.controller.outstanding == 1, "nobody can tell whether that was withdrawn"
+    rig.api.error = None
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made[1:] == [("two", "a", None)] * 2
+    assert rig.counts() == {"failed": 2, "withdrawn": 1}
 
 
 async def test_a_hint_whose_withdrawal_is_unclear_is_not_renewed() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.api.error = ExtenderError("no answer")
-    await bench.pass_time(PATIENCE)
-    bench.api.error = None
-    show(bench.state, "two", None)
-    await bench.tick()
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b"), ("two", "b", None)], "it was withdrawn, it seems"
-    await bench.pass_time(PATIENCE)
-    assert bench.counts() == {"set": 1, "failed": 1, "withdrawn": 1}
-    assert bench.controller.outstanding == 0
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.api.error = ExtenderError("no answer")
+    await rig.pass_time(PATIENCE)
+    rig.api.error = None
+    show(rig.state, "two", None)
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)], "it was withdrawn, it seems"
+    await rig.pass_time(PATIENCE)
+    assert rig.counts() == {"set": 1, "failed": 1, "withdrawn": 1}
+    assert rig.controller.outstanding == 0
 
 
 async def test_a_request_that_outlasts_the_pause_is_not_the_end_of_the_search() -> None:
-    bench = Bench(TWO)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.api.gate = asyncio.Event()
-    bench.api.arrived.clear()
-    withdrawing = asyncio.create_task(bench.pass_time(PATIENCE))
-    await bench.api.arrived.wait()
-    bench.now += PATIENCE
-    bench.api.gate.set()
+    rig = NominationRig(TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.api.gate = asyncio.Event()
+    rig.api.arrived.clear()
+    withdrawing = asyncio.create_task(rig.pass_time(PATIENCE))
+    await rig.api.arrived.wait()
+    rig.now += PATIENCE
+    rig.api.gate.set()
     await withdrawing
-    assert bench.api.made[2:] == [("two", None, "b")], "though nothing has changed"
+    assert rig.api.made[2:] == [("two", None, "b")], "though nothing has changed"
 
 
 async def test_hints_are_looked_after_before_anything_else_that_is_due() -> None:
-    bench = Bench(ONE, TWO, THREE)
-    bench.refuse(ONE)
-    await bench.pass_time()
-    bench.refuse(TWO)
-    bench.refuse(THREE, asked=1)
-    bench.state.upsert_node(model_node(node("c", {HOST: "c"}, ROOM)))
-    await bench.pass_time(PATIENCE)
-    assert bench.api.made[1:] == [("one", "a", None), ("two", None, "a"), ("three", None, "b")]
+    rig = NominationRig(ONE, TWO, THREE)
+    rig.refuse(ONE)
+    await rig.pass_time()
+    rig.refuse(TWO)
+    rig.refuse(THREE, asked=1)
+    rig.state.upsert_node(model_node(node("c", {HOST: "c"}, ROOM)))
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made[1:] == [("one", "a", None), ("two", None, "a"), ("three", None, "b")]
 
 
 async def test_a_fault_of_ours_is_told_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(ONE, TWO)
-    bench.refuse(ONE)
-    bench.refuse(TWO)
-    bench.api.error = ValueError("unheard of")
-    await bench.pass_time()
+    rig = NominationRig(ONE, TWO)
+    rig.refuse(ONE)
+    rig.refuse(TWO)
+    rig.api.error = ValueError("unheard of")
+    await rig.pass_time()
     assert [each.getMessage() for each in caplog.records] == ["hints failed unexpectedly"]
-    bench.api.error = None
-    await bench.pass_time(PATIENCE)
-    assert set(bench.api.made[2:]) == {("one", "a", None), ("two", "b", None)}
+    rig.api.error = None
+    await rig.pass_time(PATIENCE)
+    assert set(rig.api.made[2:]) == {("one", "a", None), ("two", "b", None)}
 
 
 async def test_a_pod_whose_wishes_cannot_be_read_is_pointed_nowhere() -> None:
-    bench = Bench(TWO)
+    rig = NominationRig(TWO)
     broken = Pod({**TWO, "spec": {**TWO["spec"], "tolerations": 7}})
-    bench.refuse(broken)
-    await bench.pass_time()
-    assert bench.api.made == []
+    rig.refuse(broken)
+    await rig.pass_time()
+    assert rig.api.made == []
 
 
 async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
-    bench = Bench(ONE, TWO)
-    bench.refuse(ONE)
-    bench.refuse(TWO)
-    await bench.pass_time()
-    bench.state.upsert_pod(model_pod(ONE.on("a")))
-    await bench.controller.close()
-    assert bench.api.made[2:] == [("two", "b", None)], "a bound pod is left alone"
+    rig = NominationRig(ONE, TWO)
+    rig.refuse(ONE)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.upsert_pod(model_pod(ONE.on("a")))
+    await rig.controller.close()
+    assert rig.api.made[2:] == [("two", "b", None)], "a bound pod is left alone"
     assert CLOSING_SECONDS < PATIENCE
 
 
@@ -483,11 +483,11 @@ def test_the_refusal_longest_ago_is_forgotten_first() -> None:
 
 
 async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.api.gate = asyncio.Event()
-    answers = Answering(bench.state, bench.metrics, nomination=bench.controller)
-    client: Client = await aiohttp_client(callbacks_app(answers.callbacks, bench.metrics, 1 << 20))
-    running = asyncio.create_task(bench.controller.run())
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.api.gate = asyncio.Event()
+    answers = Answering(rig.state, rig.metrics, nomination=rig.controller)
+    client: Client = await aiohttp_client(callbacks_app(answers.callbacks, rig.metrics, 1 << 20))
+    running = asyncio.create_task(rig.controller.run())
 
     async def ask(names: list[str]) -> list[str]:
         response = await client.post("/filter", json={"Pod": TWO, "NodeNames": names})
@@ -496,9 +496,9 @@ async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
 
     async with asyncio.timeout(WAIT):
         assert await ask(["a", *(f"gone-{number}" for number in range(1, WHOLE_SEARCH))]) == []
-        bench.now += SETTLING_SECONDS
-        await bench.api.arrived.wait()
+        rig.now += SETTLING_SECONDS
+        await rig.api.arrived.wait()
         assert await ask(["a", "b"]) == ["b"]
-        bench.api.gate.set()
+        rig.api.gate.set()
     running.cancel()
-    assert bench.api.made == [("two", None, "b")]
+    assert rig.api.made == [("two", None, "b")]

@@ -13,7 +13,7 @@ from extender.verbs.filtering import unclear
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
-from tests.controllers.test_nomination import ONE, TWO, Bench
+from tests.controllers.test_nomination import ONE, TWO, NominationRig
 
 NODES = [node("a", {ZONE: "a"})]
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))
@@ -103,12 +103,12 @@ def crossing_pod() -> Pod:
 
 
 async def test_no_hint_comes_from_a_stale_picture() -> None:
-    bench = Bench(ONE.on("a"), TWO)
-    bench.state.doubt = "too old"
-    bench.refuse(TWO)
-    await bench.pass_time()
-    await bench.tick()
-    assert bench.api.made == []
-    bench.state.doubt = None
-    await bench.tick()
-    assert bench.api.made == [("two", None, "b")]
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.state.doubt = "too old"
+    rig.refuse(TWO)
+    await rig.pass_time()
+    await rig.tick()
+    assert rig.api.made == []
+    rig.state.doubt = None
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b")]

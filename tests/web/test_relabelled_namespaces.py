@@ -26,7 +26,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.callbacks.test_binding import WAIT, Bench, bind, filtered
+from tests.callbacks.test_binding import WAIT, BindRig, bind, filtered
 
 Client = TestClient[Request, Application]
 
@@ -139,23 +139,23 @@ LIKE_IT = (
 
 
 async def test_a_filter_that_was_held_goes_by_the_labels_of_its_end(aiohttp_client: Any) -> None:
-    bench = Bench(LIKE_IT, WANTS)
-    client = await aiohttp_client(bench.app)
+    rig = BindRig(LIKE_IT, WANTS)
+    client = await aiohttp_client(rig.app)
     assert await filtered(client, LIKE_IT) == ["a", "b"]
     waiting = asyncio.create_task(filtered(client, WANTS))
     assert await filtered(client, pod("plain")) == ["a", "b"]
     assert not waiting.done()
     async with asyncio.timeout(WAIT):
-        bench.state.upsert_namespace(team("red"))
+        rig.state.upsert_namespace(team("red"))
         assert await bind(client, LIKE_IT, "b") == ""
         assert await waiting == ["a"]
 
 
 async def test_a_bind_goes_by_the_labels_of_its_own_moment(aiohttp_client: Any) -> None:
-    bench = Bench(pod("db", "shop").labels(app="web").on("a"), WANTS)
-    client = await aiohttp_client(bench.app)
+    rig = BindRig(pod("db", "shop").labels(app="web").on("a"), WANTS)
+    client = await aiohttp_client(rig.app)
     assert await filtered(client, WANTS) == ["a", "b"]
-    bench.state.upsert_namespace(team("red"))
+    rig.state.upsert_namespace(team("red"))
     refused = "a since the filter call: node(s) didn't match pod anti-affinity rules"
     assert await bind(client, WANTS, "a") == refused
     assert await bind(client, WANTS, "b") == ""
