@@ -71,7 +71,8 @@ class Pod(dict[str, Any]):
         """Bind it to a node, running."""
         changed, spec = self._changed("spec")
         spec["nodeName"] = node_name
-        changed["status"] = {"phase": "Running"}
+        started = self["status"].get("startTime")
+        changed["status"] = {"phase": "Running"} | ({"startTime": started} if started else {})
         return changed
 
     def phase(self, phase: str) -> Pod:
@@ -108,6 +109,12 @@ class Pod(dict[str, Any]):
         """Nominate a node for it."""
         changed, status = self._changed("status")
         status["nominatedNodeName"] = node_name
+        return changed
+
+    def started(self, when: str) -> Pod:
+        """Let its kubelet have taken it up at a time, as RFC 3339 has it."""
+        changed, status = self._changed("status")
+        status["startTime"] = when
         return changed
 
     def in_group(self, name: str) -> Pod:

@@ -84,7 +84,12 @@ def refusals(
     """Say which of the named nodes the pod may not go to, and why; an absent node fits."""
     others = _existing(cluster, pod, args)
     own = _Rules(cluster, pod, args)
-    verdicts = {name: _refusal(cluster, own, others, name) for name in names}
+    verdicts = {}
+    for name in names:
+        beside = _nominated(cluster, pod, args, name)
+        # Two passes, as in RunFilterPluginsWithNominatedPods: with them there, and without.
+        first = _refusal(cluster, own, [*others, *beside], name) if beside else None
+        verdicts[name] = first or _refusal(cluster, own, others, name)
     return {name: refusal for name, refusal in verdicts.items() if refusal is not None}
 
 
@@ -158,6 +163,18 @@ def is_counted(cluster: Cluster, pod: Json) -> bool:
     """Return whether a pod takes part: bound to a node that exists, and not finished."""
     node = pod["spec"].get("nodeName")
     return bool(node) and cluster.node_labels(node) is not None and not is_finished(pod)
+
+
+def priority(pod: Json) -> int:
+    """Return a pod's priority; 0 when it has none."""
+    found: int = field(pod["spec"], "priority", 0)
+    return found
+
+
+def is_nominated(pod: Json, node: str) -> bool:
+    """Tell whether a pod waits for a place on a node that was chosen for it."""
+    waits = not pod["spec"].get("nodeName") and not is_finished(pod)
+    return waits and field(pod, "status", {}).get("nominatedNodeName") == node
 
 
 def is_finished(pod: Json) -> bool:
@@ -294,6 +311,17 @@ def _existing(cluster: Cluster, pod: Json, args: Args) -> list[_Existing]:
         )
         for other in cluster.pods
         if is_counted(cluster, other) and identity(other) != identity(pod)
+    ]
+
+
+def _nominated(cluster: Cluster, pod: Json, args: Args, node: str) -> list[_Existing]:
+    """Return the pods that hold a place on a node against this one, as if they were there."""
+    return [
+        _Existing(_Rules(cluster, other, args), cluster.node_labels(node) or {})
+        for other in cluster.pods
+        if is_nominated(other, node)
+        and priority(other) >= priority(pod)
+        and identity(other) != identity(pod)
     ]
 
 

@@ -20,6 +20,7 @@ TOPOLOGY_KEYS = (HOST, ZONE, RACK)
 
 NODE_NAMES = ("node-0", "node-1", "node-2", "node-3", "node-4")
 UNKNOWN_NODE = "node-unknown"
+PRIORITIES = (-1, 1, 2)
 NAMESPACE_NAMES = ("alpha", "beta", "gamma")
 UNKNOWN_NAMESPACE = "unknown"
 
@@ -159,12 +160,16 @@ def namespace_names() -> st.SearchStrategy[str]:
 @st.composite
 def fates(draw: st.DrawFn, made: Pod) -> Pod:
     """Put a pod on a node, mostly; some wait, are finished, vanish or are on no known node."""
-    place = draw(st.sampled_from([*NODE_NAMES[:3] * 3, *NODE_NAMES[3:], UNKNOWN_NODE, None]))
+    place = draw(st.sampled_from([*NODE_NAMES[:3] * 3, *NODE_NAMES[3:], UNKNOWN_NODE, None, None]))
     if place is not None:
         made = made.on(place)
         made = made.phase(
             draw(st.sampled_from(["Running"] * 5 + ["Pending", "Succeeded", "Failed"]))
         )
+    elif not draw(rarely(3)):
+        made = made.nominated(draw(st.sampled_from([*NODE_NAMES, UNKNOWN_NODE])))
+    if draw(rarely(3)):
+        made = made.priority(draw(st.sampled_from(PRIORITIES)))
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
         made = made.requests(cpu=draw(st.sampled_from(["100m", "2"])), memory="1Gi")
     if draw(rarely(4)):
@@ -228,7 +233,8 @@ def incoming_pods(draw: st.DrawFn, cluster: Cluster, *, placed: bool = True) -> 
     kinds = ["new", "replica", *(["placed"] if placed else [])]
     kind = draw(st.sampled_from(kinds)) if cluster.pods else "new"
     if kind == "new":
-        return named(draw(templates()), "incoming", draw(namespace_names()))
+        new = named(draw(templates()), "incoming", draw(namespace_names()))
+        return new.priority(draw(st.sampled_from(PRIORITIES))) if draw(rarely(3)) else new
     existing: Any = draw(st.sampled_from(cluster.pods))
     if kind == "placed":
         there: Json = existing

@@ -170,7 +170,9 @@ class Filters:
         def observe(plugin: FilterPlugin, verdicts: Verdicts) -> None:
             self._observe_run(plugin.name, status_of(verdicts), laps.end(plugin.name))
 
-        return judge(self._state, args.pod, asked, plugins, observe)
+        # What the scheduler's own plugins let through has passed beside nominated pods already.
+        mine = self._listeners.shadow is None
+        return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
     def _tell(self, args: ExtenderArgs, verdicts: Verdicts, names_json: bytes) -> None:
         """Let the others know what is about to be answered."""

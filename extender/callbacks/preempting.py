@@ -20,6 +20,7 @@ from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, leading
 from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.verbs.ranking import settle
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
@@ -89,6 +90,8 @@ class Preemptions:
             if self._preparer.takes_long(args.pod):
                 await self._preparer.prepare(args.pod)
             chosen = await self._without_our_hints(args, self._choose(args))
+            if chosen and args.pod.node is None:
+                chosen = self._expect(args.pod, chosen)
             if chosen:
                 self._remember(args.pod.uid, chosen)
             return write_preemption_result(chosen)
@@ -169,6 +172,15 @@ class Preemptions:
                 args.pod.key, len(chosen), len(args.candidates), added,
             )  # fmt: skip
         return chosen
+
+    def _expect(self, pod: Pod, chosen: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """Count the pod as nominated to the node that the scheduler will take, if that is plain."""
+        if not any(plugin.compares_pods for plugin in self._plugins):
+            return chosen
+        settled = settle(self._state, chosen)
+        if settled.taken is not None:
+            self._state.expect_nomination(pod, settled.taken, self._clock() + LAG_SECONDS)
+        return settled.chosen
 
     def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
         now = self._clock()

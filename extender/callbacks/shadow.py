@@ -103,7 +103,8 @@ class Disagreements:
         if self._state.expense_of(pod) > AT_ONCE:
             # Nobody waits for this look: it counts as it stands.
             return set(names)
-        verdicts = judge(self._state, pod, self._state.nodes.asked(names), self.plugins)
+        asked = self._state.nodes.asked(names)
+        verdicts = judge(self._state, pod, asked, self.plugins, nominated=False)
         return set(names).difference(verdicts.fits.names)
 
     def _count(self, cause: str, refused: Refused) -> None:

@@ -29,6 +29,10 @@ class ClusterState(ClusterView):
                                 |
                                 +--the watch shows it placed, gone or replaced--> (none)
 
+    and for waiting pods, by what the watch shows and what was nominated a moment ago::
+
+        (none) --nominated--> held there against pods of no higher priority --placed, gone--> (none)
+
     Placed pods and reservations count. Every change is one synchronous step after which store and
     counters agree, so whoever reads between two steps sees a whole state. An event costs the
     distinct terms that its pod matches or owns, never the number of pods.
@@ -52,6 +56,7 @@ class ClusterState(ClusterView):
         if old is not None and old.uid == pod.uid:
             pod = _after(old, pod)
             if pod == old:
+                self._note_start(old, pod)
                 return
         if pod.terminal:
             self._pods.pop(pod.key, None)
@@ -65,11 +70,20 @@ class ClusterState(ClusterView):
             self._groups.add(pod)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
+        elif pod.nominated is not None or self._nominated:
+            self.version += self._nominated.learn(pod)
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
             self._pods_by_node.remove(old)
             self._displace(old)
+
+    def _note_start(self, old: Pod, pod: Pod) -> None:
+        """Take over when a pod started: no counter has to do with it."""
+        if pod.started != old.started:
+            self._pods[pod.key] = pod = replace(old, started=pod.started)
+            self._pods_by_node.remove(old)
+            self._pods_by_node.add(pod)
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
@@ -166,7 +180,11 @@ class ClusterState(ClusterView):
                 self._reservations.hold(claim, deadline)
 
     def expire(self, now: float) -> list[Pod]:
-        """Release the reservations that nothing settled in time; return their pods."""
+        """Release the reservations that nothing settled in time; return their pods.
+
+        Nominations that no watch has shown in time end without a word.
+        """
+        self.version += self._nominated.expire(now)
         expired = self._reservations.expired(now)
         for reservation in expired:
             self._drop(reservation)
@@ -181,6 +199,20 @@ class ClusterState(ClusterView):
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
         for reservation in self._reservations.of(key, uid):
             self._drop(reservation)
+        if self._nominated:
+            self.version += self._nominated.forget(uid)
+
+    # Nominations
+
+    def expect_nomination(self, pod: Pod, node: str, deadline: float) -> None:
+        """Count a pod as nominated to a node before any watch shows it; an older one gives way."""
+        if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
+            pod = replace(pod, pod_class=self.class_of(pod), node=None)
+            self.version += self._nominated.expect(pod, node, deadline)
+
+    def give_up_nomination(self, uid: str) -> None:
+        """Note that a nomination that was expected does not come."""
+        self.version += self._nominated.give_up(uid)
 
     # Nodes
 

@@ -15,6 +15,7 @@ from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterSta
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
+from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pod_groups import WaitingGroups
 from extender.cluster.ledgers.pods_by_node import PodsByNode
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
@@ -62,6 +63,7 @@ class ClusterView:
         self._counters = Counters(self._nodes, self._namespaces, most_matching_sets)
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
         self._reservations = ReservationLedger()
+        self._nominated = NominationLedger()
 
     @property
     def nodes(self) -> Nodes:
@@ -97,6 +99,11 @@ class ClusterView:
     def reservations(self) -> Reservations:
         """Return the places that are promised to pods."""
         return self._reservations
+
+    @property
+    def nominated(self) -> NominatedPods:
+        """Return the waiting pods that are nominated to a node."""
+        return self._nominated
 
     @property
     def placed_pods(self) -> Iterator[Pod]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.model.keys import Key
 from extender.model.labels import Labels
@@ -101,6 +101,8 @@ class Pod:
     nobody asks for quotas."""
     group: Key | None = None
     """The pod group that it is placed with, as a whole."""
+    started: int | None = field(default=None, compare=False)
+    """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
     annotation: str | None = None
     """Name of an annotation that it carries rules in, which are not read."""
 

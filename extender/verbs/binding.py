@@ -71,5 +71,7 @@ def unconfirmed_support(
     if not support:
         return []
     asked = state.nodes.asked([node])
-    alone = judge(state, pod, asked, plugins, gone=[each.pod for each in support])
+    gone = [each.pod for each in support]
+    # Whether a pod nominated there is in the way is no matter here: no bind changes that.
+    alone = judge(state, pod, asked, plugins, gone=gone, nominated=False)
     return support if alone.refused else []

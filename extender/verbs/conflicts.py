@@ -44,6 +44,13 @@ def exclusive_keys(state: ClusterState, one: PodClass, other: PodClass) -> froze
     return frozenset(term.topology_key for term in _exclusive_terms(state, one, other))
 
 
+def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozenset[str]:
+    """Return the topology keys over which an owner's required anti-affinity is about a pod."""
+    return frozenset(
+        term.topology_key for term in owner.affinity.required_anti if state.is_about(term, pod)
+    )
+
+
 def _exclusive_terms(state: ClusterState, one: PodClass, other: PodClass) -> Iterator[Term]:
     for owner, pod in ((one, other), (other, one)):
         yield from (each for each in owner.affinity.required_anti if state.is_about(each, pod))

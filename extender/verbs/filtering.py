@@ -8,6 +8,7 @@ from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
+from extender.verbs.nominated_pods import judge_with_nominated
 from extender.verbs.plugins import FilterPlugin, Plugins
 from extender.verbs.verdicts import Verdicts
 
@@ -26,12 +27,15 @@ def judge(
     told: Callable[[FilterPlugin, Verdicts], None] | None = None,
     *,
     gone: Iterable[Pod] = (),
+    nominated: bool = True,
 ) -> Verdicts:
     """Judge every node of a request, the pod itself left out of all counts.
 
     A node shows the reason of the first plugin that refuses it; names that no known node has come
     before all. Each plugin is asked about the nodes that are left, and `told` called after it.
     Pods that are `gone` do not count either; each is given once, on the node where it counts.
+    With `nominated`, a node has to fit with the pods too that are nominated to it; its first reason
+    is then the one with them there.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
     fits = asked
@@ -39,6 +43,10 @@ def judge(
         refused.append((Reason.UNKNOWN_NODE, asked.unknown))
         fits = asked.only(asked.names)
     with state.without(pod.key, pod.uid, gone):
+        if nominated and state.nominated:
+            first = judge_with_nominated(state, pod, fits, plugins)
+            refused.extend(first.refused)
+            fits = first.fits
         for plugin in plugins:
             if not fits.names:
                 break

@@ -9,12 +9,13 @@ from itertools import compress
 from operator import add, not_
 from typing import ClassVar
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import AskedNodes, Nodes
 from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
+from extender.verbs.company import Company, Neighbours, company, together
 from extender.verbs.conflicts import exclusive_keys
 from extender.verbs.grouping import entangled
 from extender.verbs.plugins import MAX_NODE_SCORE
@@ -52,7 +53,18 @@ class InterPodAffinity:
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
-        return _filter(state.prefilter_state_of(pod), asked)
+        return _refuse(_constraints(state.prefilter_state_of(pod)), asked)
+
+    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+        """Return whether the other would meet the pod's required affinity, or exclude it."""
+        return company(state, pod, other)
+
+    def filter_beside(
+        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
+    ) -> Verdicts:
+        """Judge each node as if pods that make such company were on it as well."""
+        near = together(others)
+        return _refuse(_constraints_beside(state.prefilter_state_of(pod), near, state.nodes), asked)
 
     def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
         """Return the topology keys over which either class's anti-affinity excludes the other."""
@@ -117,14 +129,14 @@ class Constraint:
         return {values[domain] for domain in self.domains}
 
 
-def _filter(prefilter: PreFilterState, asked: AskedNodes) -> Verdicts:
+def _refuse(constraints: Iterable[Constraint | Neighbours], asked: AskedNodes) -> Verdicts:
     """Judge the known nodes of a request; O(nodes x topologies that the rules name).
 
     A node refused for several reasons shows the first in the scheduler's order: pod affinity,
     own anti-affinity, existing pods' anti-affinity.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
-    for constraint in _constraints(prefilter):
+    for constraint in constraints:
         if not asked.names:
             break
         fits, hit = constraint.split(asked)
@@ -142,14 +154,27 @@ def _constraints(prefilter: PreFilterState) -> Iterator[Constraint]:
     yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity)
 
 
-def _affinity(prefilter: PreFilterState) -> Iterator[Constraint]:
+def _constraints_beside(
+    prefilter: PreFilterState, near: Company, nodes: Nodes
+) -> Iterator[Constraint | Neighbours]:
+    """Yield the constraints where some pods are on every node as well, in the same order."""
+    yield from _affinity(prefilter, met=near.attracts)
+    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity)
+    yield Neighbours(Reason.ANTI_AFFINITY, near.repelled, nodes)
+    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity)
+    yield Neighbours(Reason.EXISTING_ANTI_AFFINITY, near.repels, nodes)
+
+
+def _affinity(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Constraint]:
     """Yield the domains that required affinity leaves.
 
     A table holds the pods that match all required terms, so each term's domain must hold one of
     them. When there are none anywhere and the pod would match its own terms, it may start the
-    group wherever the node has every key.
+    group wherever the node has every key. So it may where one of them is on the node itself: `met`.
     """
-    first = prefilter.starts_group and not any(table.counts for table in prefilter.affinity)
+    first = met or (
+        prefilter.starts_group and not any(table.counts for table in prefilter.affinity)
+    )
     for table in prefilter.affinity:
         # Every domain there is leaves out the nodes without the key, which are in none.
         allowed = range(len(table.topology.values)) if first else table.counts

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY
+from extender.verbs.company import Company
 from extender.verbs.verdicts import Verdicts
 
 MAX_NODE_SCORE = 100
@@ -42,6 +43,14 @@ class FilterPlugin(Plugin, Protocol):
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge known nodes; the pod itself is left out of the counts meanwhile."""
+
+    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+        """Return what a pod of another class on a node changes about its verdict, if anything."""
+
+    def filter_beside(
+        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
+    ) -> Verdicts:
+        """Judge known nodes as if pods that make such company were on each of them as well."""
 
     def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
         """Return the topology keys in whose domains pods of two classes cannot be together.

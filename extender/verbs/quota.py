@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -13,6 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.quota import Charge
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
+from extender.verbs.company import Company
 from extender.verbs.verdicts import Verdicts
 
 
@@ -62,6 +63,18 @@ class CrossNamespacePodAffinity:
         if shortfall(state, pod, limited=self.limited) is None:
             return Verdicts(asked, ())
         return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
+
+    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+        """Return None: where other pods are is no matter."""
+        del state, pod, other
+        return None
+
+    def filter_beside(
+        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
+    ) -> Verdicts:
+        """Judge as without them: a pod that waits uses nothing of a quota yet."""
+        del others
+        return self.filter(state, pod, asked)
 
     def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
         """Return none: no pod is evicted for the sake of a quota."""

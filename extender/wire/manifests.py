@@ -6,6 +6,7 @@ Everything else is skipped by the decoder without being built: a pod of 5 KB cos
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import msgspec
 
@@ -155,6 +156,7 @@ class PodStatus(msgspec.Struct):
 
     phase: str | None = None
     nominatedNodeName: str | None = None  # noqa: N815 - the API's spelling
+    startTime: datetime | None = None  # noqa: N815
 
 
 class PodManifest(msgspec.Struct):

@@ -125,6 +125,7 @@ class PodReader:
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
+            started=None if status.startTime is None else int(status.startTime.timestamp()),
             annotation=None if metadata.annotations is None else metadata.annotations.found,
         )
 

@@ -206,6 +206,34 @@ async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:
     assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
 
 
+async def test_of_two_equal_preemptors_that_exclude_each_other_one_evicts_on_a_node(
+    aiohttp_client: Any,
+) -> None:
+    rig = PreemptRig(state_of(NODES, [], [pod("x").on("a"), pod("y").on("b")]))
+    client = await aiohttp_client(rig.app)
+    everywhere = {"a": ["default-x"], "b": ["default-y"]}
+    lonely = pod("one").labels(app="lonely").priority(100)
+    lonely = lonely.anti_affinity(term(HOST, selector(app="lonely")))
+    first = await ask(client, question(lonely, everywhere))
+    assert list(first["NodeNameToMetaVictims"]) == ["a"], "one of two equal candidates"
+    # No watch has shown what the scheduler nominated.
+    other = {**lonely, "metadata": {**lonely["metadata"], "name": "two", "uid": "default-two"}}
+    assert await verdict(client, other) == ["b"]
+    second = await ask(client, question(other, everywhere))
+    assert list(second["NodeNameToMetaVictims"]) == ["b"]
+    third = {**lonely, "metadata": {**lonely["metadata"], "name": "three", "uid": "default-3"}}
+    assert await ask(client, question(third, everywhere)) == NOBODY
+    assert await verdict(client, lonely) == ["a"], "its own place is not held against it"
+    rig.state.expire(LAG_SECONDS)
+    assert await verdict(client, third) == ["a", "b"], "no nomination came"
+
+
+async def verdict(client: Client, incoming: Any) -> list[str]:
+    """Filter both nodes; return those that fit."""
+    answer = await ask(client, {"Pod": incoming, "NodeNames": ["a", "b"]}, "filter")
+    return list(answer["NodeNames"] or ())
+
+
 class Defective(ClusterState):
     """A state that cannot be asked."""
 

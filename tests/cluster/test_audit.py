@@ -30,7 +30,7 @@ def a_state() -> ClusterState:
 
 
 def test_a_sound_state_is_found_sound() -> None:
-    assert list(audit(a_state())) == [None, None, None, None, None]
+    assert list(audit(a_state())) == [None] * 6
 
 
 def test_a_round_goes_on_while_the_state_changes() -> None:
@@ -38,7 +38,7 @@ def test_a_round_goes_on_while_the_state_changes() -> None:
     steps = audit(state)
     assert list(islice(steps, 1)) == [None]
     state.remove_pod("default/a", "default-a")
-    assert list(steps) == [None, None, None], "the term is gone, quotas, room and set still right"
+    assert list(steps) == [None] * 4, "the term is gone, everything else is still right"
 
 
 def test_a_wrong_counter_is_named() -> None:
@@ -64,7 +64,14 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
     state._node_resources.use("n", (("cpu", 100),), 1)
-    assert list(audit(state))[1:3] == [None, "room on n"]
+    assert list(audit(state))[1:4] == [None, None, "room on n"]
+
+
+def test_a_nomination_that_slipped_through_is_noticed() -> None:
+    state = a_state()
+    state.upsert_pod(model_pod(pod("b").nominated("n")))
+    state._nominated.forget("default-b")
+    assert "nominated pods" in list(audit(state))
 
 
 def test_a_quota_that_counts_wrong_is_noticed() -> None:

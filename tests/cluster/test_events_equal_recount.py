@@ -10,12 +10,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod as ModelPod
 from tests import strategies
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
-from tests.oracle import Args, Cluster, is_finished, key_of, merged
+from tests.oracle import Args, Cluster, is_finished, is_nominated, key_of, merged
 from tests.verbs.judging import (
     actual_refusals,
     actual_scores,
@@ -24,6 +25,7 @@ from tests.verbs.judging import (
 )
 
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
+NOMINATED_TO = (*strategies.NODE_NAMES, strategies.UNKNOWN_NODE)
 REMEMBERED = 3
 """Questions that are asked over and over; more of them, and each has its turn less often."""
 
@@ -239,6 +241,16 @@ class EventStream(RuleBasedStateMachine):
         assert quota_mismatches(self.state) == []
 
     @invariant()
+    def nominations_equal_a_recount(self) -> None:
+        """Every waiting pod that is nominated is held on its node, and no other."""
+        assert nominated_mismatches(self.state) == []
+        assert {pod.uid: pod.nominated for pod in self.state.nominated.pods} == {
+            pod["metadata"]["uid"]: pod["status"]["nominatedNodeName"]
+            for pod in self.pods.values()
+            if any(is_nominated(pod, name) for name in NOMINATED_TO)
+        }
+
+    @invariant()
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up for long."""
         self.state.tidy()
@@ -280,6 +292,7 @@ class EventStream(RuleBasedStateMachine):
         assert list(self.state.placed_classes) == []
         assert list(self.state.node_resources.in_use) == []
         assert (self.state.quotas.pods, list(self.state.quotas.namespaces)) == (0, [])
+        assert len(self.state.nominated) == 0
         assert quota_mismatches(self.state) == []
         assert mismatches(self.state) == []
 

@@ -161,6 +161,18 @@ def test_matching_pods_are_counted(
     assert mismatches(state) == []
 
 
+def test_a_pod_that_starts_moves_no_counter() -> None:
+    state = state_of([node("a")], [], [pod("p").on("a")])
+    version = state.version
+    for when, seconds in (("1970-01-01T00:01:00Z", 60), ("1970-01-01T00:02:00+00:00", 120)):
+        state.upsert_pod(model_pod(pod("p").started(when).on("a")))
+        assert [each.started for each in state.pods_on("a")] == [seconds]
+        assert state.pods["default/p"].started == seconds
+    assert state.version == version
+    state.remove_pod("default/p", "default-p")
+    assert not state.pods_on("a")
+
+
 def test_carriers_of_a_term_are_counted_and_forgotten() -> None:
     state = cluster(LONER.on("a1"))
     assert owners(state) == {"a": 1}

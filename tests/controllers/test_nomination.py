@@ -502,3 +502,23 @@ async def test_a_filter_answer_waits_for_no_hint(aiohttp_client: Any) -> None:
         rig.api.gate.set()
     running.cancel()
     assert rig.api.made == [("two", None, "b")]
+
+
+@pytest.mark.parametrize(
+    ("done", "held"),
+    [
+        pytest.param(True, True, id="from the request on"),
+        pytest.param(False, False, id="not when it was refused"),
+    ],
+)
+async def test_a_nomination_holds_its_node_before_the_watch_shows_it(
+    *, done: bool, held: bool
+) -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.api.shown, rig.api.done = False, done
+    rig.refuse(TWO)
+    await rig.pass_time()
+    (made,) = rig.api.made
+    assert [each.key for each in rig.state.nominated.on(str(made[2]))] == (
+        ["default/two"] if held else []
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.counts.matching_pods import MatchingPods
 from extender.cluster.counts.placed_classes import PlacedClass
@@ -90,8 +91,8 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
     One round over the tables that there were at its start, each compared with the placed classes
     at its turn in O(classes); the classes themselves are first compared with the pods, on some
-    nodes at a time, then the use of quotas in O(pods), and the room on some nodes at a time. Of
-    sets with many selectors a sample of the classes is compared.
+    nodes at a time, then the use of quotas and the nominations in O(pods), and the room on some
+    nodes at a time. Of sets with many selectors a sample of the classes is compared.
     """
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
@@ -99,6 +100,7 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         yield None if sound else "pods by class and node"
     wrong_quotas = quota_mismatches(state)
     yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
+    yield "nominated pods" if nominated_mismatches(state) else None
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)

@@ -16,6 +16,8 @@ from extender.verbs.nominating import Observed, Promise, loses_victims, observe
 
 SEEN_SECONDS = 0.25
 """How long the watch may take to show a nomination before it counts as wiped out."""
+SHOWN_SECONDS = 2.0
+"""How long a nomination counts that the watch does not show."""
 MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
 GIVE_WAY_SECONDS = 2.0
@@ -68,10 +70,12 @@ class Nominations:
         # Before the request: the scheduler may come with its question before the answer is here.
         nomination = Nomination(pod, node, now, now + self._patience)
         self._records.nominate(record, nomination)
+        self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
         done = await self._patches.change(pod, None, node, success="set") is not False
         # Unless a preemption has taken it meanwhile.
         if not done and record.nomination is nomination:
             self._records.end(record)
+            self._state.give_up_nomination(pod.uid)
         return done
 
     async def look_after(self, record: Record, nomination: Nomination) -> None:

@@ -1,0 +1,143 @@
+"""Waiting pods that are nominated to a node, by class and by node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeVar
+
+from extender.model.objects import Pod, PodClass
+
+MOST_EXPECTED = 1024
+"""Nominations that no watch has shown yet; the oldest is forgotten first. It only holds its node
+for as long as the watch takes."""
+
+K = TypeVar("K")
+
+_NOBODY: Mapping[str, Pod] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A nomination that has just been made, or is just being made."""
+
+    pod: Pod
+    """Nominated to that node."""
+    before: str | None
+    """What the watch had shown then: as long as it shows that, it is behind."""
+    deadline: float
+
+
+class NominatedPods:
+    """The pods that wait for a node of their own, each nominated to one node.
+
+    kube-scheduler's nominator holds the same: what the watch shows, and over it what was nominated
+    a moment ago.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Pod] = {}
+        self._expected: dict[str, Expected] = {}
+        self._nominated: dict[str, Pod] = {}
+        self._of_class: dict[PodClass, dict[str, Pod]] = {}
+        self._on: dict[str, dict[str, Pod]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nominated)
+
+    def get(self, uid: str) -> Pod | None:
+        """Return a nominated pod by its uid."""
+        return self._nominated.get(uid)
+
+    @property
+    def shown(self) -> Collection[Pod]:
+        """Return the pods that the watch shows to be nominated."""
+        return self._shown.values()
+
+    @property
+    def pods(self) -> Collection[Pod]:
+        """Return all nominated pods, each with its node."""
+        return self._nominated.values()
+
+    @property
+    def classes(self) -> Collection[PodClass]:
+        """Return the classes that have nominated pods."""
+        return self._of_class.keys()
+
+    def of_class(self, pod_class: PodClass) -> Collection[Pod]:
+        """Return the nominated pods of a class."""
+        return self._of_class.get(pod_class, _NOBODY).values()
+
+    def on(self, node: str) -> Collection[Pod]:
+        """Return the pods that are nominated to a node, known or not."""
+        return self._on.get(node, _NOBODY).values()
+
+
+class NominationLedger(NominatedPods):
+    """The nominations as watch and callbacks change them; each tells whether anything changed."""
+
+    def learn(self, pod: Pod) -> bool:
+        """Take over what the watch shows of a waiting pod."""
+        expected = self._expected.get(pod.uid)
+        if expected is not None and pod.nominated not in {None, expected.before}:
+            del self._expected[pod.uid]
+        if pod.nominated is None:
+            self._shown.pop(pod.uid, None)
+        else:
+            self._shown[pod.uid] = pod
+        return self._settle(pod.uid)
+
+    def forget(self, uid: str) -> bool:
+        """Forget a pod that waits no more."""
+        self._shown.pop(uid, None)
+        self._expected.pop(uid, None)
+        return self._settle(uid)
+
+    def expect(self, pod: Pod, node: str, deadline: float) -> bool:
+        """Count a nomination before the watch shows it."""
+        shown = self._shown.get(pod.uid)
+        before = None if shown is None else shown.nominated
+        self._expected.pop(pod.uid, None)
+        self._expected[pod.uid] = Expected(replace(pod, nominated=node), before, deadline)
+        changed = self._settle(pod.uid)
+        if len(self._expected) > MOST_EXPECTED:
+            changed |= self.give_up(next(iter(self._expected)))
+        return changed
+
+    def give_up(self, uid: str) -> bool:
+        """Count a nomination no more that no watch has shown."""
+        self._expected.pop(uid, None)
+        return self._settle(uid)
+
+    def expire(self, now: float) -> bool:
+        """Give up what no watch has shown in time."""
+        over = [uid for uid, each in self._expected.items() if each.deadline <= now]
+        return sum(map(self.give_up, over)) > 0
+
+    def _settle(self, uid: str) -> bool:
+        """Bring the indexes in line with what is known of a pod."""
+        old, expected = self._nominated.get(uid), self._expected.get(uid)
+        new = self._shown.get(uid) if expected is None else expected.pod
+        if old is new:
+            return False
+        if old is not None:
+            del self._nominated[uid]
+            _remove(self._of_class, old.pod_class, uid)
+            _remove(self._on, str(old.nominated), uid)
+        if new is not None:
+            self._nominated[uid] = new
+            self._of_class.setdefault(new.pod_class, {})[uid] = new
+            self._on.setdefault(str(new.nominated), {})[uid] = new
+        return old is None or new is None or _matters(old) != _matters(new)
+
+
+def _matters(pod: Pod) -> tuple[object, ...]:
+    return pod.pod_class, pod.nominated, pod.priority
+
+
+def _remove(index: dict[K, dict[str, Pod]], key: K, uid: str) -> None:
+    pods = index[key]
+    del pods[uid]
+    if not pods:
+        del index[key]

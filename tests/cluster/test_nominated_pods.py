@@ -1,0 +1,103 @@
+"""Who is nominated to which node, by what the watch shows and by what it does not show yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.cluster.audits.nominated_pods import nominated_mismatches
+from extender.cluster.ledgers import nominated_pods
+from extender.cluster.state import ClusterState
+from tests.builders import model_pod, pod
+
+WAITING = pod("p")
+UID = "default-p"
+
+
+def where(state: ClusterState) -> dict[str, str | None]:
+    """Return the nodes that pods are nominated to, by uid."""
+    assert nominated_mismatches(state) == []
+    return {each.uid: each.nominated for each in state.nominated.pods}
+
+
+def test_what_the_watch_shows_counts_until_the_pod_is_placed_or_gone() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING.nominated("b")))
+    assert where(state) == {UID: "b"}
+    assert [each.uid for each in state.nominated.on("b")] == [UID]
+    assert not state.nominated.on("a")
+    state.upsert_pod(model_pod(WAITING.on("b")))
+    assert where(state) == {}
+    state.upsert_pod(model_pod(pod("q").nominated("a")))
+    state.remove_pod("default/q", "older")
+    assert where(state) == {"default-q": "a"}
+    state.remove_pod("default/q", "default-q")
+    assert where(state) == {}
+
+
+def test_a_namesake_holds_nothing_for_the_pod_that_had_the_name_before() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    state.upsert_pod(model_pod(WAITING.uid("newer")))
+    assert where(state) == {}
+
+
+def test_what_was_nominated_a_moment_ago_counts_before_the_watch_shows_it() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0)
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING.labels(condition="updated")))
+    assert where(state) == {UID: "a"}, "the watch is behind"
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    state.upsert_pod(model_pod(WAITING))
+    assert where(state) == {}, "it was shown, and then cleared"
+
+
+def test_it_counts_over_an_older_nomination() -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("old")))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0)
+    state.upsert_pod(model_pod(WAITING.nominated("old").labels(condition="updated")))
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING.nominated("else")))
+    assert where(state) == {UID: "else"}
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda state: state.give_up_nomination(UID), id="it was not done"),
+        pytest.param(lambda state: state.expire(2.0), id="the watch never showed it"),
+    ],
+)
+def test_it_ends_where_the_watch_shows_the_pod(end: object) -> None:
+    assert callable(end)
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING.nominated("old")))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0)
+    state.expire(1.9)
+    assert where(state) == {UID: "a"}
+    before = state.version
+    end(state)
+    assert where(state) == {UID: "old"}
+    assert state.version > before
+
+
+def test_a_pod_that_no_watch_has_shown_may_be_nominated() -> None:
+    state = ClusterState()
+    state.expect_nomination(model_pod(WAITING), "a", 2.0)
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING.on("b")))
+    assert where(state) == {}
+    state.expect_nomination(model_pod(WAITING), "a", 2.0)
+    assert where(state) == {}, "it has its node already"
+
+
+def test_only_so_many_are_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nominated_pods, "MOST_EXPECTED", 2)
+    state = ClusterState()
+    for name in ("p", "q", "r"):
+        state.expect_nomination(model_pod(pod(name)), "a", 2.0)
+    assert set(where(state)) == {"default-q", "default-r"}
