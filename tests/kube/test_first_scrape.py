@@ -47,6 +47,7 @@ PER_RESOURCE = {
     "relists_total": len(Relist),
 }
 PER_PLUGIN = {("InterPodAffinity", "Filter"): 4, ("CrossNamespacePodAffinity", "Filter"): 4}
+ONLY_QUOTA = {("CrossNamespacePodAffinity", "Filter"): 4}
 SCORES = {("InterPodAffinity", "Score"): 2}
 REPLACE = {("InterPodAffinity", "Preempt"): 3, ("InterPodAffinity", "Bind"): 3}
 QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
@@ -64,7 +65,7 @@ QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
             id="replace",
         ),
         pytest.param(
-            "assist", 4, {"filter", "prioritize", "preempt"}, PER_PLUGIN | SCORES | QUOTA, {},
+            "assist", 4, {"filter", "prioritize", "preempt"}, ONLY_QUOTA | SCORES | QUOTA, {},
             id="assist, with quotas",
         ),
         pytest.param(

@@ -62,7 +62,7 @@ def start(aiohttp_client: Callable[[web.Application], Awaitable[Any]]) -> Start:
             status=status,
             configuration=configuration or {},
             readiness=readiness or {},
-            metrics=metrics or Metrics(),
+            metrics=metrics or Metrics(version="1.2.3"),
             domains=Domains(state, DriftWatch(state), fine),
         )
         return await aiohttp_client(app)
