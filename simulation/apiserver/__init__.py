@@ -1,0 +1,1 @@
+"""An API server without sockets: storage, watch caches, and the requests that it answers."""

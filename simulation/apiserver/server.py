@@ -1,0 +1,276 @@
+"""Requests to the API server, and its answers, with all that can go wrong on its side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from simulation.apiserver.lists import Pages
+from simulation.apiserver.store import PATHS, Json, Refused, Store, encode, is_live
+from simulation.apiserver.verbs import bind, delete, evict, patch_status
+from simulation.apiserver.watches import (
+    Watch,
+    WatchCache,
+    added_line,
+    initial_events_end,
+)
+from simulation.loop import spawn
+from simulation.trace import Trace
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT: Final = 34.0
+RESOURCES: Final = {path: name for name, path in PATHS.items()}
+OWNER: Final = "apiserver"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it arrives."""
+
+    method: str
+    path: str
+    params: Mapping[str, str]
+    body: bytes
+    by: str
+
+
+class Connection(Protocol):
+    """Where the answer goes."""
+
+    def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send a whole answer."""
+
+    def begin(self) -> None:
+        """Send the head of an answer that goes on."""
+
+    def piece(self, data: bytes | None) -> int:
+        """Send a piece of it, None for the end; return how many have not arrived."""
+
+    def reset(self) -> None:
+        """Close without another word."""
+
+    on_close: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Troubles:
+    """What is wrong with the server at present; numbers are chances from 0 to 1."""
+
+    down: bool = False
+    stalled_until: float = 0.0
+    """Until then etcd carries out nothing."""
+    throttled: float = 0.0
+    """Turned away with 429."""
+    lost: float = 0.0
+    """Carried out, and the answer does not come."""
+    unsure: float = 0.0
+    """Answered with an error, and carried out a while later."""
+    failing: float = 0.0
+    """Answered with an error, and not carried out."""
+
+
+@dataclass(slots=True)
+class ApiServer:
+    """One server with its watch cache, in front of the store."""
+
+    store: Store
+    chance: Random
+    trace: Trace
+    streams_lists: bool = True
+    page: int = 500
+    """Most objects of a page, whatever the client asks for."""
+    troubles: Troubles = field(default_factory=Troubles)
+    cache: WatchCache = field(init=False)
+    pages: Pages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cache = WatchCache(self.store, self.chance)
+        self.pages = Pages(self.store)
+
+    async def serve(self, request: Request, connection: Connection) -> None:
+        """Answer one request."""
+        troubles = self.troubles
+        if troubles.down:
+            connection.reset()
+            return
+        if request.method == "GET" and request.params.get("watch") == "true":
+            await self._serve_watch(request, connection)
+            return
+        if self.chance.random() < troubles.throttled:
+            self.trace.say("apiserver", "throttled", request.path)
+            refused = Refused(429, "TooManyRequests", "too many requests", retry_after=1)
+            _refuse(connection, refused)
+            return
+        patience = _seconds(request.params.get("timeout")) or REQUEST_TIMEOUT
+        work = spawn(self._work(request), OWNER)
+        done, _ = await asyncio.wait({work}, timeout=patience)
+        if not done:
+            self.trace.say("apiserver", "gave up", request.path)
+            work.add_done_callback(_forget)
+            _refuse(connection, Refused(504, "Timeout", "request did not complete in time"))
+            return
+        if troubles.down or self.chance.random() < troubles.lost:
+            self.trace.say("apiserver", "answer lost", request.path)
+            _forget(work)
+            if self.chance.random() < 0.5:
+                connection.reset()
+            return
+        try:
+            status, body = work.result()
+        except Refused as refused:
+            _refuse(connection, refused)
+        else:
+            connection.answer(status, body, {})
+
+    async def commit(self, act: Callable[[], T]) -> T:
+        """Carry something out, when etcd does."""
+        while (left := self.troubles.stalled_until - _now()) > 0:
+            await asyncio.sleep(left)
+        await asyncio.sleep(0.0005 + self.chance.expovariate(1 / 0.001))
+        return act()
+
+    def restart(self, seconds: float) -> None:
+        """Be gone for a while; come back with an empty history."""
+        self.troubles.down = True
+        self.cache.close_all()
+
+        def back() -> None:
+            self.troubles.down = False
+            self.cache.refill()
+
+        asyncio.get_running_loop().call_later(seconds, back)
+
+    async def _work(self, request: Request) -> tuple[int, bytes]:
+        resource = RESOURCES.get(request.path)
+        if request.method == "GET":
+            if resource is not None:
+                return 200, encode(await self._list(resource, request.params))
+            key = _pod_key(request.path)
+            return 200, await self.commit(lambda: encode(self.store.get("pods", key)))
+        act = self._act(request)
+        if request.path.endswith("/binding"):
+            if self.chance.random() < self.troubles.failing:
+                self.trace.say("apiserver", "failed", request.path)
+                raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
+            if self.chance.random() < self.troubles.unsure:
+                later = self.chance.expovariate(1 / 10.0)
+                self.trace.say("apiserver", "unsure", f"{request.path} in {min(later, 60.0):.1f} s")
+                spawn(self._later(act, min(later, 60.0)), OWNER)
+                raise Refused(self.chance.choice((409, 500, 504)), "Timeout", "etcdserver: timeout")
+        await self.commit(act)
+        return 201, b'{"kind":"Status","status":"Success"}'
+
+    async def _later(self, act: Callable[[], None], seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        try:
+            await self.commit(act)
+        except Refused:
+            return
+
+    def _act(self, request: Request) -> Callable[[], None]:
+        key, by = _pod_key(request.path), request.by
+        body: Any = msgspec.json.decode(request.body) if request.body else {}
+        match request.method, request.path.rpartition("/")[2]:
+            case "POST", "binding":
+                uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
+                return lambda: bind(self.store, key, uid, node, by)
+            case "POST", "eviction":
+                return lambda: evict(self.store, key, by)
+            case "PATCH", "status":
+                return lambda: patch_status(self.store, key, body, by)
+            case "DELETE", _:
+                uid = body.get("preconditions", {}).get("uid", "")
+                return lambda: delete(self.store, key, by, uid=uid)
+        raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")
+
+    async def _list(self, resource: str, params: Mapping[str, str]) -> Json:
+        limit = min(int(params.get("limit", "0")) or 1 << 30, self.page)
+        if token := params.get("continue"):
+            return self.pages.next(token, limit)
+        version = params.get("resourceVersion", "")
+        if version not in {"", "0"} and not await self.cache.reach(int(version)):
+            raise _too_large()
+        if not version:
+            seen = await self.commit(lambda: [*self.store.all(resource).items()])
+            at, objects = self.store.version, [each for _, each in sorted(seen)]
+        else:
+            at, objects = self.cache.version, self.cache.all(resource)
+        if "fieldSelector" in params:
+            objects = [each for each in objects if is_live(each)]
+        return self.pages.first(objects, at, limit if "limit" in params else len(objects))
+
+    async def _serve_watch(self, request: Request, connection: Connection) -> None:
+        resource, params = RESOURCES[request.path], request.params
+        watch = Watch(resource, "fieldSelector" in params, connection.piece)
+        initial = params.get("sendInitialEvents") == "true"
+        if initial and not self.streams_lists:
+            _refuse(connection, Refused(422, "Invalid", "sendInitialEvents: Forbidden"))
+            return
+        version = int(params.get("resourceVersion") or "0")
+        wanted = version or await self.commit(lambda: self.store.version)
+        if not await self.cache.reach(wanted):
+            _refuse(connection, _too_large())
+            return
+        if self.troubles.down:
+            connection.reset()
+            return
+        if not initial and version < self.cache.oldest:
+            _refuse(connection, Refused(410, "Expired", f"too old resource version: {version}"))
+            return
+        connection.begin()
+        connection.on_close = lambda: self.cache.close(watch)
+        if initial:
+            for obj in self.cache.all(resource):
+                if not watch.live_only or is_live(obj):
+                    connection.piece(added_line(obj))
+            connection.piece(initial_events_end(self.cache.version))
+            version = self.cache.version
+        self.cache.open(watch, version)
+        seconds = float(params.get("timeoutSeconds", "1800"))
+        end = asyncio.get_running_loop().call_later(seconds, self.cache.close, watch)
+        watch.timers.append(end)
+
+
+def _refuse(connection: Connection, refused: Refused) -> None:
+    body = {
+        "kind": "Status",
+        "status": "Failure",
+        "code": refused.status,
+        "reason": refused.reason,
+        "message": str(refused),
+        "details": {"causes": refused.causes},
+    }
+    again = refused.retry_after
+    headers = {} if again is None else {"Retry-After": str(again)}
+    connection.answer(refused.status, encode(body), headers)
+
+
+def _too_large() -> Refused:
+    refused = Refused(504, "Timeout", "Too large resource version")
+    refused.causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large"}]
+    return refused
+
+
+def _pod_key(path: str) -> str:
+    parts = path.split("/")
+    return f"{parts[4]}/{parts[6]}"
+
+
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else float(text.removesuffix("s"))
+
+
+def _forget(work: asyncio.Future[Any]) -> None:
+    if not work.cancelled():
+        work.exception()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+

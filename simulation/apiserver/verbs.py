@@ -1,0 +1,106 @@
+"""What the API server does to pods beyond plain writes: bind, patch, delete and evict."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from simulation.apiserver.store import Json, Refused, Store, is_live, patched_status
+
+NOMINATED: Final = "/status/nominatedNodeName"
+
+
+def bind(store: Store, key: str, uid: str, node: str, by: str) -> None:
+    """Set a pod's node, once and for all (BindingREST.assignPod)."""
+
+    def assign(pod: Json) -> Json:
+        if "deletionTimestamp" in pod["metadata"]:
+            raise Refused(409, "Conflict", f"pod {key} is being deleted, cannot be assigned")
+        found = pod["spec"].get("nodeName")
+        if found:
+            raise Refused(409, "Conflict", f"pod {key} is already assigned to node {found!r}")
+        # As since 1.35: what is bound is no longer nominated.
+        cleared = patched_status(pod, nominatedNodeName=None, scheduled=True)
+        return {**cleared, "spec": {**pod["spec"], "nodeName": node}}
+
+    store.update("pods", key, assign, by, uid=uid)
+
+
+def patch_status(store: Store, key: str, operations: list[dict[str, Any]], by: str) -> None:
+    """Apply a JSON Patch of the kind that hints are set and withdrawn with."""
+
+    def apply(pod: Json) -> Json:
+        for operation in operations:
+            pod = _applied(pod, operation)
+        return pod
+
+    store.update("pods", key, apply, by)
+
+
+def _applied(pod: Json, operation: dict[str, Any]) -> Json:
+    path = operation["path"]
+    if path == "/metadata/uid":
+        held = pod["metadata"]["uid"]
+    elif path == NOMINATED:
+        held = pod["status"].get("nominatedNodeName")
+    else:
+        raise Refused(422, "Invalid", f"no such path here: {path}")
+    match operation["op"]:
+        case "test":
+            if held != operation["value"]:
+                raise Refused(422, "Invalid", f"testing {path} failed")
+            return pod
+        case "add":
+            return patched_status(pod, nominatedNodeName=operation["value"])
+        case "remove":
+            if held is None:
+                raise Refused(422, "Invalid", f"cannot remove {path}: there is none")
+            return patched_status(pod, nominatedNodeName=None)
+        case other:
+            raise Refused(422, "Invalid", f"no such operation: {other}")
+
+
+def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float = 30.0) -> None:
+    """Delete a pod: at once when nobody runs it, else its kubelet is asked to end it first."""
+    pod = store.get("pods", key)
+    if not pod["spec"].get("nodeName") or not is_live(pod) or grace <= 0:
+        store.remove("pods", key, by, uid=uid)
+        return
+
+    def mark(pod: Json) -> Json:
+        if "deletionTimestamp" in pod["metadata"]:
+            return pod
+        marks = {
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "deletionGracePeriodSeconds": int(grace),
+        }
+        return {**pod, "metadata": {**pod["metadata"], **marks}}
+
+    store.update("pods", key, mark, by, uid=uid)
+
+
+def evict(store: Store, key: str, by: str, *, grace: float = 30.0) -> None:
+    """Delete a pod if the disruption budgets about it allow that; 429 when one does not."""
+    pod = store.get("pods", key)
+    if "deletionTimestamp" in pod["metadata"]:
+        return
+    about = [each for each in store.all("poddisruptionbudgets").values() if is_about(each, pod)]
+    for budget in about:
+        if budget["status"]["disruptionsAllowed"] < 1:
+            raise Refused(429, "TooManyRequests", "it would violate a disruption budget")
+    for budget in about:
+        name = f"{budget['metadata']['namespace']}/{budget['metadata']['name']}"
+        store.update("poddisruptionbudgets", name, _spent, by)
+    delete(store, key, by, grace=grace)
+
+
+def is_about(budget: Json, pod: Json) -> bool:
+    """Tell whether a budget protects a pod; budgets here select by one set of labels."""
+    labels = pod["metadata"].get("labels", {})
+    wanted = budget["spec"]["selector"]["matchLabels"]
+    same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same and all(labels.get(name) == value for name, value in wanted.items())
+
+
+def _spent(budget: Json) -> Json:
+    left = budget["status"]["disruptionsAllowed"] - 1
+    return {**budget, "status": {**budget["status"], "disruptionsAllowed": left}}

@@ -1,0 +1,75 @@
+"""What must hold once nothing goes wrong any more: everything ends, and nobody waits in vain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from simulation.apiserver.store import Json, is_live
+from simulation.invariants.referee import BrokenError
+from simulation.invariants.upkeep import check_counters, check_mirror
+from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS
+from simulation.scheduler.objects import pod_info
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+HINT_SECONDS: Final = 15.0
+"""A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
+
+
+class Calm:
+    """Looks at the end of a run."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._waiting: dict[str, float] = {}
+        """Since when pods have waited that have a place, by uid."""
+        self.ended_at = 0.0
+
+    def look(self) -> None:
+        """Note who waits though there is a place; most of them are about to be placed."""
+        world = self._world
+        if world.now < world.plan.busy + CALM_SECONDS - CALM_ENDS_WITH - 5.0:
+            return
+        waiting = {each["metadata"]["uid"]: each for each in self._pending()}
+        placeable = {uid for uid, pod in waiting.items() if self._place_of(pod) is not None}
+        self._waiting = {uid: self._waiting.get(uid, world.now) for uid in placeable}
+
+    def check_end(self) -> None:
+        """Raise when the calm has not brought what it must."""
+        world = self._world
+        self.ended_at = world.now
+        for uid, since in self._waiting.items():
+            if world.now - since >= CALM_ENDS_WITH:
+                pod = next(each for each in self._pending() if each["metadata"]["uid"] == uid)
+                key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                about = f"{key} has a place on {self._place_of(pod)}"
+                raise BrokenError("waits in vain", about, (key,))
+        alive = world.process.alive
+        if alive is None or not alive.ready:
+            raise BrokenError("not ready in the calm", "the extender", ())
+        check_counters(alive.state)
+        check_mirror(alive.state, world.store)
+        if alive.state.doubt is not None:
+            raise BrokenError("stale in the calm", alive.state.doubt, ())
+
+    def _pending(self) -> list[Json]:
+        pods = self._world.store.all("pods").values()
+        return [
+            each
+            for each in pods
+            if is_live(each)
+            and not each["spec"].get("nodeName")
+            and "deletionTimestamp" not in each["metadata"]
+        ]
+
+    def _place_of(self, raw: Json) -> str | None:
+        """Return a node that would take a pod: room, and all rules as things are."""
+        pod = pod_info(raw)
+        scheduler = self._world.schedulers.get(pod.scheduler)
+        if scheduler is None:
+            return None
+        for name, node in scheduler.cache.nodes.items():
+            if scheduler.cache.fits(pod, node) and self._world.referee.has_place(raw, name):
+                return name
+        return None

@@ -1,0 +1,225 @@
+"""Judges every bind and every preemption in the API server's own order.
+
+Nobody can know what has not been told yet. So a rule counts as broken only if it was broken in each
+picture that the extender may have had: those of the labels and pods of the last moments, from as
+long before the request as its watches had been silent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import msgspec
+
+from simulation.apiserver.store import Change, Json, Store, is_live
+from simulation.invariants.rules import (
+    Labels,
+    affinity_terms,
+    exclude,
+    has_company,
+    has_rules,
+)
+
+SLACK_SECONDS: Final = 6.0
+"""A bind is decided up to 4 s before it is sent, and events take their time."""
+REMEMBERED_SECONDS: Final = 600.0
+
+
+class BrokenError(Exception):
+    """An invariant does not hold."""
+
+    def __init__(self, invariant: str, about: str, words: tuple[str, ...]) -> None:
+        super().__init__(f"{invariant}: {about}")
+        self.invariant = invariant
+        self.words = words
+        """Names to look for in the trace."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A pod on its node."""
+
+    pod: Json
+    node: str
+    ours: bool
+    """Bound by the extender that was alive then."""
+    since: float
+    until: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Return namespace/name."""
+        return f"{self.pod['metadata']['namespace']}/{self.pod['metadata']['name']}"
+
+
+class History:
+    """The labels of one kind of object, and those that they had until lately."""
+
+    def __init__(self) -> None:
+        self.now: dict[str, Labels] = {}
+        self._before: deque[tuple[float, dict[str, Labels]]] = deque()
+
+    def set(self, name: str, labels: Labels | None, at: float) -> None:
+        """Change an object's labels; None removes it."""
+        if self.now.get(name) == labels:
+            return
+        self._before.append((at, self.now))
+        self.now = {**self.now, name: labels} if labels is not None else _without(self.now, name)
+        while self._before and self._before[0][0] < at - REMEMBERED_SECONDS:
+            self._before.popleft()
+
+    def pictures(self, since: float) -> list[Mapping[str, Labels]]:
+        """Return all that have been true since a moment."""
+        return [self.now, *(labels for until, labels in self._before if until >= since)]
+
+
+class Referee:
+    """Sees each write in order."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        alive: Callable[[], str | None],
+        silence: Callable[[float], float],
+    ) -> None:
+        """`silence` returns for how long watches had been silent at a moment, at most."""
+        self.binds: Counter[str] = Counter()
+        self.broken: list[BrokenError] = []
+        self.nodes = History()
+        self.spaces = History()
+        self.placed: dict[str, Placed] = {}
+        self.sent: dict[tuple[str, str], float] = {}
+        """When the oldest bind of a pod to a node was sent that may still be under way."""
+        self._gone: deque[Placed] = deque()
+        self._clock = clock
+        self._alive = alive
+        self._silence = silence
+        store.observers.append(self.take)
+
+    def note_sent(self, method: str, path: str, body: bytes) -> None:
+        """Note when a bind leaves the extender."""
+        if method == "POST" and path.endswith("/binding"):
+            binding = msgspec.json.decode(body)
+            sent = (binding["metadata"]["uid"], binding["target"]["name"])
+            self.sent.setdefault(sent, self._clock())
+
+    def take(self, change: Change) -> None:
+        """See a write."""
+        labels = None if change.new is None else change.new["metadata"].get("labels", {})
+        match change.resource:
+            case "nodes":
+                self.nodes.set(change.key, labels, self._clock())
+            case "namespaces":
+                self.spaces.set(change.key, labels, self._clock())
+            case "pods":
+                self._take_pod(change)
+
+    def _take_pod(self, change: Change) -> None:
+        old, new, now = change.old, change.new, self._clock()
+        uid = (new or old or {})["metadata"]["uid"]
+        if new is None or not is_live(new):
+            placed = self.placed.pop(uid, None)
+            if placed is not None:
+                self._gone.append(Placed(placed.pod, placed.node, placed.ours, placed.since, now))
+            while self._gone and (self._gone[0].until or 0.0) < now - REMEMBERED_SECONDS:
+                self._gone.popleft()
+            return
+        node = new["spec"].get("nodeName")
+        if not node:
+            return
+        known = self.placed.get(uid)
+        if known is not None:
+            self.placed[uid] = Placed(new, node, known.ours, known.since)
+            return
+        ours = change.by.startswith("extender") and change.by == self._alive()
+        if change.by.startswith("extender") and not ours:
+            self.binds["after death"] += 1
+        placed = self.placed[uid] = Placed(new, node, ours, now)
+        if ours:
+            self.binds["with rules" if has_rules(new) else "plain"] += 1
+            since = self._known_since(uid, node)
+            why = self._refusal(placed, since, (uid,))
+            if why is not None:
+                self.broken.append(
+                    BrokenError(
+                        why[0],
+                        f"{placed.key} on {node}{why[1]}, {now - since:.1f} s looked back",
+                        (placed.key, *why[2]),
+                    )
+                )
+
+    def judge_preemption(self, pod: Json, node: str, victims: tuple[str, ...]) -> None:
+        """See that victims are to be evicted from a node for a pod: it must be of use."""
+        here = Placed(pod, node, ours=True, since=self._clock())
+        since = self._clock() - self._silence(self._clock()) - SLACK_SECONDS
+        why = self._refusal(here, since, (pod["metadata"]["uid"], *victims))
+        if why is not None:
+            self.broken.append(
+                BrokenError(
+                    "evicted in vain",
+                    f"{here.key} cannot go to {node} then: {why[0]}{why[1]}",
+                    (here.key, *why[2]),
+                )
+            )
+
+    def has_place(self, pod: Json, node: str) -> bool:
+        """Tell whether the rules allow a pod on a node as things are, whoever placed the others."""
+        spaces = self.spaces.now
+        here = self.nodes.now.get(node)
+        others = [(each.pod, self.nodes.now.get(each.node)) for each in self.placed.values()]
+        return not any(exclude((pod, here), other, spaces) for other in others) and has_company(
+            pod, here, others, spaces
+        )
+
+    def _known_since(self, uid: str, node: str) -> float:
+        sent = self.sent.pop((uid, node), self._clock())
+        return sent - self._silence(sent) - SLACK_SECONDS
+
+    def _refusal(
+        self, placed: Placed, since: float, without: tuple[str, ...]
+    ) -> tuple[str, str, tuple[str, ...]] | None:
+        others = [
+            each for uid, each in self.placed.items() if uid not in without and each.ours
+        ]
+        for other in others:
+            if all(
+                exclude(
+                    (placed.pod, nodes.get(placed.node)), (other.pod, nodes.get(other.node)), spaces
+                )
+                for nodes, spaces in self._pictures(since)
+            ):
+                return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
+        if affinity_terms(placed.pod) and not self._may_have_company(placed, since, without):
+            return "required affinity not met", "", ()
+        return None
+
+    def _may_have_company(self, placed: Placed, since: float, without: tuple[str, ...]) -> bool:
+        there = [each for uid, each in self.placed.items() if uid not in without]
+        left = [each for each in self._gone if (each.until or 0.0) >= since]
+        # Those that others placed, and that just came, may not be known yet.
+        known = [each for each in there if each.ours or each.since < since]
+        sure = [each for each in known if each.until is None]
+        return any(
+            has_company(
+                placed.pod,
+                nodes.get(placed.node),
+                [(each.pod, nodes.get(each.node)) for each in some],
+                spaces,
+            )
+            for nodes, spaces in self._pictures(since)
+            for some in (sure, [*there, *left], [each for each in sure if each.ours])
+        )
+
+    def _pictures(
+        self, since: float
+    ) -> Iterator[tuple[Mapping[str, Labels], Mapping[str, Labels]]]:
+        return product(self.nodes.pictures(since), self.spaces.pictures(since))
+
+
+def _without(labels: dict[str, Labels], name: str) -> dict[str, Labels]:
+    return {each: found for each, found in labels.items() if each != name}

@@ -1,0 +1,64 @@
+"""What the program keeps about the cluster: right, bounded, and given up in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
+from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
+from extender.cluster.state import ClusterState
+from simulation.apiserver.store import Store, is_live
+from simulation.invariants.referee import BrokenError
+
+DEADLINES: Final[Mapping[str, float]] = {
+    "filter": 0.1,
+    "prioritize": 0.1,
+    "bind": ANSWER_SECONDS + 0.1,
+    "preempt": 3.0,
+}
+"""Seconds within which each callback is answered; code takes no simulated time."""
+MOST_RESERVATIONS: Final = 2_000
+
+
+def check_counters(state: ClusterState) -> None:
+    """Raise when counters differ from a recount."""
+    wrong = [*map(str, mismatches(state)), *room_mismatches(state), *quota_mismatches(state)]
+    if wrong:
+        raise BrokenError("counters differ from a recount", ", ".join(wrong[:3]), ())
+
+
+def check_reservations(state: ClusterState, now: float) -> None:
+    """Raise when a place is reserved without an end."""
+    longest = max(CONFIRMED_SECONDS, RESERVATION_SECONDS)
+    if len(state.reservations) > MOST_RESERVATIONS:
+        raise BrokenError("registry out of bounds", f"{len(state.reservations)} reservations", ())
+    for each in state.reservations:
+        if not each.claims:
+            raise BrokenError("reservation without a claim", each.pod.key, (each.pod.key,))
+        if each.deadline > now + longest + 1.0 or each.deadline < now - 5.0:
+            raise BrokenError("reservation without an end", each.pod.key, (each.pod.key,))
+
+
+def check_answers(slowest: Mapping[str, float]) -> None:
+    """Raise when a callback was answered too late."""
+    for verb, seconds in slowest.items():
+        if seconds > DEADLINES[verb]:
+            raise BrokenError("callback after its deadline", f"{verb} took {seconds:.3f} s", ())
+
+
+def check_mirror(state: ClusterState, store: Store) -> None:
+    """Raise when, in the calm, the program knows anything else than what there is."""
+    stored = {key: each for key, each in store.all("pods").items() if is_live(each)}
+    known = {key: (pod.uid, pod.node) for key, pod in state.pods.items()}
+    truth = {
+        key: (each["metadata"]["uid"], each["spec"].get("nodeName")) for key, each in stored.items()
+    }
+    for key in sorted({*known, *truth}):
+        if known.get(key) != truth.get(key):
+            about = f"{key} is {truth.get(key)}, known as {known.get(key)}"
+            raise BrokenError("mirror differs from the cluster", about, (key,))
+    if set(state.nodes) != set(store.all("nodes")):
+        raise BrokenError("mirror differs from the cluster", "nodes", ())
+    for each in state.reservations:
+        raise BrokenError("reservation outlives its bind", f"{each.pod.key} on {each.pod.node}", (each.pod.key,))  # fmt: skip

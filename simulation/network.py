@@ -1,0 +1,121 @@
+"""Links between processes: each direction has its delays, and can be cut for a while.
+
+What is sent into a link that is cut is not lost: TCP sends it again. It arrives when the link is
+whole again, in order, unless that takes longer than the kernel goes on trying.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+UNDELIVERED_SECONDS: Final = 60.0
+"""As long as the extender's own sockets go on delivering (TCP_USER_TIMEOUT)."""
+
+
+RESOLUTION: Final = 1e-9
+"""Of the loop's clock: a timer that rings is never too early."""
+
+
+class Way:
+    """One direction of a link."""
+
+    def __init__(self, chance: Random, fastest: float, usual: float) -> None:
+        self._chance = chance
+        self._fastest = fastest
+        self._usual = usual
+        self.slower = 1.0
+        """Factor on all delays."""
+        self._cuts = 0
+        self._pipes: list[Pipe] = []
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether nothing comes through now."""
+        return self._cuts > 0
+
+    def delay(self) -> float:
+        """Return the seconds that the next message takes."""
+        return self._fastest + self._chance.expovariate(1.0 / self._usual) * self.slower
+
+    def cut(self, seconds: float) -> None:
+        """Let nothing through for a while."""
+        self._cuts += 1
+        asyncio.get_running_loop().call_later(seconds, self._heal)
+
+    def _heal(self) -> None:
+        self._cuts -= 1
+        if not self.is_cut:
+            for pipe in [*self._pipes]:
+                pipe.pump()
+
+    def pipe(self) -> Pipe:
+        """Open a connection in this direction."""
+        pipe = Pipe(self)
+        self._pipes.append(pipe)
+        return pipe
+
+    def forget(self, pipe: Pipe) -> None:
+        """Forget a connection that is closed."""
+        if pipe in self._pipes:
+            self._pipes.remove(pipe)
+
+
+class Pipe:
+    """Messages of one connection in one direction, which arrive in order."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._queue: deque[tuple[float, float, Callable[[], None]]] = deque()
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def send(self, deliver: Callable[[], None]) -> None:
+        """Send a message: `deliver` is called where and when it arrives."""
+        if self.closed:
+            return
+        now = asyncio.get_running_loop().time()
+        self._last = max(self._last, now + self._way.delay())
+        self._queue.append((self._last, now, deliver))
+        if self._timer is None:
+            self.pump()
+
+    def close(self) -> None:
+        """Forget what has not arrived."""
+        self.closed = True
+        self._queue.clear()
+        self._way.forget(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pump(self) -> None:
+        """Deliver what is due, and come back for the rest."""
+        loop = asyncio.get_running_loop()
+        self._timer = None
+        if self._way.is_cut:
+            return
+        while self._queue and not self.closed:
+            due, sent, deliver = self._queue[0]
+            if due > loop.time() + RESOLUTION:
+                self._timer = loop.call_at(due, self.pump)
+                return
+            self._queue.popleft()
+            if loop.time() - sent <= UNDELIVERED_SECONDS:
+                deliver()
+
+
+class Link:
+    """Two directions: `up` towards the server, `down` towards the client."""
+
+    def __init__(self, chance: Random, fastest: float = 0.0002, usual: float = 0.0005) -> None:
+        self.up = Way(chance, fastest, usual)
+        self.down = Way(chance, fastest, usual)
+        self.refusing = False
+        """Whether nobody listens at the other end."""

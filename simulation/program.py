@@ -1,0 +1,204 @@
+"""The extender's process: the program's own parts, put together as its runtime does, and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack
+from random import Random
+from typing import Any, Final
+
+from kubernetes_asyncio.client import Configuration
+
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.state import ClusterState
+from extender.config import Config
+from extender.controllers.staleness import Freshness
+from extender.controllers.violations import keep_patrolling, keep_watching_drift
+from extender.errors import RequestError
+from extender.kube.client import ApiClient
+from extender.kube.credentials import Credentials
+from extender.kube.flowcontrol import FlowControl
+from extender.kube.pacing import Timing
+from extender.metrics import Metrics
+from extender.model.verdict import INTER_POD_AFFINITY
+from extender.preparing import Preparer
+from extender.source import RESOURCES, Source, keep_auditing, keep_expiring, mirror
+from extender.web.app import VERBS, Fault, Verb
+from extender.wiring import build_callbacks, build_hints
+from simulation.loop import SimulatedLoop, now, spawn
+from simulation.trace import Trace
+from simulation.transport import Session
+
+HOST: Final = "http://apiserver.simulated"
+EPOCH: Final = 1_767_225_600.0
+
+_log = logging.getLogger(__name__)
+
+
+class Incarnation:
+    """One life of the process."""
+
+    def __init__(
+        self, name: str, config: Config, session: Session, chance: Random, skew: float
+    ) -> None:
+        self.name = name
+        self.state = ClusterState()
+        self.verbs: Mapping[str, tuple[Verb, Fault]] = {}
+        self.source: Source | None = None
+        self.session = session
+        self.skew = skew
+        """By how much the clock on the wall is wrong; it may jump."""
+        self.died_at: float | None = None
+        self._config = config
+        self._chance = chance
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether everything has been listed once."""
+        return self.source is not None and all(self.source.synced.values())
+
+    @property
+    def silence(self) -> float:
+        """Return for how many seconds nothing was heard of the quietest resource."""
+        silent = {} if self.source is None else self.source.silent_for
+        return max((now() if each is None else each for each in silent.values()), default=0.0)
+
+    def _unsynced(self) -> str | None:
+        return None if self.ready else "not synced yet"
+
+    async def run(self) -> None:
+        """Build every part, and let it run until the process is killed."""
+        timing = Timing(
+            clock=now,
+            wall=lambda: EPOCH + now() + self.skew,
+            sleep=asyncio.sleep,
+            chance=self._chance.random,
+        )
+        config, metrics = self._config, Metrics()
+        connection = config.client_connection
+        async with AsyncExitStack() as parts:
+            client = ApiClient(
+                await _credentials(),
+                observer=metrics,
+                limit=FlowControl(connection.qps, connection.burst, timing),
+                session=lambda: self.session,  # type: ignore[arg-type,return-value]
+                clock=now,
+            )
+            await parts.enter_async_context(client)
+            source = self.source = await mirror(
+                client,
+                config,
+                self.state,
+                metrics=metrics,
+                parts=parts,
+                description=HOST,
+                timing=timing,
+            )
+            preparer = Preparer(self.state, metrics, clock=now)
+            hints = build_hints(
+                config, source, self.state, metrics, preparer, clock=now, chance=self._chance.random
+            )
+            app = build_callbacks(
+                config,
+                source,
+                self.state,
+                metrics,
+                self._unsynced,
+                preparer=preparer,
+                hints=hints,
+                clock=now,
+            )
+            self.verbs = app[VERBS]
+            for eternal in self._controllers(source, metrics):
+                spawn(_kept(eternal), self.name)
+            if hints is not None:
+                spawn(_kept(hints.run()), self.name)
+            await asyncio.Event().wait()
+
+    def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:
+        stale_after = self._config.client_connection.stale_after_seconds
+        freshness = Freshness(lambda: source.silent_for, stale_after, self.state, RESOURCES)
+        drift = DriftWatch(self.state)
+        return [
+            freshness.run(),
+            keep_auditing(self.state, metrics),
+            keep_expiring(self.state, now),
+            keep_patrolling(self.state, metrics, INTER_POD_AFFINITY, self._unsynced),
+            keep_watching_drift(drift, metrics, self._unsynced),
+        ]
+
+
+class Process:
+    """Where the extender listens, whichever incarnation is alive."""
+
+    def __init__(self, config: Config, trace: Trace, chance: Random) -> None:
+        self.alive: Incarnation | None = None
+        self.slowest: dict[str, float] = {}
+        """Seconds that the slowest answer of each verb took."""
+        self.skew = 0.0
+        self._config = config
+        self._trace = trace
+        self._chance = chance
+        self.lives = 0
+
+    def start(self, session: Session) -> Incarnation:
+        """Start the process."""
+        self.lives += 1
+        chance = Random(self._chance.random())
+        name = f"extender-{self.lives}"
+        alive = self.alive = Incarnation(name, self._config, session, chance, self.skew)
+        spawn(_kept(alive.run()), name)
+        self._trace.say(name, "started")
+        return alive
+
+    def kill(self) -> None:
+        """Kill the process, wherever it is in what it does."""
+        alive, self.alive = self.alive, None
+        if alive is None:
+            return
+        alive.died_at = now()
+        alive.session.cut_off()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        loop.kill(alive.name)
+        self._trace.say(alive.name, "killed")
+
+    def call(self, verb: str, body: bytes) -> asyncio.Future[bytes]:
+        """Begin to answer a callback, as the HTTP side does."""
+        alive = self.alive
+        if alive is None or verb not in alive.verbs:
+            raise ConnectionRefusedError("connection refused")
+        return spawn(self._answer(alive, verb, body), alive.name)
+
+    async def _answer(self, alive: Incarnation, verb: str, body: bytes) -> bytes:
+        answer, fault = alive.verbs[verb]
+        start = now()
+        try:
+            return await answer(body)
+        except RequestError:
+            _log.exception("%s: the simulated scheduler sends what no scheduler sends", verb)
+            raise
+        except Exception as error:
+            _log.exception("%s failed unexpectedly", verb)
+            return fault(error, now() - start)
+        finally:
+            if alive is self.alive:
+                self.slowest[verb] = max(self.slowest.get(verb, 0.0), now() - start)
+
+
+async def _kept(eternal: Coroutine[Any, Any, Any]) -> None:
+    try:
+        await eternal
+    except Exception:
+        _log.exception("a part of the program has ended")
+
+
+async def _credentials() -> Credentials:
+    async def load(*, forced: bool) -> None:
+        del forced
+
+    return Credentials(Configuration(host=HOST), load, clock=now)
+
+

@@ -1,0 +1,1 @@
+"""A kube-scheduler as an extender meets it: queue, cache, cycles, and preemption."""

@@ -1,0 +1,82 @@
+"""The cluster as a scheduler has it: what its informers tell, and the pods that it assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from simulation.apiserver.store import Json
+from simulation.scheduler.objects import NodeInfo, PodInfo
+
+
+class Cache:
+    """Nodes with the pods on them."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeInfo] = {}
+        self.budgets: dict[str, Json] = {}
+        self.nominated: dict[str, PodInfo] = {}
+        """Waiting pods that are nominated to a node, by uid."""
+        self.assumed: dict[str, tuple[PodInfo, str]] = {}
+        self._places: dict[str, str] = {}
+        """The node of each pod that counts, by uid; its node may be unknown."""
+        self._homeless: dict[str, PodInfo] = {}
+
+    def set_node(self, raw: Json) -> None:
+        """Add or change a node."""
+        name = raw["metadata"]["name"]
+        known = self.nodes.get(name)
+        if known is not None:
+            known.raw = raw
+            return
+        node = self.nodes[name] = NodeInfo(name, raw)
+        for pod in [each for each in self._homeless.values() if self._places[each.uid] == name]:
+            node.add(self._homeless.pop(pod.uid))
+
+    def drop_node(self, name: str) -> None:
+        """Forget a node."""
+        node = self.nodes.pop(name, None)
+        if node is not None:
+            self._homeless.update(node.pods)
+
+    def place(self, pod: PodInfo, node: str) -> None:
+        """Count a pod on a node."""
+        self.unplace(pod.uid)
+        self._places[pod.uid] = node
+        if node in self.nodes:
+            self.nodes[node].add(pod)
+        else:
+            self._homeless[pod.uid] = pod
+
+    def unplace(self, uid: str) -> None:
+        """Count a pod no more."""
+        node = self._places.pop(uid, None)
+        if node in self.nodes:
+            self.nodes[node].remove(uid)
+        self._homeless.pop(uid, None)
+
+    def has(self, uid: str) -> bool:
+        """Tell whether a pod counts anywhere."""
+        return uid in self._places
+
+    def assume(self, pod: PodInfo, node: str) -> None:
+        """Count a pod that is about to be bound."""
+        self.assumed[pod.uid] = pod, node
+        self.place(pod, node)
+
+    def forget(self, uid: str) -> None:
+        """Give up an assumption."""
+        if self.assumed.pop(uid, None) is not None:
+            self.unplace(uid)
+
+    def fits(self, pod: PodInfo, node: NodeInfo, gone: Iterable[PodInfo] = ()) -> bool:
+        """Judge by in-tree's filters: twice where more important pods are nominated to the node."""
+        if not node.open:
+            return False
+        leaving = [*gone]
+        freed, left = sum(each.cpu for each in leaving), len(leaving)
+        coming = sum(
+            each.cpu
+            for each in self.nominated.values()
+            if each.nominated == node.name and each.uid != pod.uid and each.priority >= pod.priority
+        )
+        return node.has_room(pod.cpu + coming, freed, left)

@@ -1,0 +1,100 @@
+"""Pods and nodes as a scheduler knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from simulation.apiserver.store import Json, encode, is_live
+
+MOST_PODS = 110
+
+
+@dataclass(slots=True, eq=False)
+class PodInfo:
+    """One version of a pod."""
+
+    key: str
+    uid: str
+    raw: Json
+    node: str
+    """The node it is bound to, "" without one."""
+    priority: int
+    cpu: int
+    """Requested, in thousandths."""
+    nominated: str
+    scheduler: str
+    deleting: bool
+    json: bytes
+
+    @property
+    def never_preempts(self) -> bool:
+        """Tell whether it evicts nobody."""
+        return bool(self.raw["spec"].get("preemptionPolicy") == "Never")
+
+
+def pod_info(raw: Json) -> PodInfo:
+    """Read a pod."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw["status"]
+    return PodInfo(
+        key=f"{metadata['namespace']}/{metadata['name']}",
+        uid=metadata["uid"],
+        raw=raw,
+        node=spec.get("nodeName", ""),
+        priority=spec.get("priority", 0),
+        cpu=sum(_milli(each) for each in spec["containers"]),
+        nominated=status.get("nominatedNodeName", ""),
+        scheduler=spec.get("schedulerName", ""),
+        deleting="deletionTimestamp" in metadata,
+        json=encode(raw),
+    )
+
+
+def _milli(container: Json) -> int:
+    amount = container.get("resources", {}).get("requests", {}).get("cpu", "0")
+    return int(amount.removesuffix("m")) if amount.endswith("m") else 1000 * int(amount)
+
+
+@dataclass(slots=True, eq=False)
+class NodeInfo:
+    """One node, and the pods that a scheduler has there, assumed ones as well."""
+
+    name: str
+    raw: Json
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    """By uid."""
+    used: int = 0
+
+    @property
+    def cpu(self) -> int:
+        """Return the thousandths there are."""
+        return 1000 * int(self.raw["status"]["allocatable"]["cpu"])
+
+    @property
+    def open(self) -> bool:
+        """Tell whether pods may come."""
+        return not self.raw["spec"].get("unschedulable", False)
+
+    def add(self, pod: PodInfo) -> None:
+        """Count a pod."""
+        self.pods[pod.uid] = pod
+        self.used += pod.cpu
+
+    def remove(self, uid: str) -> None:
+        """Count a pod no more."""
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self.used -= pod.cpu
+
+    def has_room(self, cpu: int, without: int = 0, gone: int = 0) -> bool:
+        """Tell whether so much fits, `without` and `gone` being what leaves, in cpu and pods."""
+        return self.used - without + cpu <= self.cpu and len(self.pods) - gone < MOST_PODS
+
+
+def read_json(body: bytes) -> Json:
+    """Read an answer of the extender."""
+    read: Json = msgspec.json.decode(body)
+    return read
+
+

@@ -1,0 +1,140 @@
+"""The scheduling queue: active, backing off, or unschedulable until something happens."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from simulation.loop import now
+from simulation.scheduler.objects import PodInfo
+
+FIRST_BACKOFF: Final = 1.0
+LONGEST_BACKOFF: Final = 10.0
+FLUSH_SECONDS: Final = 300.0
+"""After so long an unschedulable pod is tried again though nothing has happened."""
+
+
+@dataclass(slots=True, eq=False)
+class Queued:
+    """A pod that waits, and how it has fared."""
+
+    pod: PodInfo
+    since: float
+    attempts: int = 0
+    failed_at: float = 0.0
+    after_error: bool = False
+
+    @property
+    def ready_at(self) -> float:
+        """Return when its back-off is over."""
+        if not self.attempts:
+            return 0.0
+        return self.failed_at + min(FIRST_BACKOFF * 2 ** (self.attempts - 1), LONGEST_BACKOFF)
+
+
+class Queue:
+    """kube-scheduler's PriorityQueue without queueing hints, which extenders have none of."""
+
+    def __init__(self) -> None:
+        self.active: dict[str, Queued] = {}
+        self.backing_off: dict[str, Queued] = {}
+        self.unschedulable: dict[str, Queued] = {}
+        self.in_flight: dict[str, Queued] = {}
+        self._events = 0
+        self._seen: dict[str, int] = {}
+        self._changed = asyncio.Event()
+
+    def find(self, uid: str) -> Queued | None:
+        """Return a pod, wherever it waits."""
+        for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
+            if uid in part:
+                return part[uid]
+        return None
+
+    def put(self, pod: PodInfo) -> None:
+        """Add a pod, or take over what changed; a change brings an unschedulable one back."""
+        queued = self.find(pod.uid)
+        if queued is None:
+            self.active[pod.uid] = Queued(pod, now())
+        else:
+            queued.pod = pod
+            if pod.uid in self.unschedulable:
+                self._bring_back(pod.uid)
+            elif pod.uid in self.in_flight:
+                self._seen[pod.uid] = -1
+        self._changed.set()
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod."""
+        for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
+            part.pop(uid, None)
+        self._seen.pop(uid, None)
+
+    def something_happened(self) -> None:
+        """Bring every unschedulable pod back; those in flight come back when they fail."""
+        self._events += 1
+        for uid in [*self.unschedulable]:
+            self._bring_back(uid)
+        self._changed.set()
+
+    async def pop(self) -> Queued:
+        """Wait for the next pod to try: the most important, then the one that waits longest."""
+        while True:
+            self._flush()
+            queued = self._best(self.active) or self._early()
+            if queued is not None:
+                uid = queued.pod.uid
+                for part in (self.active, self.backing_off):
+                    part.pop(uid, None)
+                self.in_flight[uid] = queued
+                self._seen[uid] = self._events
+                return queued
+            self._changed.clear()
+            pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
+            try:
+                async with asyncio.timeout(max(pause - now(), 0.0) + 0.001):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def done(self, queued: Queued) -> None:
+        """Take a pod out of flight that has a place."""
+        self.in_flight.pop(queued.pod.uid, None)
+        self._seen.pop(queued.pod.uid, None)
+
+    def failed(self, queued: Queued, *, error: bool) -> None:
+        """Put a pod back for which there was no place, or whose attempt broke."""
+        uid = queued.pod.uid
+        if self.in_flight.pop(uid, None) is None:
+            return
+        queued.attempts += 1
+        queued.failed_at, queued.after_error = now(), error
+        missed = self._seen.pop(uid, self._events) != self._events
+        (self.backing_off if error or missed else self.unschedulable)[uid] = queued
+        self._changed.set()
+
+    def _bring_back(self, uid: str) -> None:
+        queued = self.unschedulable.pop(uid)
+        queued.after_error = False
+        part = self.active if queued.ready_at <= now() else self.backing_off
+        part[uid] = queued
+
+    def _flush(self) -> None:
+        for uid, queued in [*self.backing_off.items()]:
+            if queued.ready_at <= now():
+                self.active[uid] = self.backing_off.pop(uid)
+        for uid, queued in [*self.unschedulable.items()]:
+            if queued.failed_at + FLUSH_SECONDS <= now():
+                self._bring_back(uid)
+
+    def _early(self) -> Queued | None:
+        # As since 1.33 (SchedulerPopFromBackoffQ): who has nothing to do does not wait.
+        early = {uid: each for uid, each in self.backing_off.items() if not each.after_error}
+        return self._best(early)
+
+    @staticmethod
+    def _best(part: dict[str, Queued]) -> Queued | None:
+        return min(
+            part.values(), key=lambda each: (-each.pod.priority, each.since, each.pod.uid), default=None
+        )

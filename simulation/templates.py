@@ -1,0 +1,133 @@
+"""Pods of all sorts, as users write them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
+NAMESPACES: Final = {"default": "blue", "other": "green"}
+"""Namespaces, each with the value of its label `team`."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def node(name: str, zone: str, cpu: int) -> Json:
+    """Build a node."""
+    return {
+        "metadata": {"name": name, "labels": {ZONE: zone, HOST: name}},
+        "spec": {},
+        "status": {"allocatable": {"cpu": str(cpu), "pods": "110"}},
+    }
+
+
+def namespace(name: str, team: str) -> Json:
+    """Build a namespace."""
+    return {"metadata": {"name": name, "labels": {"team": team}}, "spec": {}, "status": {}}
+
+
+def budget(app: str, allowed: int) -> Json:
+    """Build a disruption budget for the pods of an app."""
+    return {
+        "metadata": {"name": app, "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
+    """Build what the pods of a workload are made of; `other` is an app that its rules may name."""
+    affinity: Json = {}
+    own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
+    match sort:
+        case "apart by host":
+            affinity = _anti(_term(HOST, own))
+        case "apart by zone":
+            affinity = _anti(_term(ZONE, own))
+        case "together":
+            affinity = _towards(_term(ZONE, own))
+        case "near another":
+            affinity = _towards(_term(ZONE, others))
+        case "away from another":
+            affinity = _anti(_term(HOST, others))
+        case "away from a team":
+            teams = {"matchLabels": {"team": "green"}}
+            affinity = _anti(_term(HOST, others, namespaceSelector=teams))
+        case "spread if possible":
+            wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
+            affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
+        case "hostile":
+            terms = [
+                _term(HOST, {"matchExpressions": [_expression(f"k{n}", "NotIn", app)]}, namespaces=[])
+                for n in range(40)
+            ]
+            affinity = {"podAntiAffinity": {_PREFERRED: [_weighted(each) for each in terms]}}
+            affinity["podAntiAffinity"][_REQUIRED] = [
+                _term(key, {"matchLabels": {"app": app, f"k{n}": "v"}})
+                for n, key in enumerate((HOST, ZONE, "no/such-key", HOST))
+            ]
+    return {"labels": {"app": app}, "affinity": affinity, "priority": priority}
+
+
+SORTS: Final = (
+    "apart by host",
+    "apart by host",
+    "apart by zone",
+    "together",
+    "near another",
+    "away from another",
+    "away from a team",
+    "spread if possible",
+    "plain",
+    "hostile",
+)
+
+
+def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, milli: int) -> Json:
+    """Build a pod that waits."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": space,
+            "labels": dict(made_of["labels"]),
+            "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "controller": True}],
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "priority": made_of["priority"],
+            "containers": [
+                {"name": "main", "resources": {"requests": {"cpu": f"{milli}m"}}},
+            ],
+            **({"affinity": made_of["affinity"]} if made_of["affinity"] else {}),
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def any_template(chance: Random, app: str, apps: list[str]) -> Json:
+    """Build one of any sort."""
+    other = chance.choice(apps or [app])
+    return template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
+
+
+def _term(key: str, selector: Json, **fields: Any) -> Json:
+    return {"topologyKey": key, "labelSelector": selector, **fields}
+
+
+def _anti(*terms: Json) -> Json:
+    return {"podAntiAffinity": {_REQUIRED: list(terms)}}
+
+
+def _towards(*terms: Json) -> Json:
+    return {"podAffinity": {_REQUIRED: list(terms)}}
+
+
+def _weighted(term: Json) -> Json:
+    return {"weight": 1, "podAffinityTerm": term}
+
+
+def _expression(key: str, operator: str, *values: str) -> Json:
+    return {"key": key, "operator": operator, "values": list(values)}

@@ -1,0 +1,236 @@
+"""What users and operators do to a cluster, hostile ones among them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from simulation import templates
+from simulation.apiserver.store import Json, Store, is_live
+from simulation.apiserver.verbs import delete, evict
+from simulation.caller import Caller
+from simulation.loop import spawn
+from simulation.plan import Action, Setup
+from simulation.workloads import Controllers, Workload
+
+
+class Users:
+    """Carries out the actions of `plan.USERS`."""
+
+    def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
+        self._caller = caller
+        self._store: Store = caller.server.store
+        self._controllers = controllers
+        self._setup = setup
+        self._apps: list[str] = []
+        self._nodes = 0
+        self.acts: dict[str, Callable[[Random], None]] = {
+            "new workload": self.new_workload,
+            "scale": self._scale,
+            "roll out": self._roll_out,
+            "delete workload": self._delete_workload,
+            "burst of pods": self._burst,
+            "delete pods": self._delete_pods,
+            "recreate by name": self._recreate,
+            "place by hand": self._place_by_hand,
+            "urgent pods": self._urgent,
+            "relabel node": self._relabel_node,
+            "relabel namespace": self._relabel_namespace,
+            "cordon": self._cordon,
+            "add node": lambda _: self.add_node(),
+            "remove node": self._remove_node,
+            "drain": self._drain,
+        }
+
+    def act(self, action: Action) -> None:
+        """Do one thing."""
+        self.acts[action.what](Random(action.number))
+
+    def add_node(self) -> None:
+        """Add a node."""
+        self._nodes += 1
+        zone = f"z{self._nodes % self._setup.zones}"
+        self._do(
+            lambda name=f"n{self._nodes:03d}": self._store.create(
+                "nodes", templates.node(name, zone, self._setup.cpu), "users"
+            )
+        )
+
+    def new_workload(self, chance: Random) -> None:
+        """Create a workload of any kind."""
+        app = f"app{len(self._apps)}"
+        made_of = templates.any_template(chance, app, self._apps)
+        self._apps.append(app)
+        self._apply(chance, app, made_of, chance.choice((1, 2, 3, 5, 8)))
+        if chance.random() < 0.3:
+            allowed = chance.randrange(2)
+            self._do(
+                lambda: self._store.create(
+                    "poddisruptionbudgets", templates.budget(app, allowed), "users"
+                )
+            )
+
+    def _apply(self, chance: Random, name: str, made_of: Json, replicas: int) -> None:
+        kind = chance.random()
+        self._controllers.apply(
+            Workload(
+                name=name,
+                space=chance.choice(("default", "default", "other")),
+                made_of=made_of,
+                replicas=replicas,
+                scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
+                milli=chance.choice((100, 100, 500, 1000)),
+                ordered=kind < 0.2,
+                lasts=chance.uniform(1.0, 20.0) if kind > 0.8 else None,
+            )
+        )
+
+    def _burst(self, chance: Random) -> None:
+        """Create many pods that get in each other's way, at once."""
+        app = f"app{len(self._apps)}"
+        self._apps.append(app)
+        sort = chance.choice(("apart by host", "apart by host", "apart by zone", "together"))
+        nodes = len(self._store.all("nodes"))
+        made_of = templates.template(sort, app, app)
+        self._apply(chance, app, made_of, chance.randint(2, max(2, 2 * nodes)))
+
+    def _urgent(self, chance: Random) -> None:
+        """Create pods that may drive out others."""
+        app = f"app{len(self._apps)}"
+        self._apps.append(app)
+        sort = chance.choice(("plain", "apart by host", "away from another"))
+        made_of = templates.template(sort, app, chance.choice(self._apps), 100)
+        self._controllers.apply(
+            Workload(
+                app, "default", made_of, chance.randint(1, 4), "scheduler-1",
+                1000 * self._setup.cpu // 2 + 100,
+            )
+        )  # fmt: skip
+
+    def _scale(self, chance: Random) -> None:
+        if (workload := self._any(chance)) is not None and workload.lasts is None:
+            workload.replicas = chance.choice((0, 1, 2, 3, 5, 8, 12))
+            self._controllers.wake(workload.name)
+
+    def _roll_out(self, chance: Random) -> None:
+        workload = self._any(chance)
+        if workload is not None and workload.lasts is None:
+            workload.revision += 1
+            if chance.random() < 0.5:
+                workload.made_of = templates.any_template(chance, workload.name, self._apps)
+            self._controllers.wake(workload.name)
+
+    def _delete_workload(self, chance: Random) -> None:
+        if (workload := self._any(chance)) is not None:
+            workload.replicas = 0
+            self._controllers.wake(workload.name)
+
+    def _delete_pods(self, chance: Random) -> None:
+        for key in self._some_pods(chance, 5):
+            grace = chance.choice((0.0, 1.0, 5.0))
+            self._do(lambda key=key, grace=grace: delete(self._store, key, "users", grace=grace))
+
+    def _recreate(self, chance: Random) -> None:
+        """Delete pods and create others of the same names at once."""
+        for key in self._some_pods(chance, 3):
+            old = self._store.all("pods")[key]
+            spec = {name: each for name, each in old["spec"].items() if name != "nodeName"}
+            metadata = {name: each for name, each in old["metadata"].items() if name in _KEPT}
+
+            def again(key: str = key, spec: Json = spec, metadata: Json = metadata) -> None:
+                delete(self._store, key, "users", grace=0.0)
+                fresh = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+                self._store.create("pods", fresh, "users")
+
+            self._do(again)
+
+    def _place_by_hand(self, chance: Random) -> None:
+        """Create a pod that has a node already, whatever the rules say."""
+        app = chance.choice(self._apps or ["app0"])
+        made_of = templates.any_template(chance, app, self._apps)
+        pod = templates.pod(
+            f"by-hand-{chance.randrange(1 << 20)}",
+            "default",
+            made_of,
+            owner="",
+            scheduler="",
+            milli=10,
+        )
+        names = sorted(self._store.all("nodes"))
+        if names:
+            placed = {**pod, "spec": {**pod["spec"], "nodeName": chance.choice(names)}}
+            self._do(lambda: self._store.create("pods", placed, "users"))
+
+    def _relabel_node(self, chance: Random) -> None:
+        zone = f"z{chance.randrange(self._setup.zones + 1)}"
+        self._change_node(chance, lambda node: _labelled(node, {templates.ZONE: zone}))
+
+    def _relabel_namespace(self, chance: Random) -> None:
+        name, team = chance.choice(sorted(templates.NAMESPACES)), chance.choice(("blue", "green"))
+        self._do(
+            lambda: self._store.update(
+                "namespaces", name, lambda each: _labelled(each, {"team": team}), "users"
+            )
+        )
+
+    def _cordon(self, chance: Random) -> None:
+        closed = chance.random() < 0.5
+        self._change_node(
+            chance, lambda node: {**node, "spec": {"unschedulable": True} if closed else {}}
+        )
+
+    def _change_node(self, chance: Random, change: Callable[[Json], Json]) -> None:
+        names = sorted(self._store.all("nodes"))
+        if names:
+            name = chance.choice(names)
+            self._do(lambda: self._store.update("nodes", name, change, "users"))
+
+    def _remove_node(self, chance: Random) -> None:
+        names = sorted(self._store.all("nodes"))
+        if len(names) > 2:
+            spawn(self._collect(chance.choice(names)), "users")
+
+    async def _collect(self, node: str) -> None:
+        await self._caller.try_to(lambda: self._store.remove("nodes", node, "users"))
+        # The pod garbage collector is in no hurry; and pods may be bound there meanwhile.
+        for _ in range(20):
+            await asyncio.sleep(5.0)
+            for key in self._on(node):
+                await self._caller.try_to(
+                    lambda key=key: self._store.remove("pods", key, "controllers")
+                )
+
+    def _drain(self, chance: Random) -> None:
+        names = sorted(self._store.all("nodes"))
+        if names:
+            spawn(self._evict_all(chance.choice(names)), "users")
+
+    async def _evict_all(self, node: str) -> None:
+        for _ in range(3):
+            for key in self._on(node):
+                await self._caller.try_to(lambda key=key: evict(self._store, key, "users", grace=2))
+            await asyncio.sleep(2.0)
+
+    def _on(self, node: str) -> list[str]:
+        pods = self._store.all("pods").items()
+        return sorted(key for key, pod in pods if pod["spec"].get("nodeName") == node)
+
+    def _any(self, chance: Random) -> Workload | None:
+        known = sorted(self._controllers.workloads)
+        return self._controllers.workloads[chance.choice(known)] if known else None
+
+    def _some_pods(self, chance: Random, most: int) -> list[str]:
+        live = sorted(key for key, pod in self._store.all("pods").items() if is_live(pod))
+        return chance.sample(live, min(len(live), chance.randint(1, most)))
+
+    def _do(self, act: Callable[[], object]) -> None:
+        spawn(self._caller.try_to(act), "users")
+
+
+_KEPT = frozenset(("name", "namespace", "labels", "ownerReferences"))
+
+
+def _labelled(obj: Json, labels: dict[str, str]) -> Json:
+    metadata = obj["metadata"]
+    return {**obj, "metadata": {**metadata, "labels": {**metadata["labels"], **labels}}}

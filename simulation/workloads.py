@@ -1,0 +1,191 @@
+"""Those who create and end pods: workload controllers, and a kubelet for every node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from simulation import templates
+from simulation.apiserver.server import OWNER
+from simulation.apiserver.store import Change, Json, Refused, Store, is_live, patched_status
+from simulation.apiserver.verbs import delete
+from simulation.caller import Caller
+from simulation.loop import spawn
+
+SETTLE_SECONDS: Final = 0.1
+"""Between an event and what a controller does about it."""
+AGAIN_SECONDS: Final = 2.0
+
+
+@dataclass(slots=True, eq=False)
+class Workload:
+    """A ReplicaSet, a StatefulSet (`ordered`), or a Job (`lasts`)."""
+
+    name: str
+    space: str
+    made_of: Json
+    replicas: int
+    scheduler: str
+    milli: int
+    ordered: bool = False
+    lasts: float | None = None
+    revision: int = 0
+    started: int = 0
+    pods: dict[str, str] = field(default_factory=dict)
+    """Key to revision of the pods that it has made and that have not gone."""
+
+
+class Controllers:
+    """kube-controller-manager: keeps as many pods of each workload as there are to be."""
+
+    def __init__(self, caller: Caller, chance: Random) -> None:
+        self.workloads: dict[str, Workload] = {}
+        self._caller = caller
+        self._store: Store = caller.server.store
+        self._chance = chance
+        self._due: set[str] = set()
+        self._owners: dict[str, str] = {}
+        self._store.observers.append(self._look)
+
+    def apply(self, workload: Workload) -> None:
+        """Create a workload."""
+        self.workloads[workload.name] = workload
+        self.wake(workload.name)
+
+    def wake(self, name: str) -> None:
+        """Look at a workload soon."""
+        if name not in self._due and name in self.workloads:
+            self._due.add(name)
+            pause = SETTLE_SECONDS * self._chance.random()
+            asyncio.get_running_loop().call_later(pause, self._start, name)
+
+    def _start(self, name: str) -> None:
+        spawn(self._reconcile(self.workloads[name]), "controllers")
+
+    def _look(self, change: Change) -> None:
+        if change.resource != "pods":
+            return
+        name = self._owners.get(change.key)
+        if name is None:
+            return
+        if change.new is None:
+            self.workloads[name].pods.pop(change.key, None)
+            self.wake(name)
+        elif not is_live(change.new):
+            self.wake(name)
+
+    async def _reconcile(self, workload: Workload) -> None:
+        self._due.discard(workload.name)
+        old = [key for key, made in workload.pods.items() if made != str(workload.revision)]
+        wanted = workload.replicas
+        going = [key for key in workload.pods if self._is_going(key)]
+        settled = True
+        if workload.ordered:
+            settled = not going
+            if old and not going:
+                settled = await self._delete(max(old))
+            elif len(workload.pods) < wanted:
+                settled = await self._create(workload)
+        elif len(workload.pods) - len(going) < wanted + bool(old):
+            settled = await self._create(workload)
+            if settled and len(workload.pods) - len(going) < wanted + bool(old):
+                self.wake(workload.name)
+        elif old and (first := next((key for key in old if key not in going), None)):
+            settled = await self._delete(first)
+        if len(workload.pods) - len(going) > wanted + bool(old):
+            spare = [key for key in workload.pods if key not in going]
+            settled = await self._delete(self._chance.choice(spare))
+            self.wake(workload.name)
+        if not settled:
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.wake, workload.name)
+
+    def _is_going(self, key: str) -> bool:
+        pod = self._store.all("pods").get(key)
+        return pod is None or "deletionTimestamp" in pod["metadata"] or not is_live(pod)
+
+    async def _create(self, workload: Workload) -> bool:
+        if workload.lasts is not None and workload.started >= workload.replicas:
+            return True
+        if workload.ordered:
+            ordinals = [f"{workload.name}-{n}" for n in range(workload.replicas)]
+            name = next(n for n in ordinals if f"{workload.space}/{n}" not in workload.pods)
+        else:
+            name = f"{workload.name}-{workload.revision}-{workload.started}"
+        workload.started += 1
+        key = f"{workload.space}/{name}"
+        pod = templates.pod(
+            name,
+            workload.space,
+            workload.made_of,
+            owner=workload.name,
+            scheduler=workload.scheduler,
+            milli=workload.milli,
+        )
+        workload.pods[key] = str(workload.revision)
+        self._owners[key] = workload.name
+        if not await self._caller.try_to(lambda: self._store.create("pods", pod, "controllers")):
+            if key not in self._store.all("pods"):
+                workload.pods.pop(key, None)
+            return False
+        if len(workload.pods) < workload.replicas:
+            self.wake(workload.name)
+        return True
+
+    async def _delete(self, key: str) -> bool:
+        grace = self._chance.choice((0.5, 2.0, 5.0))
+        return await self._caller.try_to(
+            lambda: delete(self._store, key, "controllers", grace=grace)
+        )
+
+
+class Kubelets:
+    """Runs pods that are bound, ends those that are deleted, and finishes those of jobs."""
+
+    def __init__(self, caller: Caller, controllers: Controllers, chance: Random) -> None:
+        self._caller = caller
+        self._store = caller.server.store
+        self._controllers = controllers
+        self._chance = chance
+        self._store.observers.append(self._look)
+
+    def _look(self, change: Change) -> None:
+        new = change.new
+        if change.resource != "pods" or new is None or not new["spec"].get("nodeName"):
+            return
+        if not is_live(new):
+            spawn(self._end(change.key, new["metadata"]["uid"], 5.0), OWNER)
+        elif "deletionTimestamp" in new["metadata"]:
+            if change.old is not None and "deletionTimestamp" not in change.old["metadata"]:
+                grace = float(new["metadata"]["deletionGracePeriodSeconds"])
+                spawn(self._end(change.key, new["metadata"]["uid"], grace), OWNER)
+        elif change.old is None or not change.old["spec"].get("nodeName"):
+            spawn(self._run(change.key, new), OWNER)
+
+    async def _run(self, key: str, pod: Json) -> None:
+        uid = pod["metadata"]["uid"]
+        await asyncio.sleep(self._chance.uniform(0.05, 1.0))
+        await self._set_phase(key, uid, "Running")
+        owner = pod["metadata"].get("ownerReferences", [{}])[0].get("name", "")
+        workload = self._controllers.workloads.get(owner)
+        if workload is not None and workload.lasts is not None:
+            await asyncio.sleep(workload.lasts * self._chance.uniform(0.5, 1.5))
+            await self._set_phase(key, uid, "Succeeded")
+
+    async def _set_phase(self, key: str, uid: str, phase: str) -> None:
+        def change(pod: Json) -> Json:
+            return pod if not is_live(pod) else patched_status(pod, phase=phase)
+
+        await self._surely(lambda: self._store.update("pods", key, change, "kubelet", uid=uid))
+
+    async def _end(self, key: str, uid: str, grace: float) -> None:
+        await asyncio.sleep(self._chance.uniform(0.05, max(grace, 0.1)))
+        await self._surely(lambda: self._store.remove("pods", key, "kubelet", uid=uid))
+
+    async def _surely(self, act: Callable[[], object]) -> None:
+        """Have something done, however long that takes: a kubelet never gives up."""
+        with suppress(Refused):
+            await self._caller.server.commit(act)

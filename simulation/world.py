@@ -1,0 +1,284 @@
+"""One run: everybody in one event loop, judged at every step."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import random
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from extender.config import Config, Mode
+from simulation import templates
+from simulation.apiserver.server import ApiServer
+from simulation.apiserver.store import Change, Store
+from simulation.caller import Caller
+from simulation.faults import Faults
+from simulation.invariants.calm import Calm
+from simulation.invariants.referee import BrokenError, Referee
+from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
+from simulation.loop import SimulatedLoop, StuckError, simulate, spawn
+from simulation.network import Link
+from simulation.plan import CALM_SECONDS, FAULTS, Plan
+from simulation.program import Process
+from simulation.scheduler.extender import Extender
+from simulation.scheduler.process import Scheduler, Settings
+from simulation.trace import Trace
+from simulation.transport import Session
+from simulation.users import Users
+from simulation.workloads import Controllers, Kubelets
+
+LOOK_SECONDS: Final = 1.0
+COUNT_SECONDS: Final = 15.0
+"""Between two recounts of all counters."""
+MOST_TURNS: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run went."""
+
+    plan: Plan
+    broken: BrokenError | None
+    digest: str
+    simulated: float
+    binds: Counter[str]
+    kinds: Counter[str]
+    lines: list[str] = field(default_factory=list)
+
+
+class World:
+    """Everything there is in one run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        self._loop = loop
+        setup = plan.setup
+        self.trace = Trace(loop.time)
+        self.store = Store()
+        self.server = ApiServer(
+            self.store, self._chance("server"), self.trace, setup.streams_lists, setup.page
+        )
+        self.server.cache.lag = setup.cache_lag
+        usual = setup.network
+        self.extender_link = Link(self._chance("extender"), usual=usual)
+        self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
+        self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
+        steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
+        self.process = Process(_config(), self.trace, self._chance("process"))
+        self._silences: deque[tuple[float, float]] = deque()
+        self.referee = Referee(self.store, loop.time, self._alive, self._silence)
+        self.controllers = Controllers(steady, self._chance("workloads"))
+        self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
+        self.users = Users(steady, self.controllers, setup)
+        self.faults = Faults(self)
+        self.calm = Calm(self)
+        self.schedulers: dict[str, Scheduler] = {}
+        self.failure: BrokenError | None = None
+        self.store.observers.append(self._write_down)
+        self._twins = 0
+
+    @property
+    def now(self) -> float:
+        """Return the simulated seconds since the start."""
+        return self._loop.time()
+
+    def _chance(self, what: str) -> Random:
+        return Random(f"{self.plan.seed} {what}")
+
+    # Processes
+
+    def start_extender(self) -> None:
+        """Start the extender."""
+        name = f"extender-{self.process.lives + 1}"
+        session = Session(
+            self.extender_link, self.server, name, self._chance(name), self.referee.note_sent
+        )
+        self.process.start(session)
+
+    def kill_extender(self, seconds: float) -> None:
+        """Kill the extender, and start it again after a while."""
+        if self.process.alive is not None:
+            self.process.kill()
+            self._loop.call_later(seconds, self.start_extender)
+
+    def start_scheduler(self, name: str, settings: Settings) -> None:
+        """Start a scheduler."""
+        caller = Caller(name, self.server, self.scheduler_link)
+        extender = Extender(self.process, self.callback_link)
+        scheduler = Scheduler(
+            settings, caller, extender, self._chance(f"{name} {self.now}"), self.trace
+        )
+        scheduler.on_preemption = self.referee.judge_preemption
+        self.schedulers[name] = scheduler
+        spawn(self._guarded(scheduler), name)
+
+    def kill_scheduler(self, name: str, seconds: float | None) -> None:
+        """Kill a scheduler, and start it again after a while, or never."""
+        scheduler = self.schedulers.pop(name)
+        scheduler.stop()
+        self._loop.kill(name)
+        self.trace.say(name, "killed")
+        if seconds is not None:
+            self._loop.call_later(seconds, self.start_scheduler, name, scheduler.settings)
+
+    async def run_twin(self, seconds: float) -> None:
+        """Run a second scheduler for the same pods for a while."""
+        self._twins += 1
+        name = f"twin-{self._twins}"
+        self.start_scheduler(name, Settings(name, self.plan.setup.least_sampled))
+        await asyncio.sleep(seconds)
+        self.kill_scheduler(name, None)
+
+    async def _guarded(self, scheduler: Scheduler) -> None:
+        try:
+            await scheduler.run()
+        except Exception:
+            logging.getLogger("extender").exception("the simulated scheduler broke")
+
+    # The run
+
+    async def run(self) -> None:
+        """Let everything happen; BrokenError as soon as something does not hold."""
+        log = _Defects()
+        logger = logging.getLogger("extender")
+        logger.addHandler(log)
+        try:
+            self._populate()
+            await self._until(self._act())
+            self.faults.end_all()
+            await self._until(asyncio.sleep(CALM_SECONDS))
+            self.calm.check_end()
+        finally:
+            logger.removeHandler(log)
+            if log.defects and self.failure is None:
+                self.failure = BrokenError("defect in the log", log.defects[0], ())
+
+    def _populate(self) -> None:
+        setup = self.plan.setup
+        for name, team in templates.NAMESPACES.items():
+            self.store.create("namespaces", templates.namespace(name, team), "users")
+        for _ in range(setup.nodes):
+            self.users.add_node()
+        self.start_extender()
+        for number in range(1, setup.schedulers + 1):
+            name = f"scheduler-{number}"
+            settings = Settings(
+                name, setup.least_sampled, lambda pod, name=name: pod.scheduler == name
+            )
+            self.start_scheduler(name, settings)
+        chance = self._chance("first workloads")
+        for _ in range(setup.workloads):
+            self.users.new_workload(chance)
+
+    async def _act(self) -> None:
+        for action in self.plan.actions:
+            await asyncio.sleep(max(action.at - self.now, 0.0))
+            self.trace.say("plan", action.what, f"{action.seconds:g} {action.number}")
+            (self.faults if action.what in FAULTS else self.users).act(action)
+        await asyncio.sleep(max(self.plan.busy - self.now, 0.0))
+
+    async def _until(self, work: object) -> None:
+        """Look at everything again and again until some work is done."""
+        assert asyncio.iscoroutine(work)
+        task = spawn(work, "world")
+        counted = self.now
+        while not task.done():
+            await asyncio.wait({task}, timeout=LOOK_SECONDS)
+            self._look()
+            if self.now - counted >= COUNT_SECONDS:
+                counted = self.now
+                if self.process.alive is not None:
+                    check_counters(self.process.alive.state)
+        task.result()
+
+    def _look(self) -> None:
+        if self.referee.broken:
+            raise self.referee.broken[0]
+        alive = self.process.alive
+        self._silences.append((self.now, 0.0 if alive is None else alive.silence))
+        while self._silences[0][0] < self.now - 300.0:
+            self._silences.popleft()
+        if alive is not None:
+            check_reservations(alive.state, self.now)
+        check_answers(self.process.slowest)
+        self.calm.look()
+        if self._loop.turns > MOST_TURNS:
+            raise BrokenError("busy without end", f"{self._loop.turns} turns", ())
+
+    def _silence(self, at: float) -> float:
+        near = [silent for when, silent in self._silences if abs(when - at) < 8.0]
+        return max(near, default=0.0)
+
+    def _alive(self) -> str | None:
+        return None if self.process.alive is None else self.process.alive.name
+
+    def _write_down(self, change: Change) -> None:
+        if change.resource != "pods":
+            return
+        new, old = change.new, change.old
+        if new is None:
+            what, about = "pod gone", change.key
+        elif old is None:
+            what, about = "pod created", f"{change.key} {new['spec'].get('nodeName', '')}"
+        elif new["spec"].get("nodeName") != old["spec"].get("nodeName"):
+            what, about = "pod assigned", f"{change.key} {new['spec']['nodeName']}"
+        else:
+            status = new["status"]
+            what = "pod changed"
+            about = f"{change.key} {status.get('phase')} {status.get('nominatedNodeName', '')}"
+        self.trace.say(change.by, what, about)
+
+
+class _Defects(logging.Handler):
+    """Keeps what the program itself calls a defect."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.defects: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it, unless it tells of the cluster rather than of the program."""
+        if record.exc_info is not None or "differ" in record.getMessage():
+            self.defects.append(logging.Formatter().format(record)[-2_000:])
+
+
+def _config() -> Config:
+    return Config(
+        api_version="affinity-extender.io/v1alpha1",
+        kind="AffinityExtenderConfiguration",
+        mode=Mode.REPLACE,
+    )
+
+
+def run(plan: Plan) -> Outcome:
+    """Run a plan; the same plan always gives the same outcome."""
+
+    async def main() -> tuple[World, BrokenError | None]:
+        world = World(plan)
+        try:
+            await world.run()
+        except BrokenError as broken:
+            return world, broken
+        except StuckError as stuck:
+            return world, BrokenError("stuck", str(stuck), ())
+        return world, world.failure
+
+    random.seed(plan.seed)
+    world, broken = simulate(main())
+    # Each start of the program freezes what there is.
+    gc.unfreeze()
+    return Outcome(
+        plan,
+        broken,
+        world.trace.digest,
+        world.calm.ended_at,
+        world.referee.binds,
+        world.trace.kinds,
+        [] if broken is None else [*world.trace.lines],
+    )
