@@ -1,4 +1,4 @@
-"""An event loop without sockets, whose time passes only while nothing else is to be done."""
+"""An event loop without sockets, whose time passes while nothing is to be done, and hardly else."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ T = TypeVar("T")
 
 OWNER: contextvars.ContextVar[str] = contextvars.ContextVar("OWNER", default="world")
 """Whose code is running: a process that is killed takes its tasks with it, and no others."""
+
+
+TURN_SECONDS = 1e-6
+"""What one turn of the loop takes: whoever waits for time to pass, however little, gets on."""
 
 
 class StuckError(Exception):
@@ -34,12 +38,12 @@ class _NoSelector(selectors.SelectSelector):
             self.on_turn()
         if timeout is None:
             raise StuckError("everybody waits for somebody else")
-        self.now += max(timeout, 0.0)
+        self.now += max(timeout, TURN_SECONDS)
         return []
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """The loop; `time()` starts at 0, and code that runs takes none."""
+    """The loop; `time()` starts at 0, and code that runs takes next to none."""
 
     def __init__(self) -> None:
         self._nothing = _NoSelector()

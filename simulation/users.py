@@ -91,9 +91,9 @@ class Users:
         app = f"app{len(self._apps)}"
         self._apps.append(app)
         sort = chance.choice(("apart by host", "apart by host", "apart by zone", "together"))
-        nodes = len(self._store.all("nodes"))
+        places = self._setup.zones if sort == "apart by zone" else len(self._store.all("nodes"))
         made_of = templates.template(sort, app, app)
-        self._apply(chance, app, made_of, chance.randint(2, max(2, 2 * nodes)))
+        self._apply(chance, app, made_of, chance.randint(2, places + 3))
 
     def _urgent(self, chance: Random) -> None:
         """Create pods that may drive out others."""

@@ -80,6 +80,8 @@ class Controllers:
 
     async def _reconcile(self, workload: Workload) -> None:
         self._due.discard(workload.name)
+        if workload.lasts is not None and workload.started >= workload.replicas:
+            return
         old = [key for key, made in workload.pods.items() if made != str(workload.revision)]
         wanted = workload.replicas
         going = [key for key in workload.pods if self._is_going(key)]
@@ -108,8 +110,6 @@ class Controllers:
         return pod is None or "deletionTimestamp" in pod["metadata"] or not is_live(pod)
 
     async def _create(self, workload: Workload) -> bool:
-        if workload.lasts is not None and workload.started >= workload.replicas:
-            return True
         if workload.ordered:
             ordinals = [f"{workload.name}-{n}" for n in range(workload.replicas)]
             name = next(n for n in ordinals if f"{workload.space}/{n}" not in workload.pods)

@@ -48,6 +48,9 @@ class Calm:
         alive = world.process.alive
         if alive is None or not alive.ready:
             raise BrokenError("not ready in the calm", "the extender", ())
+        for key, by, since in world.referee.hints.values():
+            if by == alive.name and world.now - since > HINT_SECONDS:
+                raise BrokenError("hint outlives its use", key, (key,))
         check_counters(alive.state)
         check_mirror(alive.state, world.store)
         if alive.state.doubt is not None:

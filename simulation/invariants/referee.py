@@ -95,6 +95,8 @@ class Referee:
         self.placed: dict[str, Placed] = {}
         self.sent: dict[tuple[str, str], float] = {}
         """When the oldest bind of a pod to a node was sent that may still be under way."""
+        self.hints: dict[str, tuple[str, str, float]] = {}
+        """Key, by whom and when, of the nominations that an extender has set, by uid."""
         self._gone: deque[Placed] = deque()
         self._clock = clock
         self._alive = alive
@@ -122,6 +124,7 @@ class Referee:
     def _take_pod(self, change: Change) -> None:
         old, new, now = change.old, change.new, self._clock()
         uid = (new or old or {})["metadata"]["uid"]
+        self._note_hint(change, uid)
         if new is None or not is_live(new):
             placed = self.placed.pop(uid, None)
             if placed is not None:
@@ -152,6 +155,15 @@ class Referee:
                         (placed.key, *why[2]),
                     )
                 )
+
+    def _note_hint(self, change: Change, uid: str) -> None:
+        before = None if change.old is None else change.old["status"].get("nominatedNodeName")
+        after = None if change.new is None else change.new["status"].get("nominatedNodeName")
+        if before == after:
+            return
+        self.hints.pop(uid, None)
+        if after is not None and change.by.startswith("extender"):
+            self.hints[uid] = change.key, change.by, self._clock()
 
     def judge_preemption(self, pod: Json, node: str, victims: tuple[str, ...]) -> None:
         """See that victims are to be evicted from a node for a pod: it must be of use."""

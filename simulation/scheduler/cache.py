@@ -26,7 +26,7 @@ class Cache:
         name = raw["metadata"]["name"]
         known = self.nodes.get(name)
         if known is not None:
-            known.raw = raw
+            self.nodes[name] = NodeInfo(name, raw, known.pods, known.used)
             return
         node = self.nodes[name] = NodeInfo(name, raw)
         for pod in [each for each in self._homeless.values() if self._places[each.uid] == name]:

@@ -65,16 +65,14 @@ class NodeInfo:
     pods: dict[str, PodInfo] = field(default_factory=dict)
     """By uid."""
     used: int = 0
+    cpu: int = 0
+    """The thousandths there are."""
+    open: bool = True
+    """Whether pods may come."""
 
-    @property
-    def cpu(self) -> int:
-        """Return the thousandths there are."""
-        return 1000 * int(self.raw["status"]["allocatable"]["cpu"])
-
-    @property
-    def open(self) -> bool:
-        """Tell whether pods may come."""
-        return not self.raw["spec"].get("unschedulable", False)
+    def __post_init__(self) -> None:
+        self.cpu = 1000 * int(self.raw["status"]["allocatable"]["cpu"])
+        self.open = not self.raw["spec"].get("unschedulable", False)
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod."""

@@ -42,6 +42,7 @@ class Queue:
         self.unschedulable: dict[str, Queued] = {}
         self.in_flight: dict[str, Queued] = {}
         self._events = 0
+        self._next_flush = 0.0
         self._seen: dict[str, int] = {}
         self._changed = asyncio.Event()
 
@@ -121,11 +122,15 @@ class Queue:
         part[uid] = queued
 
     def _flush(self) -> None:
+        moment = now()
         for uid, queued in [*self.backing_off.items()]:
-            if queued.ready_at <= now():
+            if queued.ready_at <= moment:
                 self.active[uid] = self.backing_off.pop(uid)
+        if moment < self._next_flush:
+            return
+        self._next_flush = moment + 1.0
         for uid, queued in [*self.unschedulable.items()]:
-            if queued.failed_at + FLUSH_SECONDS <= now():
+            if queued.failed_at + FLUSH_SECONDS <= moment:
                 self._bring_back(uid)
 
     def _early(self) -> Queued | None:

@@ -1,0 +1,183 @@
+"""Bugs of the protocol between answer, bind and watch, planted to see whether they are found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import pytest
+
+import extender.callbacks.binding
+import extender.callbacks.in_flight
+import extender.callbacks.preempting
+import extender.kube.binder
+import extender.kube.reflector
+import extender.source
+from extender.cluster.counts.counters import Counters
+from extender.cluster.ledgers.reservations import Claim
+from extender.cluster.state import ClusterState
+from extender.kube.binder import Binder
+from extender.kube.flowcontrol import FlowControl
+from extender.kube.nominator import Nominator
+from extender.model.objects import Pod
+from extender.model.verdict import BindOutcome, Bound
+from extender.verbs.binding import BindVerdict, Decision
+from simulation import program
+
+Patch = pytest.MonkeyPatch
+Plant = Callable[[Patch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A bug, and the invariants of which one has to break."""
+
+    plant: Plant
+    breaks: frozenset[str]
+
+
+def _binds_without_reserving(patch: Patch) -> None:
+    reserve = ClusterState.reserve
+
+    def unkept(self: ClusterState, pod: Pod, node: str, deadline: float) -> Claim:
+        claim = reserve(self, pod, node, deadline)
+        self.release(claim)
+        return claim
+
+    patch.setattr(ClusterState, "reserve", unkept)
+
+
+def _binds_without_looking(patch: Patch) -> None:
+    def may_bind(*_: object) -> BindVerdict:
+        return BindVerdict(Decision.BIND)
+
+    patch.setattr(extender.callbacks.binding, "may_bind", may_bind)
+
+
+def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> None:
+    bind = Binder.bind
+
+    async def changed(self: Binder, pod: Pod, node: str, within: float) -> Bound:
+        bound = await bind(self, pod, node, within)
+        return replace(bound, outcome=after) if bound.outcome is before else bound
+
+    patch.setattr(Binder, "bind", changed)
+
+
+def _takes_unclear_for_refused(patch: Patch) -> None:
+    _changes_outcome(patch, BindOutcome.UNCLEAR, BindOutcome.REFUSED)
+
+
+def _takes_unclear_for_bound(patch: Patch) -> None:
+    _changes_outcome(patch, BindOutcome.UNCLEAR, BindOutcome.BOUND)
+
+
+def _takes_conflict_for_refused(patch: Patch) -> None:
+    clear = extender.kube.binder._CLEAR | {409, 500, 504}
+    patch.setattr(extender.kube.binder, "_CLEAR", clear)
+
+
+def _gives_up_unclear_places(patch: Patch) -> None:
+    patch.setattr(extender.callbacks.binding, "RESERVATION_SECONDS", 3.0)
+
+
+def _drops_confirmed_places(patch: Patch) -> None:
+    patch.setattr(extender.callbacks.binding, "CONFIRMED_SECONDS", 0.0)
+
+
+def _never_expires(patch: Patch) -> None:
+    async def never(*_: object) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    patch.setattr(program, "keep_expiring", never)
+
+
+def _never_settles(patch: Patch) -> None:
+    patch.setattr(ClusterState, "_settle", lambda *_: None)
+
+
+def _ignores_support(patch: Patch) -> None:
+    patch.setattr(extender.callbacks.binding, "unconfirmed_support", lambda *_: [])
+
+
+def _forgets_no_pod(patch: Patch) -> None:
+    patch.setattr(ClusterState, "remove_pod", lambda *_: None)
+
+
+def _miscounts(patch: Patch) -> None:
+    displace, calls = Counters.displace, [0]
+
+    def sometimes(self: Counters, *args: Any) -> None:
+        calls[0] += 1
+        if calls[0] % 50:
+            displace(self, *args)
+
+    patch.setattr(Counters, "displace", sometimes)
+
+
+def _answers_unsynced(patch: Patch) -> None:
+    patch.setattr(program.Incarnation, "_unsynced", lambda _: None)
+
+
+def _starts_from_a_cache(patch: Patch) -> None:
+    patch.setattr(extender.kube.reflector, "LATEST_VERSION", "0")
+
+
+def _holds_filters(patch: Patch) -> None:
+    flights = extender.callbacks.in_flight.Flights
+    patch.setattr(flights.__init__, "__kwdefaults__", {**flights.__init__.__kwdefaults__, "hold": 1.0})  # type: ignore[misc]
+
+
+def _answers_late(patch: Patch) -> None:
+    patch.setattr(extender.callbacks.binding, "ANSWER_SECONDS", 6.0)
+
+
+def _withdraws_no_hint(patch: Patch) -> None:
+    nominate = Nominator.nominate
+
+    async def kept(self: Nominator, pod: Pod, before: str | None, node: str | None) -> bool:
+        return True if node is None else await nominate(self, pod, before, node)
+
+    patch.setattr(Nominator, "nominate", kept)
+
+
+def _evicts_blindly(patch: Patch) -> None:
+    def everybody(_: object, __: Pod, candidates: Mapping[str, Any], *___: object, **____: object) -> Mapping[str, Any]:  # fmt: skip
+        return candidates
+
+    patch.setattr(extender.callbacks.preempting, "choose_victims", everybody)
+
+
+def _keeps_tokens(patch: Patch) -> None:
+    patch.setattr(FlowControl, "_refill", lambda _: None)
+
+
+MEET = frozenset(("excluding pods met",))
+LONELY = frozenset(("required affinity not met",))
+MIRROR = frozenset(("mirror differs from the cluster", "counters differ from a recount"))
+ENDLESS = frozenset(("reservation without an end", "reservation outlives its bind"))
+WAIT = frozenset(("waits in vain",))
+
+PLANTED: Mapping[str, Planted] = {
+    "binds without reserving": Planted(_binds_without_reserving, MEET),
+    "binds without looking again": Planted(_binds_without_looking, MEET | LONELY),
+    "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, MEET | LONELY),
+    "takes an unclear end for success": Planted(_takes_unclear_for_bound, WAIT | ENDLESS | LONELY),
+    "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, MEET | LONELY),
+    "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, MEET | LONELY),
+    "drops places before the watch shows the pod": Planted(_drops_confirmed_places, MEET | LONELY),
+    "never gives up a reservation": Planted(_never_expires, ENDLESS),
+    "keeps reservations that the watch has settled": Planted(_never_settles, ENDLESS | WAIT | MIRROR),
+    "waits for no pod that it must be near": Planted(_ignores_support, LONELY),
+    "forgets no pod that is gone": Planted(_forgets_no_pod, MIRROR | WAIT),
+    "counts wrongly once in a while": Planted(_miscounts, MIRROR | MEET | WAIT),
+    "answers before it knows the cluster": Planted(_answers_unsynced, MEET | LONELY),
+    "holds filters for a second": Planted(_holds_filters, frozenset(("callback after its deadline",))),
+    "answers binds late": Planted(_answers_late, frozenset(("callback after its deadline",))),
+    "withdraws no hint": Planted(_withdraws_no_hint, frozenset(("hint outlives its use",))),
+    "evicts blindly": Planted(_evicts_blindly, frozenset(("evicted in vain",))),
+    "never gets new tokens": Planted(_keeps_tokens, WAIT | frozenset(("callback after its deadline", "not ready in the calm"))),  # fmt: skip
+}
