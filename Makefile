@@ -63,7 +63,7 @@ lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/lint-imports
 
 types: $(STAMP) ## mypy, strict
-	@$(BIN)/mypy extender clusterload tests bench
+	@$(BIN)/mypy extender clusterload simulation tests bench
 
 reference: $(STAMP) ## write docs/reference/ from the schema and the parsers
 	@$(BIN)/python -m extender.cli.reference docs/reference

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from simulation.apiserver.server import OWNER, ApiServer
 from simulation.apiserver.store import Refused
-from simulation.loop import spawn
+from simulation.loop import reject, resolve, spawn
 from simulation.network import Link
 
 T = TypeVar("T")
@@ -40,11 +40,14 @@ class Caller:
                 result = await self.server.commit(act)
             except Refused as refused:
                 failure = refused
-                down.send(lambda: answer.done() or answer.set_exception(failure))
+                down.send(lambda: reject(answer, failure))
             else:
-                down.send(lambda: answer.done() or answer.set_result(result))
+                down.send(lambda: resolve(answer, result))
 
-        up.send(lambda: spawn(serve(), OWNER))
+        def arrive() -> None:
+            spawn(serve(), OWNER)
+
+        up.send(arrive)
         try:
             async with asyncio.timeout(PATIENCE):
                 return await answer

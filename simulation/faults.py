@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from simulation.loop import SimulatedLoop, spawn
-from simulation.network import Way
+from simulation.apiserver.server import ApiServer
+from simulation.loop import now, spawn, the_loop
+from simulation.network import Link, Way
 from simulation.plan import Action
+from simulation.program import Process
+from simulation.scheduler.process import Scheduler
 
-if TYPE_CHECKING:
-    from simulation.world import World
+
+class Breakable(Protocol):
+    """What can be broken."""
+
+    server: ApiServer
+    process: Process
+    extender_link: Link
+    scheduler_link: Link
+    callback_link: Link
+
+    @property
+    def schedulers(self) -> Mapping[str, Scheduler]:
+        """Return the schedulers that run."""
+
+    def kill_extender(self, seconds: float) -> None:
+        """Kill the extender, and start it again after a while."""
+
+    def kill_scheduler(self, name: str, seconds: float | None) -> None:
+        """Kill a scheduler, and start it again after a while, or never."""
+
+    async def run_twin(self, seconds: float) -> None:
+        """Run a second scheduler for the same pods for a while."""
 
 
 class Faults:
     """Carries out faults, and ends those that last."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Breakable) -> None:
         self._world = world
         self.acts: dict[str, Callable[[Action], None]] = {
             "kill extender": self._kill_extender,
@@ -59,13 +81,12 @@ class Faults:
 
     def _kill_at_a_step(self, action: Action) -> None:
         """Kill it between two steps of what it does while time stands still."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulatedLoop)
+        loop = the_loop()
         turn = loop.turns + Random(action.number).randrange(2_000)
         loop.at_turn(turn, lambda: self._world.kill_extender(action.seconds))
 
     def _kill_scheduler(self, action: Action) -> None:
-        name = sorted(self._world.schedulers)[0] if self._world.schedulers else None
+        name = min(self._world.schedulers, default=None)
         if name is not None:
             self._world.kill_scheduler(name, action.seconds)
 
@@ -79,12 +100,12 @@ class Faults:
             alive.session.reset()
 
     def _compact(self, _: Action) -> None:
-        self._world.store.compact()
+        self._world.server.store.compact()
         self._world.server.cache.forget_history()
 
     def _stall(self, action: Action) -> None:
         troubles = self._world.server.troubles
-        until = self._world.now + action.seconds
+        until = now() + action.seconds
         troubles.stalled_until = max(troubles.stalled_until, until)
 
     def _trouble(self, action: Action, name: str, chance: float) -> None:
@@ -111,9 +132,3 @@ class Faults:
         self._world.process.skew += action.seconds
         if self._world.process.alive is not None:
             self._world.process.alive.skew = self._world.process.skew
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    """Plant no bug."""
-    yield

@@ -49,7 +49,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._nothing = _NoSelector()
         super().__init__(self._nothing)
         self._owned: dict[asyncio.Task[Any], str] = {}
-        self.set_task_factory(self._make_task)
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         """Return the simulated seconds since the start."""
@@ -94,6 +94,26 @@ def spawn(coro: Coroutine[Any, Any, T], owner: str) -> asyncio.Task[T]:
     context = contextvars.copy_context()
     context.run(OWNER.set, owner)
     return asyncio.get_running_loop().create_task(coro, context=context)
+
+
+def the_loop() -> SimulatedLoop:
+    """Return the loop that everybody is in."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, SimulatedLoop):
+        raise TypeError("this runs in simulated time only")
+    return loop
+
+
+def resolve(future: asyncio.Future[T], result: T) -> None:
+    """Give somebody who waits what he waits for, if he still does."""
+    if not future.done():
+        future.set_result(result)
+
+
+def reject(future: asyncio.Future[Any], failure: BaseException) -> None:
+    """Give somebody who waits a failure instead."""
+    if not future.done():
+        future.set_exception(failure)
 
 
 def simulate(main: Coroutine[Any, Any, T]) -> T:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 CALM_SECONDS: Final = 330.0
-"""After the last fault: longer than an unclear bind keeps its place, and a refused pod its peace."""
+"""After the last fault: longer than the place of an unclear bind is kept."""
 CALM_ENDS_WITH: Final = 40.0
 """Seconds at the end in which nothing may be left waiting that has a place."""
 
@@ -101,26 +100,31 @@ FAULTS: Final = {
 }
 """What goes wrong, by weight."""
 
-_LASTING: Final[dict[str, Callable[[Random], float]]] = {
-    "restart API server": lambda chance: chance.uniform(1.0, 20.0),
-    "stall etcd": lambda chance: chance.choice((1.0, 4.0, 8.0, 45.0)) * chance.random(),
-    "throttle": lambda chance: chance.uniform(1.0, 15.0),
-    "lose answers": lambda chance: chance.uniform(1.0, 20.0),
-    "unsure binds": lambda chance: chance.uniform(2.0, 30.0),
-    "fail binds": lambda chance: chance.uniform(2.0, 20.0),
-    "cut extender from API server": lambda chance: chance.choice((3.0, 10.0, 70.0)) * chance.random(),
-    "cut API server from extender": lambda chance: chance.choice((3.0, 10.0, 70.0, 260.0)) * chance.random(),
-    "cut scheduler from API server": lambda chance: chance.uniform(0.5, 10.0),
-    "cut scheduler from extender": lambda chance: chance.uniform(0.5, 8.0),
-    "cut extender from scheduler": lambda chance: chance.uniform(0.5, 8.0),
-    "slow watches": lambda chance: chance.uniform(2.0, 30.0),
-    "slow scheduler": lambda chance: chance.uniform(2.0, 30.0),
-    "twin scheduler": lambda chance: chance.uniform(3.0, 30.0),
-    "kill extender": lambda chance: chance.choice((0.05, 1.0, 10.0)),
-    "kill extender at a step": lambda chance: chance.choice((0.05, 1.0)),
-    "kill scheduler": lambda chance: chance.uniform(0.1, 3.0),
-    "clock jumps": lambda chance: chance.uniform(-7200.0, 7200.0),
-}  # fmt: skip
+_LASTING: Final = {
+    "restart API server": (1.0, 20.0),
+    "throttle": (1.0, 15.0),
+    "lose answers": (1.0, 20.0),
+    "unsure binds": (2.0, 30.0),
+    "fail binds": (2.0, 20.0),
+    "cut scheduler from API server": (0.5, 10.0),
+    "cut scheduler from extender": (0.5, 8.0),
+    "cut extender from scheduler": (0.5, 8.0),
+    "slow watches": (2.0, 30.0),
+    "slow scheduler": (2.0, 30.0),
+    "twin scheduler": (3.0, 30.0),
+    "kill scheduler": (0.1, 3.0),
+    "clock jumps": (-7200.0, 7200.0),
+}
+"""Seconds that a fault lasts, from and to; of a clock, by how much it jumps."""
+
+_LASTING_ONE_OF: Final = {
+    "stall etcd": (1.0, 4.0, 8.0, 45.0),
+    "cut extender from API server": (3.0, 10.0, 70.0),
+    "cut API server from extender": (3.0, 10.0, 70.0, 260.0),
+    "kill extender": (0.05, 1.0, 10.0),
+    "kill extender at a step": (0.05, 1.0),
+}
+"""Seconds that a fault lasts at most."""
 
 
 def make_plan(seed: int) -> Plan:
@@ -130,7 +134,7 @@ def make_plan(seed: int) -> Plan:
         nodes=chance.choice((3, 4, 6, 9, 12, 20, 40)),
         zones=chance.choice((1, 2, 3, 4)),
         cpu=chance.choice((2, 4, 16)),
-        workloads=chance.randint(1, 8),
+        workloads=chance.randint(1, 10),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
         least_sampled=chance.choice((2, 5, 100)),
@@ -138,10 +142,10 @@ def make_plan(seed: int) -> Plan:
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
-    busy = chance.uniform(20.0, 120.0)
-    actions = _some(chance, USERS, chance.randint(6, 40), busy)
+    busy = chance.uniform(20.0, 150.0)
+    actions = _some(chance, USERS, chance.randint(10, 90), busy)
     if chance.random() < 0.9:
-        actions += _some(chance, FAULTS, chance.randint(1, 14), busy)
+        actions += _some(chance, FAULTS, chance.randint(1, 18), busy)
     if chance.random() < 0.3:
         actions += _storm(chance, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
@@ -160,5 +164,9 @@ def _storm(chance: Random, busy: float) -> list[Action]:
 
 
 def _action(chance: Random, kind: str, at: float) -> Action:
-    seconds = _LASTING[kind](chance) if kind in _LASTING else 0.0
+    seconds = 0.0
+    if kind in _LASTING:
+        seconds = chance.uniform(*_LASTING[kind])
+    elif kind in _LASTING_ONE_OF:
+        seconds = chance.choice(_LASTING_ONE_OF[kind]) * chance.random()
     return Action(round(at, 3), kind, round(seconds, 3), chance.randrange(1 << 24))

@@ -14,20 +14,23 @@ from kubernetes_asyncio.client import Configuration
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config
+from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
-from extender.controllers.violations import keep_patrolling, keep_watching_drift
+from extender.controllers.upkeep import keep_auditing, keep_expiring
+from extender.controllers.violations import keep_patrolling
 from extender.errors import RequestError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
+from extender.mirrored import VITAL
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.preparing import Preparer
-from extender.source import RESOURCES, Source, keep_auditing, keep_expiring, mirror
-from extender.web.app import VERBS, Fault, Verb
-from extender.wiring import build_callbacks, build_hints
-from simulation.loop import SimulatedLoop, now, spawn
+from extender.source import Source, mirror
+from extender.web.app import CALLBACKS, Callback
+from extender.wiring import build_callbacks, build_nomination
+from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
 from simulation.transport import Session
 
@@ -45,7 +48,7 @@ class Incarnation:
     ) -> None:
         self.name = name
         self.state = ClusterState()
-        self.verbs: Mapping[str, tuple[Verb, Fault]] = {}
+        self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None
         self.session = session
         self.skew = skew
@@ -97,7 +100,7 @@ class Incarnation:
                 timing=timing,
             )
             preparer = Preparer(self.state, metrics, clock=now)
-            hints = build_hints(
+            nomination = build_nomination(
                 config, source, self.state, metrics, preparer, clock=now, chance=self._chance.random
             )
             app = build_callbacks(
@@ -107,19 +110,19 @@ class Incarnation:
                 metrics,
                 self._unsynced,
                 preparer=preparer,
-                hints=hints,
+                nomination=nomination,
                 clock=now,
             )
-            self.verbs = app[VERBS]
+            self.verbs = app[CALLBACKS]
             for eternal in self._controllers(source, metrics):
                 spawn(_kept(eternal), self.name)
-            if hints is not None:
-                spawn(_kept(hints.run()), self.name)
+            if nomination is not None:
+                spawn(_kept(nomination.run()), self.name)
             await asyncio.Event().wait()
 
     def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:
         stale_after = self._config.client_connection.stale_after_seconds
-        freshness = Freshness(lambda: source.silent_for, stale_after, self.state, RESOURCES)
+        freshness = Freshness(lambda: source.silent_for, stale_after, self.state, VITAL)
         drift = DriftWatch(self.state)
         return [
             freshness.run(),
@@ -160,9 +163,7 @@ class Process:
             return
         alive.died_at = now()
         alive.session.cut_off()
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulatedLoop)
-        loop.kill(alive.name)
+        the_loop().kill(alive.name)
         self._trace.say(alive.name, "killed")
 
     def call(self, verb: str, body: bytes) -> asyncio.Future[bytes]:
@@ -173,16 +174,16 @@ class Process:
         return spawn(self._answer(alive, verb, body), alive.name)
 
     async def _answer(self, alive: Incarnation, verb: str, body: bytes) -> bytes:
-        answer, fault = alive.verbs[verb]
+        callback = alive.verbs[verb]
         start = now()
         try:
-            return await answer(body)
+            return await callback.answer(body)
         except RequestError:
             _log.exception("%s: the simulated scheduler sends what no scheduler sends", verb)
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as the HTTP side does
             _log.exception("%s failed unexpectedly", verb)
-            return fault(error, now() - start)
+            return callback.fault(error, now() - start)
         finally:
             if alive is self.alive:
                 self.slowest[verb] = max(self.slowest.get(verb, 0.0), now() - start)
@@ -191,7 +192,7 @@ class Process:
 async def _kept(eternal: Coroutine[Any, Any, Any]) -> None:
     try:
         await eternal
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever it is, it is a defect
         _log.exception("a part of the program has ended")
 
 
@@ -200,5 +201,3 @@ async def _credentials() -> Credentials:
         del forced
 
     return Credentials(Configuration(host=HOST), load, clock=now)
-
-

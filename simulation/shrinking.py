@@ -12,9 +12,7 @@ from simulation.world import Outcome
 MOST_RUNS: Final = 60
 
 
-def shrink(
-    failed: Outcome, run: Callable[[Plan], Outcome], most_runs: int = MOST_RUNS
-) -> Outcome:
+def shrink(failed: Outcome, run: Callable[[Plan], Outcome], most_runs: int = MOST_RUNS) -> Outcome:
     """Return the failure of the smallest plan found that breaks the same invariant."""
     best = failed
     invariant = _invariant(failed)

@@ -61,7 +61,9 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
             affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
         case "hostile":
             terms = [
-                _term(HOST, {"matchExpressions": [_expression(f"k{n}", "NotIn", app)]}, namespaces=[])
+                _term(
+                    HOST, {"matchExpressions": [_expression(f"k{n}", "NotIn", app)]}, namespaces=[]
+                )
                 for n in range(40)
             ]
             affinity = {"podAntiAffinity": {_PREFERRED: [_weighted(each) for each in terms]}}

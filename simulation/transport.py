@@ -168,7 +168,7 @@ class Session:
         *,
         params: Mapping[str, str],
         data: bytes | None,
-        timeout: aiohttp.ClientTimeout,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's name for it
         **_others: Any,
     ) -> Response:
         """Send a request; return when the head of the answer is there."""
@@ -176,6 +176,8 @@ class Session:
             raise aiohttp.ClientConnectionError("this process is dead")
         if self._chance.random() < 0.3:
             await self._connect(timeout)
+            if self.dead:
+                raise aiohttp.ClientConnectionError("this process is dead")
         self._note_sent(method, url.path, data or b"")
         exchange = Exchange(self._link, timeout.sock_read or 3600.0)
         self._open = [each for each in self._open if not each.content.is_eof()]
@@ -204,10 +206,10 @@ class Session:
         for exchange in self._open:
             exchange.close()
 
-    async def _connect(self, timeout: aiohttp.ClientTimeout) -> None:
+    async def _connect(self, patience: aiohttp.ClientTimeout) -> None:
         await asyncio.sleep(self._link.up.delay())
         if self._link.up.is_cut or self._link.down.is_cut:
-            await asyncio.sleep(timeout.sock_connect or 10.0)
+            await asyncio.sleep(patience.sock_connect or 10.0)
             if self._link.up.is_cut or self._link.down.is_cut:
                 raise aiohttp.ConnectionTimeoutError("Connection timeout to host")
         if self._server.troubles.down:

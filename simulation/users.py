@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from simulation import templates
@@ -51,11 +52,8 @@ class Users:
         """Add a node."""
         self._nodes += 1
         zone = f"z{self._nodes % self._setup.zones}"
-        self._do(
-            lambda name=f"n{self._nodes:03d}": self._store.create(
-                "nodes", templates.node(name, zone, self._setup.cpu), "users"
-            )
-        )
+        node = templates.node(f"n{self._nodes:03d}", zone, self._setup.cpu)
+        self._do(lambda: self._store.create("nodes", node, "users"))
 
     def new_workload(self, chance: Random) -> None:
         """Create a workload of any kind."""
@@ -129,7 +127,7 @@ class Users:
     def _delete_pods(self, chance: Random) -> None:
         for key in self._some_pods(chance, 5):
             grace = chance.choice((0.0, 1.0, 5.0))
-            self._do(lambda key=key, grace=grace: delete(self._store, key, "users", grace=grace))
+            self._do(partial(delete, self._store, key, "users", grace=grace))
 
     def _recreate(self, chance: Random) -> None:
         """Delete pods and create others of the same names at once."""
@@ -197,9 +195,7 @@ class Users:
         for _ in range(20):
             await asyncio.sleep(5.0)
             for key in self._on(node):
-                await self._caller.try_to(
-                    lambda key=key: self._store.remove("pods", key, "controllers")
-                )
+                await self._caller.try_to(partial(self._store.remove, "pods", key, "controllers"))
 
     def _drain(self, chance: Random) -> None:
         names = sorted(self._store.all("nodes"))
@@ -209,7 +205,7 @@ class Users:
     async def _evict_all(self, node: str) -> None:
         for _ in range(3):
             for key in self._on(node):
-                await self._caller.try_to(lambda key=key: evict(self._store, key, "users", grace=2))
+                await self._caller.try_to(partial(evict, self._store, key, "users", grace=2.0))
             await asyncio.sleep(2.0)
 
     def _on(self, node: str) -> list[str]:

@@ -7,20 +7,21 @@ import gc
 import logging
 import random
 from collections import Counter, deque
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from extender.config import Config, Mode
 from simulation import templates
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Change, Store
 from simulation.caller import Caller
+from simulation.calm import Calm
 from simulation.faults import Faults
-from simulation.invariants.calm import Calm
 from simulation.invariants.referee import BrokenError, Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
-from simulation.loop import SimulatedLoop, StuckError, simulate, spawn
+from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.network import Link
 from simulation.plan import CALM_SECONDS, FAULTS, Plan
 from simulation.program import Process
@@ -55,9 +56,7 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulatedLoop)
-        self._loop = loop
+        loop = self._loop = the_loop()
         setup = plan.setup
         self.trace = Trace(loop.time)
         self.store = Store()
@@ -168,10 +167,7 @@ class World:
         self.start_extender()
         for number in range(1, setup.schedulers + 1):
             name = f"scheduler-{number}"
-            settings = Settings(
-                name, setup.least_sampled, lambda pod, name=name: pod.scheduler == name
-            )
-            self.start_scheduler(name, settings)
+            self.start_scheduler(name, Settings(name, setup.least_sampled, own_only=True))
         chance = self._chance("first workloads")
         for _ in range(setup.workloads):
             self.users.new_workload(chance)
@@ -183,9 +179,8 @@ class World:
             (self.faults if action.what in FAULTS else self.users).act(action)
         await asyncio.sleep(max(self.plan.busy - self.now, 0.0))
 
-    async def _until(self, work: object) -> None:
+    async def _until(self, work: Coroutine[Any, Any, None]) -> None:
         """Look at everything again and again until some work is done."""
-        assert asyncio.iscoroutine(work)
         task = spawn(work, "world")
         counted = self.now
         while not task.done():

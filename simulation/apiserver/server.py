@@ -19,7 +19,7 @@ from simulation.apiserver.watches import (
     added_line,
     initial_events_end,
 )
-from simulation.loop import spawn
+from simulation.loop import now, spawn
 from simulation.trace import Trace
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class ApiServer:
             work.add_done_callback(_forget)
             _refuse(connection, Refused(504, "Timeout", "request did not complete in time"))
             return
-        if troubles.down or self.chance.random() < troubles.lost:
+        if self._is_lost():
             self.trace.say("apiserver", "answer lost", request.path)
             _forget(work)
             if self.chance.random() < 0.5:
@@ -130,7 +130,8 @@ class ApiServer:
 
     async def commit(self, act: Callable[[], T]) -> T:
         """Carry something out, when etcd does."""
-        while (left := self.troubles.stalled_until - _now()) > 0:
+        # It may stall again meanwhile.
+        while (left := self.troubles.stalled_until - now()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
         await asyncio.sleep(0.0005 + self.chance.expovariate(1 / 0.001))
         return act()
@@ -146,6 +147,9 @@ class ApiServer:
 
         asyncio.get_running_loop().call_later(seconds, back)
 
+    def _is_lost(self) -> bool:
+        return self.troubles.down or self.chance.random() < self.troubles.lost
+
     async def _work(self, request: Request) -> tuple[int, bytes]:
         resource = RESOURCES.get(request.path)
         if request.method == "GET":
@@ -159,12 +163,19 @@ class ApiServer:
                 self.trace.say("apiserver", "failed", request.path)
                 raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
             if self.chance.random() < self.troubles.unsure:
-                later = self.chance.expovariate(1 / 10.0)
-                self.trace.say("apiserver", "unsure", f"{request.path} in {min(later, 60.0):.1f} s")
-                spawn(self._later(act, min(later, 60.0)), OWNER)
+                self._unsure(request, act)
                 raise Refused(self.chance.choice((409, 500, 504)), "Timeout", "etcdserver: timeout")
         await self.commit(act)
         return 201, b'{"kind":"Status","status":"Success"}'
+
+    def _unsure(self, request: Request, act: Callable[[], None]) -> None:
+        """Carry something out up to a minute later, or never."""
+        later = min(self.chance.expovariate(1 / 10.0), 60.0)
+        if self.chance.random() < 0.7:
+            self.trace.say("apiserver", "unsure", f"{request.path} in {later:.1f} s")
+            spawn(self._later(act, later), OWNER)
+        else:
+            self.trace.say("apiserver", "unsure", f"{request.path}, never")
 
     async def _later(self, act: Callable[[], None], seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -269,8 +280,3 @@ def _seconds(text: str | None) -> float | None:
 def _forget(work: asyncio.Future[Any]) -> None:
     if not work.cancelled():
         work.exception()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-

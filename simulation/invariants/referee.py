@@ -195,9 +195,7 @@ class Referee:
     def _refusal(
         self, placed: Placed, since: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
-        others = [
-            each for uid, each in self.placed.items() if uid not in without and each.ours
-        ]
+        others = [each for uid, each in self.placed.items() if uid not in without and each.ours]
         for other in others:
             if all(
                 exclude(

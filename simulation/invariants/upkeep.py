@@ -61,4 +61,5 @@ def check_mirror(state: ClusterState, store: Store) -> None:
     if set(state.nodes) != set(store.all("nodes")):
         raise BrokenError("mirror differs from the cluster", "nodes", ())
     for each in state.reservations:
-        raise BrokenError("reservation outlives its bind", f"{each.pod.key} on {each.pod.node}", (each.pod.key,))  # fmt: skip
+        about = f"{each.pod.key} on {each.pod.node}"
+        raise BrokenError("reservation outlives its bind", about, (each.pod.key,))

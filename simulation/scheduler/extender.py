@@ -1,4 +1,4 @@
-"""A scheduler's calls to its extender: the very bytes that Go sends, and what it makes of answers."""
+"""A scheduler's calls to its extender: the bytes that Go sends, and what it makes of answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from simulation.loop import reject, resolve
 from simulation.network import Link
 from simulation.scheduler.objects import PodInfo
 from simulation.scheduler.preemption import Candidate
@@ -91,16 +92,16 @@ class Extender:
         def answered(work: asyncio.Future[bytes]) -> None:
             if work.cancelled() or work.exception() is not None:
                 lost = ConnectionResetError("connection reset by the extender")
-                down.send(lambda: arrived.done() or arrived.set_exception(lost))
+                down.send(lambda: reject(arrived, lost))
             else:
-                down.send(lambda: arrived.done() or arrived.set_result(work.result()))
+                down.send(lambda: resolve(arrived, work.result()))
 
         def arrive() -> None:
             try:
                 self._endpoint.call(verb, body).add_done_callback(answered)
             except ConnectionRefusedError as refused:
                 failure = refused
-                down.send(lambda: arrived.done() or arrived.set_exception(failure))
+                down.send(lambda: reject(arrived, failure))
 
         up.send(arrive)
         try:

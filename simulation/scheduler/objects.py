@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from simulation.apiserver.store import Json, encode, is_live
+from simulation.apiserver.store import Json, encode
 
 MOST_PODS = 110
 
@@ -94,5 +94,3 @@ def read_json(body: bytes) -> Json:
     """Read an answer of the extender."""
     read: Json = msgspec.json.decode(body)
     return read
-
-

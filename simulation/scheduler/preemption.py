@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from simulation.apiserver.verbs import is_about
 from simulation.scheduler.cache import Cache
@@ -61,10 +62,9 @@ def _is_protected(cache: Cache, pod: PodInfo) -> bool:
     )
 
 
-def answered(cache: Cache, answer: Mapping[str, object]) -> list[Candidate]:
+def answered(cache: Cache, answer: Mapping[str, Any]) -> list[Candidate]:
     """Read what the extender has left of the candidates."""
     left = answer.get("NodeNameToMetaVictims") or {}
-    assert isinstance(left, dict)
     found = []
     for name, meta in left.items():
         node = cache.nodes.get(name)

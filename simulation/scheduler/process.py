@@ -30,7 +30,12 @@ class Settings:
     name: str
     least_sampled: int = 100
     """Nodes to find before it stops to look (minFeasibleNodesToFind)."""
-    responsible: Callable[[PodInfo], bool] = lambda _: True
+    own_only: bool = False
+    """Whether it leaves alone the pods of other schedulers, as it should."""
+
+    def responsible(self, pod: PodInfo) -> bool:
+        """Return whether it is to schedule a pod."""
+        return not self.own_only or pod.scheduler == self.name
 
 
 class NoNode(Exception):  # noqa: N818 - what happens every day

@@ -30,7 +30,8 @@ class Queued:
         """Return when its back-off is over."""
         if not self.attempts:
             return 0.0
-        return self.failed_at + min(FIRST_BACKOFF * 2 ** (self.attempts - 1), LONGEST_BACKOFF)
+        doubled: float = FIRST_BACKOFF * 2.0 ** (self.attempts - 1)
+        return self.failed_at + min(doubled, LONGEST_BACKOFF)
 
 
 class Queue:
@@ -141,5 +142,7 @@ class Queue:
     @staticmethod
     def _best(part: dict[str, Queued]) -> Queued | None:
         return min(
-            part.values(), key=lambda each: (-each.pod.priority, each.since, each.pod.uid), default=None
+            part.values(),
+            key=lambda each: (-each.pod.priority, each.since, each.pod.uid),
+            default=None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -35,7 +35,7 @@ class Planted:
     """A bug, and the invariants of which one has to break."""
 
     plant: Plant
-    breaks: frozenset[str]
+    breaks: Collection[str]
 
 
 def _binds_without_reserving(patch: Patch) -> None:
@@ -127,8 +127,8 @@ def _starts_from_a_cache(patch: Patch) -> None:
 
 
 def _holds_filters(patch: Patch) -> None:
-    flights = extender.callbacks.in_flight.Flights
-    patch.setattr(flights.__init__, "__kwdefaults__", {**flights.__init__.__kwdefaults__, "hold": 1.0})  # type: ignore[misc]
+    init = extender.callbacks.in_flight.InFlightPods.__init__
+    patch.setattr(init, "__kwdefaults__", {**(init.__kwdefaults__ or {}), "hold": 1.0})
 
 
 def _answers_late(patch: Patch) -> None:
@@ -145,39 +145,43 @@ def _withdraws_no_hint(patch: Patch) -> None:
 
 
 def _evicts_blindly(patch: Patch) -> None:
-    def everybody(_: object, __: Pod, candidates: Mapping[str, Any], *___: object, **____: object) -> Mapping[str, Any]:  # fmt: skip
+    def all_of_them(*args: Any, **_: object) -> Mapping[str, Any]:
+        candidates: Mapping[str, Any] = args[2]
         return candidates
 
-    patch.setattr(extender.callbacks.preempting, "choose_victims", everybody)
+    patch.setattr(extender.callbacks.preempting, "choose_victims", all_of_them)
 
 
 def _keeps_tokens(patch: Patch) -> None:
     patch.setattr(FlowControl, "_refill", lambda _: None)
 
 
-MEET = frozenset(("excluding pods met",))
-LONELY = frozenset(("required affinity not met",))
-MIRROR = frozenset(("mirror differs from the cluster", "counters differ from a recount"))
-ENDLESS = frozenset(("reservation without an end", "reservation outlives its bind"))
-WAIT = frozenset(("waits in vain",))
+MEET = "excluding pods met"
+LONELY = "required affinity not met"
+MIRROR = ("mirror differs from the cluster", "counters differ from a recount")
+ENDLESS = ("reservation without an end", "reservation outlives its bind")
+WAIT = "waits in vain"
+LATE = "callback after its deadline"
 
 PLANTED: Mapping[str, Planted] = {
-    "binds without reserving": Planted(_binds_without_reserving, MEET),
-    "binds without looking again": Planted(_binds_without_looking, MEET | LONELY),
-    "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, MEET | LONELY),
-    "takes an unclear end for success": Planted(_takes_unclear_for_bound, WAIT | ENDLESS | LONELY),
-    "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, MEET | LONELY),
-    "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, MEET | LONELY),
-    "drops places before the watch shows the pod": Planted(_drops_confirmed_places, MEET | LONELY),
-    "never gives up a reservation": Planted(_never_expires, ENDLESS),
-    "keeps reservations that the watch has settled": Planted(_never_settles, ENDLESS | WAIT | MIRROR),
-    "waits for no pod that it must be near": Planted(_ignores_support, LONELY),
-    "forgets no pod that is gone": Planted(_forgets_no_pod, MIRROR | WAIT),
-    "counts wrongly once in a while": Planted(_miscounts, MIRROR | MEET | WAIT),
-    "answers before it knows the cluster": Planted(_answers_unsynced, MEET | LONELY),
-    "holds filters for a second": Planted(_holds_filters, frozenset(("callback after its deadline",))),
-    "answers binds late": Planted(_answers_late, frozenset(("callback after its deadline",))),
-    "withdraws no hint": Planted(_withdraws_no_hint, frozenset(("hint outlives its use",))),
-    "evicts blindly": Planted(_evicts_blindly, frozenset(("evicted in vain",))),
-    "never gets new tokens": Planted(_keeps_tokens, WAIT | frozenset(("callback after its deadline", "not ready in the calm"))),  # fmt: skip
+    "binds without reserving": Planted(_binds_without_reserving, {MEET}),
+    "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY}),
+    "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),
+    "takes an unclear end for success": Planted(_takes_unclear_for_bound, {WAIT, LONELY, *ENDLESS}),
+    "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, {MEET, LONELY}),
+    "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, {MEET, LONELY}),
+    "drops places before the watch shows the pod": Planted(_drops_confirmed_places, {MEET, LONELY}),
+    "never gives up a reservation": Planted(_never_expires, {*ENDLESS}),
+    "keeps reservations that the watch has settled": Planted(
+        _never_settles, {WAIT, *ENDLESS, *MIRROR}
+    ),
+    "waits for no pod that it must be near": Planted(_ignores_support, {LONELY}),
+    "forgets no pod that is gone": Planted(_forgets_no_pod, {WAIT, *MIRROR}),
+    "counts wrongly once in a while": Planted(_miscounts, {MEET, WAIT, *MIRROR}),
+    "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY}),
+    "holds filters for a second": Planted(_holds_filters, {LATE}),
+    "answers binds late": Planted(_answers_late, {LATE}),
+    "withdraws no hint": Planted(_withdraws_no_hint, {"hint outlives its use"}),
+    "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
+    "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
-from simulation.apiserver.store import Json, is_live
-from simulation.invariants.referee import BrokenError
+from simulation.apiserver.store import Json, Store, is_live
+from simulation.invariants.referee import BrokenError, Referee
 from simulation.invariants.upkeep import check_counters, check_mirror
-from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS
+from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
+from simulation.program import Process
 from simulation.scheduler.objects import pod_info
-
-if TYPE_CHECKING:
-    from simulation.world import World
+from simulation.scheduler.process import Scheduler
 
 HINT_SECONDS: Final = 15.0
 """A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
 
 
+class Watched(Protocol):
+    """What is looked at."""
+
+    plan: Plan
+    store: Store
+    process: Process
+    referee: Referee
+
+    @property
+    def now(self) -> float:
+        """Return the simulated seconds since the start."""
+
+    @property
+    def schedulers(self) -> Mapping[str, Scheduler]:
+        """Return the schedulers that run."""
+
+
 class Calm:
     """Looks at the end of a run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Watched) -> None:
         self._world = world
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
-        self.ended_at = 0.0
 
     def look(self) -> None:
         """Note who waits though there is a place; most of them are about to be placed."""
@@ -38,7 +54,6 @@ class Calm:
     def check_end(self) -> None:
         """Raise when the calm has not brought what it must."""
         world = self._world
-        self.ended_at = world.now
         for uid, since in self._waiting.items():
             if world.now - since >= CALM_ENDS_WITH:
                 pod = next(each for each in self._pending() if each["metadata"]["uid"] == uid)
