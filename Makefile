@@ -7,7 +7,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e recordings matrix conformance bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e recordings matrix conformance simulate bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ recordings: $(STAMP) ## record the real control plane anew, for the simulation t
 
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q
+
+simulate: $(STAMP) ## the program in a simulated cluster: SEEDS of them (100), or one SEED again
+	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100))
 
 conformance: $(STAMP) ## 100,000 fresh questions to the plugins of four Kubernetes releases
 	@$(BIN)/python -m pytest tests/e2e/test_differential.py -v --releases all --questions 25000

@@ -107,8 +107,11 @@ class Pipe:
                 self._timer = loop.call_at(due, self.pump)
                 return
             self._queue.popleft()
-            if loop.time() - sent <= UNDELIVERED_SECONDS:
-                deliver()
+            if loop.time() - sent > UNDELIVERED_SECONDS:
+                # The connection is given up, with all that is to come.
+                self.close()
+                return
+            deliver()
 
 
 class Link:

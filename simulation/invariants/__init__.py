@@ -1,1 +1,1 @@
-"""What must hold whatever happens; each breach ends the run with a name from `docs/protocol.md`."""
+"""What must hold whatever happens; each breach ends the run with its name."""

@@ -185,3 +185,11 @@ PLANTED: Mapping[str, Planted] = {
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
+
+QUICK = (
+    "binds without reserving",
+    "takes an unclear end for a refusal",
+    "drops places before the watch shows the pod",
+    "counts wrongly once in a while",
+)
+"""Those that are planted in each run of the tests."""
