@@ -30,17 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after that")
     parser.add_argument("--lines", action="store_true", help="with --seed, the whole trace")
     given = parser.parse_args(arguments)
-    _fix_hashes()
     if given.seed is not None:
         return _again(given.seed, whole=given.lines)
     return _many(range(given.first, given.first + given.seeds), given.jobs, given.seconds)
-
-
-def _fix_hashes() -> None:
-    """Start anew with hashes of strings that are the same each time: sets iterate by them."""
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-m", "simulation", *sys.argv[1:]])  # noqa: S606
 
 
 def _again(seed: int, *, whole: bool) -> int:

@@ -6,8 +6,9 @@ import asyncio
 import gc
 import logging
 import random
+import traceback
 from collections import Counter, deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -147,6 +148,7 @@ class World:
         log = _Defects()
         logger = logging.getLogger("extender")
         logger.addHandler(log)
+        self._loop.set_exception_handler(log.take)
         try:
             self._populate()
             await self._until(self._act())
@@ -236,6 +238,12 @@ class _Defects(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.defects: list[str] = []
+
+    def take(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """Keep what broke in a task or a callback that nobody waits for."""
+        failure = context.get("exception")
+        told = "" if failure is None else "".join(traceback.format_exception(failure))
+        self.defects.append(f"{context['message']} {told[-2_000:]}")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it, unless it tells of the cluster rather than of the program."""

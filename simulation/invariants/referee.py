@@ -8,21 +8,16 @@ long before the request as its watches had been silent.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
 import msgspec
 
-from simulation.apiserver.store import Change, Json, Store, is_live
-from simulation.invariants.rules import (
-    Labels,
-    affinity_terms,
-    exclude,
-    has_company,
-    has_rules,
-)
+from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.invariants.kinds import Kind, Kinds, Spaces
+from simulation.invariants.rules import Labels, has_rules
 
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
@@ -43,17 +38,13 @@ class BrokenError(Exception):
 class Placed:
     """A pod on its node."""
 
-    pod: Json
+    key: str
+    kind: Kind
     node: str
     ours: bool
     """Bound by the extender that was alive then."""
     since: float
     until: float | None = None
-
-    @property
-    def key(self) -> str:
-        """Return namespace/name."""
-        return f"{self.pod['metadata']['namespace']}/{self.pod['metadata']['name']}"
 
 
 class History:
@@ -61,20 +52,23 @@ class History:
 
     def __init__(self) -> None:
         self.now: dict[str, Labels] = {}
-        self._before: deque[tuple[float, dict[str, Labels]]] = deque()
+        self.number = 0
+        self._before: deque[tuple[float, Spaces]] = deque()
 
     def set(self, name: str, labels: Labels | None, at: float) -> None:
         """Change an object's labels; None removes it."""
         if self.now.get(name) == labels:
             return
-        self._before.append((at, self.now))
+        self._before.append((at, (self.number, self.now)))
+        self.number += 1
         self.now = {**self.now, name: labels} if labels is not None else _without(self.now, name)
         while self._before and self._before[0][0] < at - REMEMBERED_SECONDS:
             self._before.popleft()
 
-    def pictures(self, since: float) -> list[Mapping[str, Labels]]:
+    def pictures(self, since: float) -> list[Spaces]:
         """Return all that have been true since a moment."""
-        return [self.now, *(labels for until, labels in self._before if until >= since)]
+        before = (labels for until, labels in self._before if until >= since)
+        return [(self.number, self.now), *before]
 
 
 class Referee:
@@ -90,6 +84,7 @@ class Referee:
         """`silence` returns for how long watches had been silent at a moment, at most."""
         self.binds: Counter[str] = Counter()
         self.broken: list[BrokenError] = []
+        self.kinds = Kinds()
         self.nodes = History()
         self.spaces = History()
         self.placed: dict[str, Placed] = {}
@@ -128,21 +123,19 @@ class Referee:
         if new is None or not is_live(new):
             placed = self.placed.pop(uid, None)
             if placed is not None:
-                self._gone.append(Placed(placed.pod, placed.node, placed.ours, placed.since, now))
+                self._gone.append(replace(placed, until=now))
             while self._gone and (self._gone[0].until or 0.0) < now - REMEMBERED_SECONDS:
                 self._gone.popleft()
             return
         node = new["spec"].get("nodeName")
         if not node:
             return
-        known = self.placed.get(uid)
-        if known is not None:
-            self.placed[uid] = Placed(new, node, known.ours, known.since)
+        if uid in self.placed:
             return
         ours = change.by.startswith("extender") and change.by == self._alive()
         if change.by.startswith("extender") and not ours:
             self.binds["after death"] += 1
-        placed = self.placed[uid] = Placed(new, node, ours, now)
+        placed = self.placed[uid] = Placed(change.key, self.kinds.of(new), node, ours, now)
         if ours:
             self.binds["with rules" if has_rules(new) else "plain"] += 1
             since = self._known_since(uid, node)
@@ -167,7 +160,7 @@ class Referee:
 
     def judge_preemption(self, pod: Json, node: str, victims: tuple[str, ...]) -> None:
         """See that victims are to be evicted from a node for a pod: it must be of use."""
-        here = Placed(pod, node, ours=True, since=self._clock())
+        here = Placed(key_of(pod), self.kinds.of(pod), node, ours=True, since=self._clock())
         since = self._clock() - self._silence(self._clock()) - SLACK_SECONDS
         why = self._refusal(here, since, (pod["metadata"]["uid"], *victims))
         if why is not None:
@@ -181,12 +174,12 @@ class Referee:
 
     def has_place(self, pod: Json, node: str) -> bool:
         """Tell whether the rules allow a pod on a node as things are, whoever placed the others."""
-        spaces = self.spaces.now
-        here = self.nodes.now.get(node)
-        others = [(each.pod, self.nodes.now.get(each.node)) for each in self.placed.values()]
-        return not any(exclude((pod, here), other, spaces) for other in others) and has_company(
-            pod, here, others, spaces
-        )
+        spaces, nodes = (self.spaces.number, self.spaces.now), self.nodes.now
+        one = self.kinds.of(pod), nodes.get(node)
+        others = [(each.kind, nodes.get(each.node)) for each in self.placed.values()]
+        return not any(
+            self.kinds.exclude(one, other, spaces) for other in others
+        ) and self.kinds.has_company(one, others, spaces)
 
     def _known_since(self, uid: str, node: str) -> float:
         sent = self.sent.pop((uid, node), self._clock())
@@ -196,15 +189,18 @@ class Referee:
         self, placed: Placed, since: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
         others = [each for uid, each in self.placed.items() if uid not in without and each.ours]
+        pictures = self._pictures(since)
         for other in others:
             if all(
-                exclude(
-                    (placed.pod, nodes.get(placed.node)), (other.pod, nodes.get(other.node)), spaces
+                self.kinds.exclude(
+                    (placed.kind, nodes.get(placed.node)),
+                    (other.kind, nodes.get(other.node)),
+                    spaces,
                 )
-                for nodes, spaces in self._pictures(since)
+                for nodes, spaces in pictures
             ):
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
-        if affinity_terms(placed.pod) and not self._may_have_company(placed, since, without):
+        if placed.kind.needs and not self._may_have_company(placed, since, without):
             return "required affinity not met", "", ()
         return None
 
@@ -215,20 +211,18 @@ class Referee:
         known = [each for each in there if each.ours or each.since < since]
         sure = [each for each in known if each.until is None]
         return any(
-            has_company(
-                placed.pod,
-                nodes.get(placed.node),
-                [(each.pod, nodes.get(each.node)) for each in some],
+            self.kinds.has_company(
+                (placed.kind, nodes.get(placed.node)),
+                [(each.kind, nodes.get(each.node)) for each in some],
                 spaces,
             )
             for nodes, spaces in self._pictures(since)
             for some in (sure, [*there, *left], [each for each in sure if each.ours])
         )
 
-    def _pictures(
-        self, since: float
-    ) -> Iterator[tuple[Mapping[str, Labels], Mapping[str, Labels]]]:
-        return product(self.nodes.pictures(since), self.spaces.pictures(since))
+    def _pictures(self, since: float) -> list[tuple[Mapping[str, Labels], Spaces]]:
+        nodes = [labels for _, labels in self.nodes.pictures(since)]
+        return [*product(nodes, self.spaces.pictures(since))]
 
 
 def _without(labels: dict[str, Labels], name: str) -> dict[str, Labels]:

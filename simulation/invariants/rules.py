@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
@@ -46,54 +46,6 @@ def selects(selector: Json | None, labels: Labels) -> bool:
     return all(labels.get(key) == value for key, value in pairs.items()) and all(
         _holds(each, labels) for each in expressions
     )
-
-
-def same_domain(key: str, one: Labels | None, other: Labels | None) -> bool:
-    """Tell whether two nodes with these labels are in one domain."""
-    return one is not None and other is not None and key in one and one[key] == other.get(key)
-
-
-def exclude(
-    one: tuple[Json, Labels | None], other: tuple[Json, Labels | None], spaces: Mapping[str, Labels]
-) -> bool:
-    """Tell whether the anti-affinity of either of two placed pods forbids the other."""
-    (first, here), (second, there) = one, other
-    return any(
-        same_domain(term["topologyKey"], here, there) and speaks_of(term, owner, pod, spaces)
-        for owner, pod in ((first, second), (second, first))
-        for term in anti_terms(owner)
-    )
-
-
-def has_company(
-    pod: Json,
-    here: Labels | None,
-    others: Iterable[tuple[Json, Labels | None]],
-    spaces: Mapping[str, Labels],
-) -> bool:
-    """Tell whether all required affinity of a pod is met, or nobody is there to meet it."""
-    terms = affinity_terms(pod)
-    if not terms:
-        return True
-    if here is None or any(term["topologyKey"] not in here for term in terms):
-        return False
-    matching = [
-        there
-        for other, there in others
-        if all(speaks_of(term, pod, other, spaces) for term in terms)
-    ]
-    if all(
-        any(same_domain(term["topologyKey"], here, there) for there in matching) for term in terms
-    ):
-        return True
-    return starts_group(pod, spaces) and not any(
-        there is not None and term["topologyKey"] in there for there in matching for term in terms
-    )
-
-
-def starts_group(pod: Json, spaces: Mapping[str, Labels]) -> bool:
-    """Tell whether a pod matches its own terms, so that it may be the first."""
-    return all(speaks_of(term, pod, pod, spaces) for term in affinity_terms(pod))
 
 
 def _terms(pod: Json, side: str) -> list[Json]:

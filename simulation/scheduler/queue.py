@@ -30,7 +30,7 @@ class Queued:
         """Return when its back-off is over."""
         if not self.attempts:
             return 0.0
-        doubled: float = FIRST_BACKOFF * 2.0 ** (self.attempts - 1)
+        doubled: float = FIRST_BACKOFF * 2.0 ** min(self.attempts - 1, 10)
         return self.failed_at + min(doubled, LONGEST_BACKOFF)
 
 

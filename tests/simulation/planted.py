@@ -187,9 +187,7 @@ PLANTED: Mapping[str, Planted] = {
 }
 
 QUICK = (
-    "binds without reserving",
     "takes an unclear end for a refusal",
-    "drops places before the watch shows the pod",
     "counts wrongly once in a while",
 )
 """Those that are planted in each run of the tests."""

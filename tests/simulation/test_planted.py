@@ -12,7 +12,7 @@ import pytest
 from simulation.command import run_seed
 from tests.simulation.planted import PLANTED, QUICK
 
-MOST_SEEDS = 60
+MOST_SEEDS = 40
 CHOSEN = PLANTED if os.environ.get("PLANTED_BUGS") == "all" else QUICK
 
 
