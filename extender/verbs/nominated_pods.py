@@ -48,6 +48,11 @@ def judge_with_nominated(
     return Verdicts(asked.only([name for name in asked.names if name not in gone]), refused)
 
 
+def holding(state: ClusterState, pod: Pod, node: str) -> list[Pod]:
+    """Return the pods nominated to a node to which a pod has to leave their places there."""
+    return [other for other in state.nominated.on(node) if _yields_to(state, pod, other)]
+
+
 def _groups(
     state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
 ) -> Iterator[tuple[Sequence[Effects], list[str]]]:

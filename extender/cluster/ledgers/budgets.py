@@ -41,6 +41,11 @@ class Budgets:
             self._charge(pod, left)
         return sum(self._charge(pod, left) for pod in going)
 
+    def violated_by(self, going: Iterable[Pod]) -> frozenset[str]:
+        """Return the uids of those that some budget does not allow when they go in this order."""
+        left: dict[str, int] = {}
+        return frozenset([pod.uid for pod in going if self._charge(pod, left)])
+
     def _charge(self, pod: Pod, left: dict[str, int]) -> bool:
         """Charge every budget of a pod; return whether one of them is overdrawn by that."""
         overdrawn = False

@@ -1,0 +1,375 @@
+"""Whom the extender would evict for its own rules: as the scheduler's dry run would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.audits.recount import mismatches
+from extender.cluster.state import ClusterState
+from extender.verbs.plugins import Plugins
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.verbs.victims import (
+    Candidate,
+    Preemptor,
+    candidates,
+    choose,
+    importance,
+    ineligible,
+    on_node,
+)
+from extender.wire.objects import read_budget
+from extender.wire.placement import read_requirements
+from tests import oracle, preemption_oracle, strategies
+from tests.builders import (
+    HOST,
+    ZONE,
+    Json,
+    Pod,
+    budget,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    selector,
+    state_of,
+    term,
+)
+from tests.verbs.judging import AFFINITY
+
+ROOM = {"pods": "10", "cpu": "4"}
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a"}, ROOM),
+    node("a2", {HOST: "a2", ZONE: "a"}, ROOM),
+    node("b1", {HOST: "b1", ZONE: "b"}, ROOM),
+]
+EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+LOW, MIDDLE, HIGH = 10, 20, 30
+WEB, DB = selector(app="web"), selector(app="db")
+NEW = pod("new").labels(app="web").priority(HIGH)
+APART = NEW.anti_affinity(term(HOST, DB))
+ZONED = NEW.anti_affinity(term(ZONE, DB))
+
+Expected = dict[str, list[str]]
+
+
+def db(name: str, on: str = "a1", priority: int = LOW, started: str = EARLY) -> Pod:
+    """Build a pod that APART avoids."""
+    return pod(name).labels(app="db").priority(priority).started(started).on(on)
+
+
+def plain(name: str, on: str = "a1", priority: int = LOW, cpu: str = "0") -> Pod:
+    """Build a pod that concerns nobody, but for what it requests."""
+    return pod(name).priority(priority).requests(cpu=cpu).started(EARLY).on(on)
+
+
+def everywhere(*but: str) -> list[Pod]:
+    """Build pods in the way on the other nodes that nobody may evict."""
+    return [db(f"firm-{name}", name, HIGH) for name in ("a1", "a2", "b1") if name not in but]
+
+
+def preemptor(raw: Json, *, may_preempt: bool = True) -> Preemptor:
+    """Read a pod as the one that others may be evicted for."""
+    read = model_pod(raw)
+    requirements = read_requirements(json.dumps(raw).encode(), read.requests)
+    return Preemptor(read, requirements, may_preempt)
+
+
+def look(state: ClusterState, raw: Json, plugins: Plugins = AFFINITY) -> dict[str, Candidate]:
+    """Look at every node; return the candidates by node."""
+    asked = preemptor(raw)
+    found = [each for each in candidates(state, asked, plugins, chance=0.0) if each is not None]
+    assert mismatches(state) == [], "looking must leave the counters as they were"
+    for each in found:
+        assert on_node(state, asked, plugins, each.node) == each
+    return {each.node: each for each in found}
+
+
+def named(found: dict[str, Candidate]) -> Expected:
+    """Return the names of the victims by node."""
+    return {
+        name: [victim.key.partition("/")[2] for victim in each.victims]
+        for name, each in found.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "incoming", "expected"),
+    [
+        pytest.param([], APART, {}, id="nobody is there to be evicted"),
+        pytest.param([db("x")], NEW, {}, id="the pod fits everywhere, so nobody goes"),
+        pytest.param(
+            [db("x"), plain("y"), *everywhere("a1")],
+            APART,
+            {"a1": ["x"]},
+            id="room everywhere: the one in the way goes, the other is spared",
+        ),
+        pytest.param(
+            [db("x"), db("y", "a2"), db("z", "b1")],
+            APART,
+            {"a1": ["x"], "a2": ["y"], "b1": ["z"]},
+            id="each node where a less important pod is in the way is a candidate",
+        ),
+        pytest.param(
+            [db("x", priority=HIGH), *everywhere("a1")],
+            APART,
+            {},
+            id="a pod of the same priority is not evicted",
+        ),
+        pytest.param(
+            [db("x"), db("firm", priority=HIGH), *everywhere("a1")],
+            APART,
+            {},
+            id="nobody goes where a more important one stays in the way",
+        ),
+        pytest.param(
+            [db("x"), db("y", "a2"), db("firm", "b1", HIGH)],
+            ZONED,
+            {},
+            id="nobody goes where a pod on another node of the zone is in the way",
+        ),
+        pytest.param(
+            [db("x"), db("y"), db("firm", "b1", HIGH)],
+            ZONED,
+            {"a1": ["x", "y"]},
+            id="several victims by zone, all on the node",
+        ),
+        pytest.param(
+            [plain("x").anti_affinity(term(HOST, WEB)), *everywhere("a1")],
+            APART,
+            {"a1": ["x"]},
+            id="a pod goes whose own rule is in the way",
+        ),
+        pytest.param(
+            [db("x"), plain("y", cpu="3"), plain("z", priority=MIDDLE, cpu="1"), *everywhere("a1")],
+            APART.requests(cpu="2"),
+            {"a1": ["x", "y"]},
+            id="room and rule together: the more important one of those that use room is spared",
+        ),
+        pytest.param(
+            [db("x", priority=MIDDLE).requests(cpu="4"), plain("y"), *everywhere("a1")],
+            APART.requests(cpu="4"),
+            {"a1": ["x"]},
+            id="the blocker alone goes when that makes the room as well",
+        ),
+        pytest.param(
+            [plain("x", cpu="4"), *everywhere("a1")],
+            APART.requests(cpu="1"),
+            {"a1": ["x"]},
+            id="room alone may be what is missing",
+        ),
+        pytest.param(
+            [db("x")],
+            APART.requests(cpu="5"),
+            {},
+            id="nobody goes where the node is too small even when empty",
+        ),
+        pytest.param(
+            [db("x"), *everywhere("a1")],
+            NEW.affinity(term(HOST, DB)),
+            {},
+            id="nobody goes for affinity that is not met",
+        ),
+        pytest.param(
+            [db("x").requests(cpu="4")],
+            NEW.affinity(term(HOST, DB)).requests(cpu="1"),
+            {},
+            id="the pod that ours must be near is not evicted to make room",
+        ),
+        pytest.param(
+            [
+                db("x"),
+                pod("held").labels(app="db").priority(HIGH).nominated("a1"),
+                *everywhere("a1"),
+            ],
+            APART,
+            {},
+            id="nobody goes where an equal pod in the way is nominated",
+        ),
+        pytest.param(
+            [
+                db("x"),
+                pod("held").priority(HIGH).requests(cpu="4").nominated("a1"),
+                *everywhere("a1"),
+            ],
+            APART.requests(cpu="1"),
+            {},
+            id="room that is held for a nominated pod is not there",
+        ),
+    ],
+)
+def test_victims_of_each_node(pods: Sequence[Json], incoming: Pod, expected: Expected) -> None:
+    state = state_of(NODES, [namespace("default")], pods)
+    assert named(look(state, incoming)) == expected
+    cluster = oracle.Cluster(NODES, [namespace("default")], pods)
+    slow = preemption_oracle.candidates(cluster, [], incoming)
+    assert {name: list(each.victims) for name, each in slow.items()} == {
+        name: [f"default-{victim}" for victim in victims] for name, victims in expected.items()
+    }
+
+
+TAINT = {"key": "only", "value": "others", "effect": "NoSchedule"}
+PICKY = {**APART, "spec": {**APART["spec"], "nodeSelector": {ZONE: "b"}}}
+
+
+@pytest.mark.parametrize(
+    ("incoming", "expected"),
+    [
+        pytest.param(PICKY, {"b1": ["y"]}, id="a node that the pod does not select"),
+        pytest.param(APART, {"a1": ["x"], "b1": ["y"]}, id="a taint that it does not tolerate"),
+    ],
+)
+def test_nobody_goes_from_a_node_that_would_not_do(incoming: Json, expected: Expected) -> None:
+    nodes = [NODES[0], node("a2", {HOST: "a2", ZONE: "a"}, ROOM, [TAINT]), NODES[2]]
+    state = state_of(nodes, [], [db("x"), db("y", "b1"), db("z", "a2")])
+    assert named(look(state, incoming)) == expected
+
+
+def test_protected_pods_are_spared_first_and_counted() -> None:
+    pods = [plain(name, cpu="2").labels(app="kept") for name in ("x", "y")]
+    pods += [plain("z", priority=MIDDLE, cpu="2"), *everywhere("a1")]
+    big = node("a1", {HOST: "a1", ZONE: "a"}, {"pods": "10", "cpu": "6"})
+    state = state_of([big, *NODES[1:]], [], pods)
+    assert named(look(state, APART.requests(cpu="2"))) == {"a1": ["y"]}
+    state.upsert_budget(read_budget(json.dumps(budget("b", selector(app="kept"), 0)).encode()))
+    found = look(state, APART.requests(cpu="2"))
+    assert (named(found), found["a1"].violations) == ({"a1": ["z"]}, 0)
+    found = look(state, APART.requests(cpu="6"))
+    assert (named(found), found["a1"].violations) == ({"a1": ["z", "x", "y"]}, 2)
+
+
+@pytest.mark.parametrize(
+    ("pods", "taken"),
+    [
+        pytest.param(
+            [db("x", priority=MIDDLE), db("y", "a2"), db("z", "b1", MIDDLE)],
+            "a2",
+            id="the lowest highest priority",
+        ),
+        pytest.param(
+            [db("x"), db("x2"), db("y", "a2"), db("z", "b1"), db("z2", "b1")],
+            "a2",
+            id="the fewest",
+        ),
+        pytest.param(
+            [db("x"), db("y", "a2"), db("z", "b1", started=LATE)],
+            "b1",
+            id="the latest start",
+        ),
+        pytest.param([db("x"), db("y", "a2"), db("z", "b1")], "a1", id="the first of equal ones"),
+    ],
+)
+def test_the_node_is_chosen_as_the_scheduler_would(pods: Sequence[Json], taken: str) -> None:
+    state = state_of(NODES, [], pods)
+    chosen = choose(candidates(state, preemptor(APART), AFFINITY, chance=0.0))
+    assert chosen is not None
+    assert chosen.node == taken
+
+
+def test_chance_says_which_of_equal_nodes_is_taken() -> None:
+    state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
+    asked = preemptor(APART)
+    found = [choose(candidates(state, asked, AFFINITY, chance=third / 3)) for third in range(3)]
+    assert [each.node for each in found if each is not None] == ["a1", "a2", "b1"]
+
+
+def test_the_state_may_change_between_two_nodes() -> None:
+    state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
+    steps = candidates(state, preemptor(APART), AFFINITY, chance=0.0)
+    assert next(steps) is not None
+    state.remove_pod("default/y", "default-y")
+    state.remove_node("b1")
+    assert list(steps) == [None, None]
+
+
+def test_nobody_goes_for_a_quota() -> None:
+    crossing = APART.anti_affinity(term(HOST, DB, namespaces=["other"]))
+    state = state_of(NODES, [], [db("x"), *everywhere("a1")])
+    plugins = (*AFFINITY, CrossNamespacePodAffinity(limited=True))
+    assert named(look(state, APART, plugins)) == {"a1": ["x"]}
+    assert look(state, crossing, plugins) == {}
+    assert on_node(state, preemptor(crossing), plugins, "a1") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        pytest.param(preemptor(APART), None, id="one that may"),
+        pytest.param(preemptor(APART, may_preempt=False), "Never", id="one that never preempts"),
+        pytest.param(
+            preemptor(NEW.anti_affinity(*[term(HOST, DB)] * 65)), "terms", id="one with many terms"
+        ),
+        pytest.param(
+            preemptor(APART.nominated("a1")), "on their way out of a1", id="one that waits"
+        ),
+        pytest.param(preemptor(APART.nominated("b1")), None, id="nobody leaves its node"),
+        pytest.param(
+            preemptor(NEW.affinity(term(HOST, selector(app="none"))).nominated("a1")),
+            None,
+            id="one that cannot go to its node any more",
+        ),
+    ],
+)
+def test_who_may_preempt(asked: Preemptor, says: str | None) -> None:
+    state = state_of(NODES, [], [db("x").being_deleted()])
+    found = ineligible(state, asked, AFFINITY)
+    assert (found is None) if says is None else (says in str(found))
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> tuple[oracle.Cluster, list[Json], Json]:
+    """Draw a cluster with little room, budgets, and an important pod."""
+    cluster = draw(strategies.clusters(most_pods=12))
+
+    def sized(raw: Any) -> Pod:
+        made = Pod({**raw, "spec": {**raw["spec"], "containers": []}})
+        made = made.requests(cpu=draw(st.sampled_from(["0", "1", "2"])))
+        made = made.priority(draw(st.sampled_from([0, 0, 1, 2])))
+        started = draw(st.sampled_from([EARLY, LATE, None]))
+        return made if started is None else made.started(started)
+
+    nodes = [
+        {**each, "status": {"allocatable": {"pods": pods, "cpu": cpu}}}
+        for each, pods, cpu in (
+            (each, draw(st.sampled_from(["9", "3"])), draw(st.sampled_from(["9", "3", "2"])))
+            for each in cluster.nodes
+        )
+    ]
+    incoming = sized(draw(strategies.incoming_pods(cluster, placed=False)))
+    incoming["spec"].pop("nodeName", None)
+    incoming["status"] = {}
+    pods = [sized(each) for each in cluster.pods]
+    budgets: list[Json] = []
+    for number, each in enumerate(pods[: draw(st.sampled_from([0, 1, 2]))]):
+        made = budget(f"b{number}", selector(**each["metadata"].get("labels", {})), number % 2)
+        made["metadata"]["namespace"] = each["metadata"]["namespace"]
+        budgets.append(made)
+    return oracle.Cluster(nodes, cluster.namespaces, pods), budgets, incoming.priority(2)
+
+
+@given(drawn=crowded())
+def test_victims_are_those_of_the_schedulers_dry_run(
+    drawn: tuple[oracle.Cluster, list[Json], Json],
+) -> None:
+    cluster, budgets, incoming = drawn
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+    for each in budgets:
+        state.upsert_budget(read_budget(json.dumps(each).encode()))
+    expected = preemption_oracle.candidates(cluster, budgets, incoming)
+    found = look(state, incoming)
+    assert {name: [victim.uid for victim in each.victims] for name, each in found.items()} == {
+        name: list(each.victims) for name, each in expected.items()
+    }
+    assert {name: (each.violations, each.rank) for name, each in found.items()} == {
+        name: (each.violations, each.rank) for name, each in expected.items()
+    }
+    chosen = choose(found.values())
+    best = min((each.rank for each in expected.values()), default=None)
+    assert (None if chosen is None else chosen.rank) == best
+    for one in found.values():
+        assert list(one.victims) == sorted(one.victims, key=importance)
