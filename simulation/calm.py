@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from simulation.apiserver.store import Json, Store, is_live
+from simulation.apiserver.store import Change, Json, Store, is_live
 from simulation.invariants.referee import BrokenError, Referee
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
@@ -15,6 +15,10 @@ from simulation.scheduler.process import Scheduler
 
 HINT_SECONDS: Final = 15.0
 """A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
+
+
+NEWS_SECONDS: Final = 10.0
+"""A change may take so long to be known, and a bind to end."""
 
 
 class Watched(Protocol):
@@ -39,8 +43,14 @@ class Calm:
 
     def __init__(self, world: Watched) -> None:
         self._world = world
+        self._changed: dict[str, float] = {}
+        world.store.observers.append(self._note)
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
+
+    def _note(self, change: Change) -> None:
+        if change.resource == "pods":
+            self._changed[change.key] = self._world.now
 
     def look(self) -> None:
         """Note who waits though there is a place; most of them are about to be placed."""
@@ -67,7 +77,8 @@ class Calm:
             if by == alive.name and world.now - since > HINT_SECONDS:
                 raise BrokenError("hint outlives its use", key, (key,))
         check_counters(alive.state)
-        check_mirror(alive.state, world.store)
+        news = {key for key, at in self._changed.items() if world.now - at < NEWS_SECONDS}
+        check_mirror(alive.state, world.store, news)
         if alive.state.doubt is not None:
             raise BrokenError("stale in the calm", alive.state.doubt, ())
 

@@ -48,6 +48,7 @@ class Controllers:
         self._store: Store = caller.server.store
         self._chance = chance
         self._due: set[str] = set()
+        self._busy: set[str] = set()
         self._owners: dict[str, str] = {}
         self._store.observers.append(self._look)
 
@@ -64,7 +65,18 @@ class Controllers:
             asyncio.get_running_loop().call_later(pause, self._start, name)
 
     def _start(self, name: str) -> None:
-        spawn(self._reconcile(self.workloads[name]), "controllers")
+        self._due.discard(name)
+        if name in self._busy:
+            self.wake(name)
+        else:
+            self._busy.add(name)
+            spawn(self._work(self.workloads[name]), "controllers")
+
+    async def _work(self, workload: Workload) -> None:
+        try:
+            await self._reconcile(workload)
+        finally:
+            self._busy.discard(workload.name)
 
     def _look(self, change: Change) -> None:
         if change.resource != "pods":
@@ -79,7 +91,6 @@ class Controllers:
             self.wake(name)
 
     async def _reconcile(self, workload: Workload) -> None:
-        self._due.discard(workload.name)
         if workload.lasts is not None and workload.started >= workload.replicas:
             return
         old = [key for key, made in workload.pods.items() if made != str(workload.revision)]

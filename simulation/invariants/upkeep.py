@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
@@ -47,19 +47,24 @@ def check_answers(slowest: Mapping[str, float]) -> None:
             raise BrokenError("callback after its deadline", f"{verb} took {seconds:.3f} s", ())
 
 
-def check_mirror(state: ClusterState, store: Store) -> None:
-    """Raise when, in the calm, the program knows anything else than what there is."""
+def check_mirror(state: ClusterState, store: Store, news: Container[str]) -> None:
+    """Raise when, in the calm, the program knows anything else than what there is.
+
+    `news` are the keys of pods that have only just changed.
+    """
     stored = {key: each for key, each in store.all("pods").items() if is_live(each)}
     known = {key: (pod.uid, pod.node) for key, pod in state.pods.items()}
     truth = {
         key: (each["metadata"]["uid"], each["spec"].get("nodeName")) for key, each in stored.items()
     }
     for key in sorted({*known, *truth}):
-        if known.get(key) != truth.get(key):
+        if key not in news and known.get(key) != truth.get(key):
             about = f"{key} is {truth.get(key)}, known as {known.get(key)}"
             raise BrokenError("mirror differs from the cluster", about, (key,))
     if set(state.nodes) != set(store.all("nodes")):
         raise BrokenError("mirror differs from the cluster", "nodes", ())
     for each in state.reservations:
+        if each.pod.key in news:
+            continue
         about = f"{each.pod.key} on {each.pod.node}"
         raise BrokenError("reservation outlives its bind", about, (each.pod.key,))
