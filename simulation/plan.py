@@ -133,7 +133,7 @@ def make_plan(seed: int) -> Plan:
     setup = Setup(
         nodes=chance.choice((3, 4, 6, 9, 12, 20, 40)),
         zones=chance.choice((1, 2, 3, 4)),
-        cpu=chance.choice((2, 4, 16)),
+        cpu=chance.choice((3, 8, 16)),
         workloads=chance.randint(1, 10),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),

@@ -69,6 +69,11 @@ class Users:
                 )
             )
 
+    def _within_bounds(self, replicas: int) -> int:
+        """Return how many pods somebody may have more: a few beyond what there is room for."""
+        wanted = sum(each.replicas for each in self._controllers.workloads.values())
+        return max(min(replicas, 3 * len(self._store.all("nodes")) + 10 - wanted), 1)
+
     def _apply(self, chance: Random, name: str, made_of: Json, replicas: int) -> None:
         kind = chance.random()
         self._controllers.apply(
@@ -76,7 +81,7 @@ class Users:
                 name=name,
                 space=chance.choice(("default", "default", "other")),
                 made_of=made_of,
-                replicas=replicas,
+                replicas=self._within_bounds(replicas),
                 scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
                 milli=chance.choice((100, 100, 500, 1000)),
                 ordered=kind < 0.2,
@@ -108,7 +113,8 @@ class Users:
 
     def _scale(self, chance: Random) -> None:
         if (workload := self._any(chance)) is not None and workload.lasts is None:
-            workload.replicas = chance.choice((0, 1, 2, 3, 5, 8, 12))
+            wanted = chance.choice((0, 1, 2, 3, 5, 8, 12))
+            workload.replicas = self._within_bounds(wanted) if wanted else 0
             self._controllers.wake(workload.name)
 
     def _roll_out(self, chance: Random) -> None:

@@ -41,9 +41,10 @@ class Settings:
 class NoNode(Exception):  # noqa: N818 - what happens every day
     """No node fits; `resolvable` are those where preemption may help."""
 
-    def __init__(self, resolvable: list[str]) -> None:
+    def __init__(self, resolvable: list[str], *, by_extender: bool) -> None:
         super().__init__()
         self.resolvable = resolvable
+        self.by_extender = by_extender
 
 
 class Scheduler:
@@ -92,7 +93,7 @@ class Scheduler:
         except NoNode as refused:
             self._say("no node", pod.key)
             nominated = await self._make_room(pod, refused.resolvable)
-            self.queue.failed(queued, error=False)
+            self.queue.failed(queued, error=False, by_extender=refused.by_extender)
             await self._tell(pod, "Unschedulable", nominated)
         else:
             self.cache.assume(pod, node)
@@ -107,10 +108,10 @@ class Scheduler:
                 return nominated.name
         found, resolvable = self._sample(pod)
         if not found:
-            raise NoNode(resolvable)
+            raise NoNode(resolvable, by_extender=False)
         fits, failed = await self._extender.filter(pod, found)
         if not fits:
-            raise NoNode(resolvable + failed)
+            raise NoNode(resolvable + failed, by_extender=True)
         if len(fits) == 1:
             return fits[0]
         scores = await self._extender.prioritize(pod, fits)
@@ -152,7 +153,7 @@ class Scheduler:
         except CallError as failure:
             self._say("not bound", f"{pod.key} {node} {failure}")
             self.cache.forget(pod.uid)
-            self.queue.something_happened()
+            self.queue.something_happened(more_room=True)
             self.queue.failed(queued, error=True)
             await self._tell(pod, "SchedulerError")
         else:
@@ -232,7 +233,7 @@ class Scheduler:
                 return
             case _:
                 return
-        self.queue.something_happened()
+        self.queue.something_happened(more_room=True)
 
     def _take_pod(self, change: Change) -> None:
         if change.new is None or not is_live(change.new):
@@ -242,7 +243,7 @@ class Scheduler:
             self.cache.assumed.pop(uid, None)
             if self.cache.has(uid):
                 self.cache.unplace(uid)
-                self.queue.something_happened()
+                self.queue.something_happened(more_room=True)
             return
         pod = pod_info(change.new)
         if pod.node:
@@ -252,7 +253,7 @@ class Scheduler:
             self.cache.place(pod, pod.node)
             self.queue.remove(pod.uid)
             if arrived:
-                self.queue.something_happened()
+                self.queue.something_happened(more_room=False)
         elif self.settings.responsible(pod):
             self.cache.nominated.pop(pod.uid, None)
             if pod.nominated:

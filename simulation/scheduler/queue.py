@@ -24,6 +24,8 @@ class Queued:
     attempts: int = 0
     failed_at: float = 0.0
     after_error: bool = False
+    by_extender: bool = True
+    """Whether the extender refused it: then anything that happens may be of use."""
 
     @property
     def ready_at(self) -> float:
@@ -35,7 +37,11 @@ class Queued:
 
 
 class Queue:
-    """kube-scheduler's PriorityQueue without queueing hints, which extenders have none of."""
+    """kube-scheduler's PriorityQueue.
+
+    There are no queueing hints for what an extender refused: any event wakes such a pod. A pod
+    that only lacks room is woken when there is more of it.
+    """
 
     def __init__(self) -> None:
         self.active: dict[str, Queued] = {}
@@ -43,8 +49,9 @@ class Queue:
         self.unschedulable: dict[str, Queued] = {}
         self.in_flight: dict[str, Queued] = {}
         self._events = 0
+        self._more_room = 0
         self._next_flush = 0.0
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
         self._changed = asyncio.Event()
 
     def find(self, uid: str) -> Queued | None:
@@ -61,10 +68,10 @@ class Queue:
             self.active[pod.uid] = Queued(pod, now())
         else:
             queued.pod = pod
-            if pod.uid in self.unschedulable:
+            if pod.uid in self.unschedulable and queued.by_extender:
                 self._bring_back(pod.uid)
             elif pod.uid in self.in_flight:
-                self._seen[pod.uid] = -1
+                self._seen[pod.uid] = -1, self._seen[pod.uid][1]
         self._changed.set()
 
     def remove(self, uid: str) -> None:
@@ -73,11 +80,13 @@ class Queue:
             part.pop(uid, None)
         self._seen.pop(uid, None)
 
-    def something_happened(self) -> None:
-        """Bring every unschedulable pod back; those in flight come back when they fail."""
+    def something_happened(self, *, more_room: bool) -> None:
+        """Bring unschedulable pods back for which it may be of use; those in flight do so later."""
         self._events += 1
-        for uid in [*self.unschedulable]:
-            self._bring_back(uid)
+        self._more_room += more_room
+        for uid, queued in [*self.unschedulable.items()]:
+            if more_room or queued.by_extender:
+                self._bring_back(uid)
         self._changed.set()
 
     async def pop(self) -> Queued:
@@ -90,7 +99,7 @@ class Queue:
                 for part in (self.active, self.backing_off):
                     part.pop(uid, None)
                 self.in_flight[uid] = queued
-                self._seen[uid] = self._events
+                self._seen[uid] = self._events, self._more_room
                 return queued
             self._changed.clear()
             pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
@@ -105,14 +114,15 @@ class Queue:
         self.in_flight.pop(queued.pod.uid, None)
         self._seen.pop(queued.pod.uid, None)
 
-    def failed(self, queued: Queued, *, error: bool) -> None:
+    def failed(self, queued: Queued, *, error: bool, by_extender: bool = True) -> None:
         """Put a pod back for which there was no place, or whose attempt broke."""
         uid = queued.pod.uid
         if self.in_flight.pop(uid, None) is None:
             return
         queued.attempts += 1
-        queued.failed_at, queued.after_error = now(), error
-        missed = self._seen.pop(uid, self._events) != self._events
+        queued.failed_at, queued.after_error, queued.by_extender = now(), error, by_extender
+        events, more_room = self._seen.pop(uid, (-1, -1))
+        missed = (events != self._events) if by_extender else (more_room != self._more_room)
         (self.backing_off if error or missed else self.unschedulable)[uid] = queued
         self._changed.set()
 
