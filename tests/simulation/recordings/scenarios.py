@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, pod, term
-from tests.e2e.objects import node as roomy_node
+from tests.e2e.objects import HOSTNAME, pod, term
 from tests.simulation.recordings.scripts import (
     Scenario,
     Step,
@@ -22,44 +21,20 @@ from tests.simulation.recordings.scripts import (
     spoil,
     until,
 )
-
-DB, WEB, CREW = {"app": "db"}, {"app": "web"}, {"app": "crew"}
-LOW, MIDDLE, HIGH = 10, 20, 1000
-RED: Final = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
-
-
-def node(name: str, zone: str = "z", cpu: int = 4) -> JSON:
-    """Return a node."""
-    built = roomy_node(name, zone)
-    room = {**built["status"]["allocatable"], "cpu": str(cpu)}
-    return built | {"status": built["status"] | {"capacity": room, "allocatable": room}}
-
-
-def sized(built: JSON, milli: int, priority: int = 0) -> JSON:
-    """Return a pod that needs processors, with a priority."""
-    resources = {"requests": {"cpu": f"{milli}m"}}
-    containers = [{**each, "resources": resources} for each in built["spec"]["containers"]]
-    return built | {"spec": built["spec"] | {"containers": containers, "priority": priority}}
-
-
-def web(name: str, **more: Any) -> JSON:
-    """Return a pod that excludes its like by host."""
-    return pod(name, labels=WEB, apart=[term(HOSTNAME, WEB)], **more)
-
-
-def loner(name: str) -> JSON:
-    """Return a pod that wants no database on its host."""
-    return pod(name, apart=[term(HOSTNAME, DB)])
-
-
-def crew(name: str) -> JSON:
-    """Return a pod that must share a zone with its like."""
-    return pod(name, labels=CREW, near=[term(ZONE, CREW)])
-
-
-def db(name: str, on: str) -> JSON:
-    """Return a database that has a place."""
-    return pod(name, labels=DB, on=on)
+from tests.simulation.recordings.things import (
+    DB,
+    HIGH,
+    LOW,
+    PREEMPTION,
+    RED,
+    SHOP,
+    crew,
+    db,
+    loner,
+    node,
+    sized,
+    web,
+)
 
 
 def placed(name: str) -> Step:
@@ -71,16 +46,6 @@ def refused(name: str) -> Step:
     """Wait until a pod is told that there is no place for it."""
     return until(name, "Unschedulable")
 
-
-PREEMPTION: Final = (
-    *(node("n1", cpu=1), node("n2", cpu=1)),
-    sized(pod("victim", on="n1"), 800, LOW),
-    sized(pod("dearer", on="n2"), 800, MIDDLE),
-)
-SHOP: Final = (
-    *(node("n1"), node("n2"), namespace("shop", team="red")),
-    *(pod(f"db-{n}", "shop", labels=DB, on=n) for n in ("n1", "n2")),
-)
 
 SCENARIOS: Final = (
     Scenario(
@@ -289,6 +254,29 @@ SCENARIOS: Final = (
             spoil("filter", "web"),
             relabel("shop", team="blue"),
             placed("web"),
+        ),
+    ),
+    Scenario(
+        "the-scheduler-gives-a-bind-up-that-arrives-later",
+        (node("n1"),),
+        (
+            hold("bind", "web"),
+            create(pod("web")),
+            until("web", "bind"),
+            until("web", "bind", 2),
+            placed("web"),
+            release("bind", "web"),
+        ),
+    ),
+    Scenario(
+        "the-scheduler-gives-a-filter-call-up",
+        (node("n1"),),
+        (
+            hold("filter", "web"),
+            create(pod("web")),
+            until("web", "filter", 2),
+            placed("web"),
+            release("filter", "web"),
         ),
     ),
     Scenario(
