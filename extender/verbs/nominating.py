@@ -36,6 +36,8 @@ class Observed:
     """Where it is, or is about to be."""
     nominated: str | None
     """The node that it is nominated for, as we heard last."""
+    certain: bool = True
+    """Whether it is known to be on `node`; else a bind there is under way or ended unclearly."""
 
 
 def observe(state: ClusterState, pod: Pod) -> Observed:
@@ -43,9 +45,16 @@ def observe(state: ClusterState, pod: Pod) -> Observed:
     known = state.pod(pod.key, pod.uid)
     if known is not None and known.node is not None:
         return Observed(known=True, node=known.node, nominated=known.nominated)
-    reserved = (each.pod.node for each in state.reservations.of(pod.key, pod.uid))
+    reserved = next(iter(state.reservations.of(pod.key, pod.uid)), None)
     nominated = None if known is None else known.nominated
-    return Observed(known=known is not None, node=next(reserved, None), nominated=nominated)
+    if reserved is None:
+        return Observed(known=known is not None, node=None, nominated=nominated)
+    return Observed(
+        known=known is not None,
+        node=reserved.pod.node,
+        nominated=nominated,
+        certain=reserved.confirmed,
+    )
 
 
 def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:

@@ -81,6 +81,9 @@ class Nominations:
     async def look_after(self, record: Record, nomination: Nomination) -> None:
         """See what became of a nomination; renew it or withdraw it if need be."""
         seen = observe(self._state, nomination.pod)
+        if seen.node is not None and not seen.certain:
+            # Should the bind come to nothing, nobody but us would withdraw it.
+            return
         if seen.node is not None or not seen.known:
             bound = "taken" if seen.node == nomination.node else "elsewhere"
             self._end(record, "gone" if seen.node is None else bound)
