@@ -60,22 +60,25 @@ def _applied(pod: Json, operation: dict[str, Any]) -> Json:
 
 
 def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float = 30.0) -> None:
-    """Delete a pod: at once when nobody runs it, else its kubelet is asked to end it first."""
+    """Delete a pod: at once when nobody runs it, else its kubelet is asked to end it first.
+
+    It is marked in either case, so that watches show it as deleting before it is gone.
+    """
     pod = store.get("pods", key)
-    if not pod["spec"].get("nodeName") or not is_live(pod) or grace <= 0:
-        store.remove("pods", key, by, uid=uid)
-        return
+    at_once = not pod["spec"].get("nodeName") or not is_live(pod) or grace <= 0
 
     def mark(pod: Json) -> Json:
         if "deletionTimestamp" in pod["metadata"]:
             return pod
         marks = {
             "deletionTimestamp": "2026-01-01T00:00:00Z",
-            "deletionGracePeriodSeconds": int(grace),
+            "deletionGracePeriodSeconds": 0 if at_once else int(grace),
         }
         return {**pod, "metadata": {**pod["metadata"], **marks}}
 
     store.update("pods", key, mark, by, uid=uid)
+    if at_once:
+        store.remove("pods", key, by, uid=uid)
 
 
 def evict(store: Store, key: str, by: str, *, grace: float = 30.0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -103,9 +104,11 @@ class Scheduler:
     async def _choose(self, pod: PodInfo) -> str:
         nominated = self.cache.nodes.get(pod.nominated)
         if nominated is not None and self.cache.fits(pod, nominated):
-            fits, _ = await self._extender.filter(pod, [nominated.name])
-            if fits:
-                return nominated.name
+            # What goes wrong here is logged, and all nodes are tried in the same cycle.
+            with suppress(CallError):
+                fits, _ = await self._extender.filter(pod, [nominated.name])
+                if fits:
+                    return nominated.name
         found, resolvable = self._sample(pod)
         if not found:
             raise NoNode(resolvable, by_extender=False)
@@ -195,7 +198,10 @@ class Scheduler:
         )
 
     async def _tell(self, pod: PodInfo, reason: str, nominated: str | None = None) -> None:
-        """Patch the pod's condition and nomination, where they differ from what was known."""
+        """Patch the pod's condition and nomination, where they differ from what was known.
+
+        The patch names no uid, so that it may hit a namesake.
+        """
         fields: dict[str, object] = {}
         if reason and pod.raw["status"].get("reason") != reason:
             fields["reason"] = reason
@@ -210,7 +216,6 @@ class Scheduler:
                 pod.key,
                 lambda found: patched_status(found, **fields),
                 self.settings.name,
-                uid=pod.uid,
             )
         )
 

@@ -18,27 +18,9 @@ async def played(scenario: Scenario, seed: int) -> Recording:
     return Recording.of(scenario.name, Recording.load(scenario.name).kubernetes, stage.log)
 
 
-DELETED = "a pod without a grace period is gone there without being shown as deleting"
-NOMINATED = "an error about the nominated node ends the attempt there"
-KNOWN = {
-    "a-deletion-wakes-a-refused-pod": DELETED,
-    "a-pod-is-deleted-between-filter-and-bind": DELETED,
-    "a-pod-is-replaced-by-its-namesake-before-its-bind": DELETED,
-    "a-nominated-pod-goes-where-there-is-a-place-sooner": DELETED,
-    "the-answer-of-preempt-is-lost": DELETED,
-    "filter-answers-an-error-about-the-nominated-node": NOMINATED,
-}
-"""Where the simulation is known to differ, and why; to be mended there."""
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
-def test_the_simulation_does_what_the_control_plane_did(
-    scenario: Scenario, seed: int, request: pytest.FixtureRequest
-) -> None:
-    if scenario.name in KNOWN:
-        known = pytest.mark.xfail(reason=KNOWN[scenario.name], strict=False)
-        request.node.add_marker(known)
+def test_the_simulation_does_what_the_control_plane_did(scenario: Scenario, seed: int) -> None:
     found = simulate(played(scenario, seed))
     assert differences(Recording.load(scenario.name), found, idle=True) == []
 
