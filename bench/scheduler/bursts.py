@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from bench.scheduler.cluster import say
 from bench.tables import table
-from tests.e2e.bench import Bench
+from tests.e2e.sandbox import Sandbox
 from tests.e2e.bursts import Burst, apart_by_zone, arrived, exclusive, gathering, worked_off
 from tests.e2e.extending import REPLACE
 from tests.e2e.scheduling import STOCK
 
-Run = Callable[[Bench, Burst, str], AbstractAsyncContextManager[float]]
+Run = Callable[[Sandbox, Burst, str], AbstractAsyncContextManager[float]]
 
 _LOOK_EVERY_S = 0.1
 
@@ -43,44 +43,44 @@ class Outcome:
     """Most reservations at a time, looked at every tenth of a second."""
 
 
-async def measure(bench: Bench, repeats: int) -> list[Outcome]:
+async def measure(sandbox: Sandbox, repeats: int) -> list[Outcome]:
     """Run every scenario, stock and in replace in turn."""
     outcomes = []
     for repeat in range(repeats):
         for scenario in SCENARIOS:
             for mode in (STOCK, REPLACE):
-                outcomes.append(await _run(bench, scenario, mode))
+                outcomes.append(await _run(sandbox, scenario, mode))
                 say(f"{repeat + 1}/{repeats} {outcomes[-1]}")
-                await bench.clear()
+                await sandbox.clear()
     return outcomes
 
 
-async def _run(bench: Bench, scenario: str, mode: str) -> Outcome:
+async def _run(sandbox: Sandbox, scenario: str, mode: str) -> Outcome:
     burst, run = SCENARIOS[scenario]
-    async with _reservations(bench) as reserved, run(bench, burst, mode) as seconds:
-        broken = len((await bench.checker()).broken_rules())
-        if bench.extender is None:
+    async with _reservations(sandbox) as reserved, run(sandbox, burst, mode) as seconds:
+        broken = len((await sandbox.checker()).broken_rules())
+        if sandbox.extender is None:
             return Outcome(scenario, mode, seconds, broken)
         results = {
-            result: await bench.extender.counter("affinity_extender_bind_total", result=result)
+            result: await sandbox.extender.counter("affinity_extender_bind_total", result=result)
             for result in ("bound", "refused")
         }
-        held = await bench.extender.total("affinity_extender_filter_hold_seconds_count")
+        held = await sandbox.extender.total("affinity_extender_filter_hold_seconds_count")
         return Outcome(
             scenario, mode, seconds, broken, **results, held=held, reserved=max(reserved)
         )
 
 
 @asynccontextmanager
-async def _reservations(bench: Bench) -> AsyncIterator[list[int]]:
+async def _reservations(sandbox: Sandbox) -> AsyncIterator[list[int]]:
     """Look at the reservations again and again, whenever there is an extender to ask."""
     seen = [0]
 
     async def look() -> None:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-            if bench.extender is not None:
-                seen.append(await bench.extender.total("affinity_extender_reservations"))
+            if sandbox.extender is not None:
+                seen.append(await sandbox.extender.total("affinity_extender_reservations"))
 
     looking = asyncio.create_task(look())
     try:

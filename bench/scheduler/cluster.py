@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from tests.e2e.bench import Bench
+from tests.e2e.sandbox import Sandbox
 from tests.e2e.controlplane.binaries import ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
@@ -25,11 +25,11 @@ def control_plane_in(report: Callable[[str], None]) -> Iterator[tuple[ControlPla
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Bench]:
+async def opened() -> AsyncIterator[Sandbox]:
     """Run a control plane with nothing in it, and whatever scenarios need beside it."""
     with control_plane_in(say) as (running, folder):
-        async with Bench.opened(running, folder) as bench:
-            yield bench
+        async with Sandbox.opened(running, folder) as sandbox:
+            yield sandbox
 
 
 def say(line: str) -> None:

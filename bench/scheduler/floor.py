@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bench.servers import echo_server
-from tests.e2e.bench import Bench
+from tests.e2e.sandbox import Sandbox
 from tests.e2e.scheduling import Scheduler, configured, shipped
 
 SAMPLE = 500
@@ -16,7 +16,7 @@ _BEYOND_AN_ECHO = ("bindVerb", "preemptVerb")
 
 @asynccontextmanager
 async def scheduled_by_echo(
-    bench: Bench, mode: str, *, scored: bool, qps: int
+    sandbox: Sandbox, mode: str, *, scored: bool, qps: int
 ) -> AsyncIterator[Scheduler]:
     """Run a scheduler as in a mode, where no node is refused and every score is the same.
 
@@ -29,6 +29,6 @@ async def scheduled_by_echo(
         extender["prioritizeVerb"] += f"?hosts={SAMPLE if scored else 0}"
         for verb in _BEYOND_AN_ECHO:
             extender.pop(verb, None)
-        folder = bench.folder(f"{mode}-echo")
-        async with configured(bench.control_plane, config, folder, qps=qps) as scheduler:
+        folder = sandbox.folder(f"{mode}-echo")
+        async with configured(sandbox.control_plane, config, folder, qps=qps) as scheduler:
             yield scheduler

@@ -16,7 +16,7 @@ from bench.scheduler.workloads import Workload
 from bench.tables import table
 from tests.conformance.programs import FAST_PATH
 from tests.e2e.api import for_each, key_of
-from tests.e2e.bench import Bench, pod_path
+from tests.e2e.sandbox import Sandbox, pod_path
 from tests.e2e.bursts import create
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import JSON, ZONE
@@ -53,35 +53,35 @@ class Outcome:
     """Measured pods in each zone, fewest and most."""
 
 
-async def measure(bench: Bench, workload: Workload, rounds: int) -> list[Outcome]:
+async def measure(sandbox: Sandbox, workload: Workload, rounds: int) -> list[Outcome]:
     """Build the cluster once, and let each scheduler place the same pods on it in turn."""
     say(f"{workload.name}: {workload.nodes:,} nodes, {workload.existing:,} pods")
-    await _build(bench, workload)
+    await _build(sandbox, workload)
     outcomes = []
     for _ in range(rounds):
         for mode in MODES:
-            outcomes.append(await _run(bench, workload, mode))
+            outcomes.append(await _run(sandbox, workload, mode))
             say(str(outcomes[-1]))
-    await bench.clear()
+    await sandbox.clear()
     return outcomes
 
 
-async def _build(bench: Bench, workload: Workload) -> None:
-    await bench.add(*workload.namespaces)
-    await for_each(workload.all_nodes(), bench.add)
-    await create(bench, workload.all_existing())
+async def _build(sandbox: Sandbox, workload: Workload) -> None:
+    await sandbox.add(*workload.namespaces)
+    await for_each(workload.all_nodes(), sandbox.add)
+    await create(sandbox, workload.all_existing())
 
 
-async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
+async def _run(sandbox: Sandbox, workload: Workload, mode: str) -> Outcome:
     pods = workload.all_measured()
     keys = {key_of(each) for each in pods}
-    bench.pods.history.clear()
-    await create(bench, pods)
-    binds = asyncio.create_task(_bind_times(bench, keys))
-    async with _scheduled_by(bench, mode, workload) as scheduler:
-        cpu = bench.extender.cpu_seconds() if bench.extender else 0.0
+    sandbox.pods.history.clear()
+    await create(sandbox, pods)
+    binds = asyncio.create_task(_bind_times(sandbox, keys))
+    async with _scheduled_by(sandbox, mode, workload) as scheduler:
+        cpu = sandbox.extender.cpu_seconds() if sandbox.extender else 0.0
         times = await binds
-        cpu = (bench.extender.cpu_seconds() if bench.extender else 0.0) - cpu
+        cpu = (sandbox.extender.cpu_seconds() if sandbox.extender else 0.0) - cpu
         algorithm = await _mean_algorithm_seconds(scheduler)
     outcome = Outcome(
         workload.name,
@@ -89,28 +89,28 @@ async def _run(bench: Bench, workload: Workload, mode: str) -> Outcome:
         _rate(times),
         1000 * algorithm,
         1000 * cpu / len(pods),
-        None if mode in ECHOES else _sharing(bench, keys),
-        "" if mode in ECHOES else _spread(bench, keys, workload),
+        None if mode in ECHOES else _sharing(sandbox, keys),
+        "" if mode in ECHOES else _spread(sandbox, keys, workload),
     )
-    await _remove(bench, pods)
+    await _remove(sandbox, pods)
     return outcome
 
 
 def _scheduled_by(
-    bench: Bench, mode: str, workload: Workload
+    sandbox: Sandbox, mode: str, workload: Workload
 ) -> AbstractAsyncContextManager[Scheduler]:
     if mode in ECHOES:
-        return scheduled_by_echo(bench, ECHOES[mode], scored=workload.scored, qps=QPS)
+        return scheduled_by_echo(sandbox, ECHOES[mode], scored=workload.scored, qps=QPS)
     if mode == FAST:
-        return bench.scheduled_by(STOCK, qps=QPS, gates=(FAST_PATH,))
-    return bench.scheduled_by(mode, qps=QPS)
+        return sandbox.scheduled_by(STOCK, qps=QPS, gates=(FAST_PATH,))
+    return sandbox.scheduled_by(mode, qps=QPS)
 
 
-async def _bind_times(bench: Bench, keys: set[str]) -> list[float]:
+async def _bind_times(sandbox: Sandbox, keys: set[str]) -> list[float]:
     """Return when each of the pods was seen with a node."""
     seen: dict[str, float] = {}
     async with asyncio.timeout(_PATIENCE_S):
-        async for state in bench.pods.changes():
+        async for state in sandbox.pods.changes():
             key = key_of(state)
             if key in keys and state["spec"].get("nodeName"):
                 seen.setdefault(key, time.monotonic())
@@ -138,27 +138,27 @@ def _kind(pod: JSON) -> str:
     return str(labels.get("app") or labels["color"])
 
 
-def _sharing(bench: Bench, keys: set[str]) -> int:
+def _sharing(sandbox: Sandbox, keys: set[str]) -> int:
     """Count the measured pods with one of their kind on the same node, whoever was there first."""
-    pods = bench.pods.objects
+    pods = sandbox.pods.objects
     there = Counter((each["spec"]["nodeName"], _kind(each)) for each in pods.values())
     return sum(there[pods[key]["spec"]["nodeName"], _kind(pods[key])] > 1 for key in keys)
 
 
-def _spread(bench: Bench, keys: set[str], workload: Workload) -> str:
+def _spread(sandbox: Sandbox, keys: set[str], workload: Workload) -> str:
     """Return how many measured pods the emptiest and the fullest zone got."""
     zone_of = {
         each["metadata"]["name"]: each["metadata"]["labels"].get(ZONE)
         for each in workload.all_nodes()
     }
-    zones = Counter(zone_of[bench.pods.objects[key]["spec"]["nodeName"]] for key in keys)
+    zones = Counter(zone_of[sandbox.pods.objects[key]["spec"]["nodeName"]] for key in keys)
     return f"{min(zones.values())} to {max(zones.values())}" if len(zones) > 1 else ""
 
 
-async def _remove(bench: Bench, pods: Sequence[JSON]) -> None:
-    await for_each(pods, lambda pod: bench.api.delete(pod_path(pod)))
+async def _remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
+    await for_each(pods, lambda pod: sandbox.api.delete(pod_path(pod)))
     gone = {key_of(each) for each in pods}
-    await bench.pods.until(lambda: not gone & bench.pods.objects.keys(), 60, "pods to be gone")
+    await sandbox.pods.until(lambda: not gone & sandbox.pods.objects.keys(), 60, "pods to be gone")
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:

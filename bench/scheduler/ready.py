@@ -14,7 +14,7 @@ from bench.servers import memory_of
 from bench.tables import table
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, for_each
-from tests.e2e.bench import pods_path
+from tests.e2e.sandbox import pods_path
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, JSON, ZONE

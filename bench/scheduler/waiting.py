@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.scheduler.cluster import say
 from bench.tables import table
-from tests.e2e.bench import Bench, pods_path, refusal
+from tests.e2e.sandbox import Sandbox, pods_path, refusal
 from tests.e2e.bursts import create
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
@@ -36,64 +36,64 @@ class Outcome:
     scheduler_cpu: float
 
 
-async def measure(bench: Bench, waiting: int) -> list[Outcome]:
+async def measure(sandbox: Sandbox, waiting: int) -> list[Outcome]:
     """Let plain pods come at once and one by one, with and without others that wait."""
     outcomes = []
     for rate in (0, 50):
         for mode in (STOCK, REPLACE):
             for count in (0, waiting):
-                outcomes.append(await _run(bench, mode, count, rate))
+                outcomes.append(await _run(sandbox, mode, count, rate))
                 say(str(outcomes[-1]))
-                await bench.clear()
+                await sandbox.clear()
     return outcomes
 
 
-async def _run(bench: Bench, mode: str, waiting: int, rate: int) -> Outcome:
+async def _run(sandbox: Sandbox, mode: str, waiting: int, rate: int) -> Outcome:
     taken = {"app": "taken"}
-    await bench.add(*(node(f"n{n:03}") for n in range(NODES)))
-    await create(bench, [pod(f"taken-{n}", labels=taken, on=f"n{n:03}") for n in range(NODES)])
+    await sandbox.add(*(node(f"n{n:03}") for n in range(NODES)))
+    await create(sandbox, [pod(f"taken-{n}", labels=taken, on=f"n{n:03}") for n in range(NODES)])
     rule = [term(HOSTNAME, taken)]
-    await create(bench, [pod(f"waits-{n}", apart=rule) for n in range(waiting)])
-    async with bench.scheduled_by(mode) as scheduler:
-        await bench.pods.until(
+    await create(sandbox, [pod(f"waits-{n}", apart=rule) for n in range(waiting)])
+    async with sandbox.scheduled_by(mode) as scheduler:
+        await sandbox.pods.until(
             lambda: (
-                sum(refusal(each) is not None for each in bench.pods.objects.values()) >= waiting
+                sum(refusal(each) is not None for each in sandbox.pods.objects.values()) >= waiting
             ),
             _SETTLED_S,
             "all of them to be refused",
         )
         await asyncio.sleep(_QUIET_S)
-        before = await _counts(bench, scheduler)
+        before = await _counts(sandbox, scheduler)
         start = time.monotonic()
-        await _come([pod(f"plain-{n}") for n in range(COMING)], bench, rate)
-        await bench.pods.until(
-            lambda: len(bench.places()) >= NODES + COMING,
+        await _come([pod(f"plain-{n}") for n in range(COMING)], sandbox, rate)
+        await sandbox.pods.until(
+            lambda: len(sandbox.places()) >= NODES + COMING,
             _SETTLED_S,
             "the plain pods to be bound",
         )
         seconds = time.monotonic() - start
         spent = [
             after - early
-            for after, early in zip(await _counts(bench, scheduler), before, strict=True)
+            for after, early in zip(await _counts(sandbox, scheduler), before, strict=True)
         ]
     return Outcome(mode, waiting, rate, seconds, int(spent[0]), spent[1], spent[2])
 
 
-async def _come(pods: list[JSON], bench: Bench, rate: int) -> None:
+async def _come(pods: list[JSON], sandbox: Sandbox, rate: int) -> None:
     if not rate:
-        await create(bench, pods)
+        await create(sandbox, pods)
         return
     start = time.monotonic()
     for number, each in enumerate(pods):
         await asyncio.sleep(start + number / rate - time.monotonic())
-        await bench.api.create(pods_path(each), each)
+        await sandbox.api.create(pods_path(each), each)
 
 
-async def _counts(bench: Bench, scheduler: Scheduler) -> tuple[float, float, float]:
-    if bench.extender is None:
+async def _counts(sandbox: Sandbox, scheduler: Scheduler) -> tuple[float, float, float]:
+    if sandbox.extender is None:
         return 0, 0.0, scheduler.process.cpu_seconds()
-    calls = await bench.extender.calls("filter")
-    return calls, bench.extender.cpu_seconds(), scheduler.process.cpu_seconds()
+    calls = await sandbox.extender.calls("filter")
+    return calls, sandbox.extender.cpu_seconds(), scheduler.process.cpu_seconds()
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import for_each
-from tests.e2e.bench import pods_path
+from tests.e2e.sandbox import pods_path
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 PATIENCE_S = 90.0
 """Far beyond what a burst takes; only a failure gets there."""
@@ -79,42 +79,42 @@ def hostile(count: int) -> Burst:
     )
 
 
-async def create(bench: Bench, pods: Iterable[JSON]) -> None:
+async def create(sandbox: Sandbox, pods: Iterable[JSON]) -> None:
     """Create pods as fast as the API server takes them."""
-    await for_each(pods, lambda each: bench.api.create(pods_path(each), each))
+    await for_each(pods, lambda each: sandbox.api.create(pods_path(each), each))
 
 
-async def until_bound(bench: Bench, count: int) -> None:
+async def until_bound(sandbox: Sandbox, count: int) -> None:
     """Return once so many pods have a node."""
-    await bench.pods.until(lambda: len(bench.places()) >= count, PATIENCE_S, f"{count} bound pods")
+    await sandbox.pods.until(lambda: len(sandbox.places()) >= count, PATIENCE_S, f"{count} bound pods")
 
 
 @asynccontextmanager
-async def arrived(bench: Bench, burst: Burst, mode: str) -> AsyncIterator[float]:
+async def arrived(sandbox: Sandbox, burst: Burst, mode: str) -> AsyncIterator[float]:
     """Let the pods arrive while a scheduler runs; yields the seconds until the last is bound.
 
     Creating them is part of that, and faster than any scheduler. The block is entered while the
     programs still run, so that they can be asked.
     """
-    await bench.add(*burst.nodes, *burst.seeds)
-    async with bench.scheduled_by(mode):
+    await sandbox.add(*burst.nodes, *burst.seeds)
+    async with sandbox.scheduled_by(mode):
         start = time.monotonic()
-        await create(bench, burst.pods)
-        await until_bound(bench, len(burst.seeds) + len(burst.pods))
+        await create(sandbox, burst.pods)
+        await until_bound(sandbox, len(burst.seeds) + len(burst.pods))
         yield time.monotonic() - start
 
 
 @asynccontextmanager
-async def worked_off(bench: Bench, burst: Burst, mode: str) -> AsyncIterator[float]:
+async def worked_off(sandbox: Sandbox, burst: Burst, mode: str) -> AsyncIterator[float]:
     """Let a scheduler start when the pods are there; yields the seconds from first to last bind."""
-    await bench.add(*burst.nodes, *burst.seeds)
-    await create(bench, burst.pods)
-    first = asyncio.create_task(_moment_of_bind(bench, len(burst.seeds) + 1))
-    async with bench.scheduled_by(mode):
-        await until_bound(bench, len(burst.seeds) + len(burst.pods))
+    await sandbox.add(*burst.nodes, *burst.seeds)
+    await create(sandbox, burst.pods)
+    first = asyncio.create_task(_moment_of_bind(sandbox, len(burst.seeds) + 1))
+    async with sandbox.scheduled_by(mode):
+        await until_bound(sandbox, len(burst.seeds) + len(burst.pods))
         yield time.monotonic() - await first
 
 
-async def _moment_of_bind(bench: Bench, count: int) -> float:
-    await until_bound(bench, count)
+async def _moment_of_bind(sandbox: Sandbox, count: int) -> float:
+    await until_bound(sandbox, count)
     return time.monotonic()

@@ -1,4 +1,4 @@
-"""One control plane for the session; a clean bench on it for each test; logs where one fails."""
+"""One control plane for the session; a clean sandbox on it for each test; logs where one fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conformance.programs import FAST_PATH, RELEASES
-from tests.e2e.bench import Bench
+from tests.e2e.sandbox import Sandbox
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
@@ -112,12 +112,12 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-async def bench(
+async def sandbox(
     request: pytest.FixtureRequest, cluster: ControlPlane, tmp_path: Path
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[Sandbox]:
     """Return a clean cluster to work on."""
     request.node.stash[_LOG_FOLDERS] = [cluster.folder, tmp_path]
-    async with Bench.opened(cluster, tmp_path) as opened:
+    async with Sandbox.opened(cluster, tmp_path) as opened:
         yield opened
 
 

@@ -20,7 +20,7 @@ from tests.simulation.recordings.log import Log
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
     from tests.e2e.objects import JSON
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -28,27 +28,27 @@ _PODS = "/api/v1/namespaces/default/pods"
 
 
 class RealStage:
-    """A scheduler and the extender of a bench, and all that passes between them."""
+    """A scheduler and the extender of a sandbox, and all that passes between them."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         self.log = Log()
         self.between = Between(self.log)
-        self._bench = bench
+        self._sandbox = sandbox
         self._scheduler: Scheduler | None = None
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, bench: Bench, there: tuple[JSON, ...]) -> AsyncIterator[Self]:
+    async def opened(cls, sandbox: Sandbox, there: tuple[JSON, ...]) -> AsyncIterator[Self]:
         """Create what is there at the start, then run everything for a while."""
-        stage = cls(bench)
+        stage = cls(sandbox)
         for thing in there:
-            await bench.add(await stage._admissible(thing))
-        folder = bench.folder(REPLACE)
+            await sandbox.add(await stage._admissible(thing))
+        folder = sandbox.folder(REPLACE)
         async with (
             stage._watching(),
-            Extender.running(bench.control_plane, REPLACE, folder) as extender,
+            Extender.running(sandbox.control_plane, REPLACE, folder) as extender,
             stage._proxy(extender.url) as url,
-            configured(bench.control_plane, shipped(REPLACE, url), folder) as scheduler,
+            configured(sandbox.control_plane, shipped(REPLACE, url), folder) as scheduler,
         ):
             stage._scheduler = scheduler
             yield stage
@@ -57,20 +57,20 @@ class RealStage:
 
     async def create(self, thing: JSON) -> None:
         """Create a pod or a node."""
-        await self._bench.add(await self._admissible(thing))
+        await self._sandbox.add(await self._admissible(thing))
 
     async def delete(self, pod: str) -> None:
         """Delete a pod with its grace period."""
-        await self._bench.api.request("DELETE", f"{_PODS}/{pod}")
+        await self._sandbox.api.request("DELETE", f"{_PODS}/{pod}")
 
     async def remove(self, pod: str) -> None:
         """Remove a pod for good."""
-        await self._bench.api.delete(f"{_PODS}/{pod}")
+        await self._sandbox.api.delete(f"{_PODS}/{pod}")
 
     async def relabel(self, namespace: str, labels: dict[str, str]) -> None:
         """Give a namespace other labels."""
         change = {"metadata": {"labels": labels}}
-        await self._bench.api.patch(f"/api/v1/namespaces/{namespace}", change)
+        await self._sandbox.api.patch(f"/api/v1/namespaces/{namespace}", change)
 
     async def bind(self, pod: str, node: str) -> None:
         """Bind a pod past the scheduler."""
@@ -80,7 +80,7 @@ class RealStage:
             "metadata": {"name": pod, "namespace": "default"},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._bench.api.create(f"{_PODS}/{pod}/binding", binding)
+        await self._sandbox.api.create(f"{_PODS}/{pod}/binding", binding)
 
     async def restart_scheduler(self) -> None:
         """Kill the scheduler, and start it again."""
@@ -101,7 +101,7 @@ class RealStage:
         name = f"recorded-{value}"
         kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
         try:
-            await self._bench.api.create(
+            await self._sandbox.api.create(
                 _CLASSES, kind | {"metadata": {"name": name}, "value": value}
             )
         except ApiError as error:
@@ -113,7 +113,7 @@ class RealStage:
 
     @asynccontextmanager
     async def _watching(self) -> AsyncIterator[None]:
-        listing = await self._bench.api.get("/api/v1/pods")
+        listing = await self._sandbox.api.get("/api/v1/pods")
         pods = {each["metadata"]["uid"]: each for each in listing["items"]}
         for each in sorted(pods.values(), key=lambda pod: str(pod["metadata"]["name"])):
             self.log.take(None, each, 0)
@@ -128,7 +128,7 @@ class RealStage:
                 await following
 
     async def _follow(self, pods: dict[str, JSON], version: str) -> None:
-        async for event in self._bench.api.watch("/api/v1/pods", version):
+        async for event in self._sandbox.api.watch("/api/v1/pods", version):
             thing, kind = event["object"], event["type"]
             at = int(thing["metadata"]["resourceVersion"])
             if kind == "BOOKMARK":

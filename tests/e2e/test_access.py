@@ -10,7 +10,7 @@ from tests.e2e.access import is_allowed
 from tests.e2e.extending import EXTENDER
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ if TYPE_CHECKING:
         pytest.param("list", "configmaps", False, id="may not read config maps"),
     ],
 )
-async def test_the_role_grants(bench: Bench, verb: str, resource: str, *, allowed: bool) -> None:
-    assert await is_allowed(bench.api, EXTENDER, verb, resource) is allowed
+async def test_the_role_grants(sandbox: Sandbox, verb: str, resource: str, *, allowed: bool) -> None:
+    assert await is_allowed(sandbox.api, EXTENDER, verb, resource) is allowed

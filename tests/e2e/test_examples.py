@@ -14,7 +14,7 @@ import yaml
 
 from tests.e2e.api import ApiError, key_of
 from tests.e2e.applying import applied, collection
-from tests.e2e.bench import SETTLE_S, pods_path, refusal
+from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.scheduling import STOCK
@@ -22,7 +22,7 @@ from tests.e2e.scheduling import STOCK
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 POOL = "example.com/node-pool"
@@ -31,107 +31,107 @@ POOL = "example.com/node-pool"
 with_and_without_us = pytest.mark.parametrize("mode", [STOCK, REPLACE])
 
 
-async def until_placed(bench: Bench, count: int) -> dict[str, str]:
+async def until_placed(sandbox: Sandbox, count: int) -> dict[str, str]:
     """Return the nodes of the pods once there are so many with one."""
-    await bench.pods.until(lambda: len(bench.places()) == count, SETTLE_S, f"{count} placed pods")
-    return bench.places()
+    await sandbox.pods.until(lambda: len(sandbox.places()) == count, SETTLE_S, f"{count} placed pods")
+    return sandbox.places()
 
 
-async def until_refused(bench: Bench) -> JSON:
+async def until_refused(sandbox: Sandbox) -> JSON:
     """Return the pod that the scheduler finds no place for, once there is one."""
 
     def refused() -> list[JSON]:
-        waiting = (p for p in bench.pods.objects.values() if not p["spec"].get("nodeName"))
+        waiting = (p for p in sandbox.pods.objects.values() if not p["spec"].get("nodeName"))
         return [each for each in waiting if refusal(each)]
 
-    await bench.pods.until(lambda: bool(refused()), SETTLE_S, "a pod to be refused")
+    await sandbox.pods.until(lambda: bool(refused()), SETTLE_S, "a pod to be refused")
     (pod,) = refused()
     return pod
 
 
 @with_and_without_us
-async def test_one_pod_per_node(bench: Bench, mode: str) -> None:
-    await bench.add(*(node(f"n{n}") for n in range(1, 5)))
+async def test_one_pod_per_node(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*(node(f"n{n}") for n in range(1, 5)))
     async with (
-        bench.scheduled_by(mode),
-        applied(bench.api, EXAMPLES / "one-pod-per-node/customers.yaml"),
+        sandbox.scheduled_by(mode),
+        applied(sandbox.api, EXAMPLES / "one-pod-per-node/customers.yaml"),
     ):
-        nodes = await until_placed(bench, 4)
+        nodes = await until_placed(sandbox, 4)
         assert sorted(nodes.values()) == ["n1", "n2", "n3", "n4"]
 
         path = "/apis/apps/v1/namespaces/customer-b/deployments/engine"
-        await bench.api.patch(path, {"spec": {"replicas": 3}})
-        fifth = await until_refused(bench)
+        await sandbox.api.patch(path, {"spec": {"replicas": 3}})
+        fifth = await until_refused(sandbox)
         assert fifth["metadata"]["namespace"] == "customer-b"
         assert "4 node(s) didn't match pod anti-affinity rules" in str(refusal(fifth))
 
-        await bench.add(node("n5"))
-        assert await bench.bound(key_of(fifth)) == "n5"
-        await bench.assert_lawful()
+        await sandbox.add(node("n5"))
+        assert await sandbox.bound(key_of(fifth)) == "n5"
+        await sandbox.assert_lawful()
 
 
 @with_and_without_us
-async def test_rolling_update(bench: Bench, mode: str) -> None:
-    await bench.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
+async def test_rolling_update(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
     deployment = EXAMPLES / "rolling-update/deployment.yaml"
-    async with bench.scheduled_by(mode), bench.kubelet(), applied(bench.api, deployment) as things:
-        old = await until_placed(bench, 2)
+    async with sandbox.scheduled_by(mode), sandbox.kubelet(), applied(sandbox.api, deployment) as things:
+        old = await until_placed(sandbox, 2)
         (zone,) = {name[0] for name in old.values()}
         for n in (1, 2):
-            await bench.api.patch(f"/api/v1/nodes/{zone}{n}", {"spec": {"unschedulable": True}})
+            await sandbox.api.patch(f"/api/v1/nodes/{zone}{n}", {"spec": {"unschedulable": True}})
 
         image = {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.9"}]}
         change = {"spec": {"template": {"spec": image}}}
-        await bench.api.patch(f"{collection(things[0])}/application-server", change)
-        await bench.pods.until(
-            lambda: len(bench.places()) == 2 and not bench.places().keys() & old.keys(),
+        await sandbox.api.patch(f"{collection(things[0])}/application-server", change)
+        await sandbox.pods.until(
+            lambda: len(sandbox.places()) == 2 and not sandbox.places().keys() & old.keys(),
             SETTLE_S,
             "each old pod to be replaced by a new one",
         )
 
-        (other,) = {name[0] for name in bench.places().values()}
+        (other,) = {name[0] for name in sandbox.places().values()}
         assert {zone, other} == {"a", "b"}
 
 
 @with_and_without_us
 async def test_rolling_update_is_stuck_without_label_keys(
-    bench: Bench, mode: str, tmp_path: Path
+    sandbox: Sandbox, mode: str, tmp_path: Path
 ) -> None:
-    await bench.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
+    await sandbox.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
     text = (EXAMPLES / "rolling-update/deployment.yaml").read_text()
     changed = tmp_path / "deployment.yaml"
     changed.write_text(re.sub(r".*matchLabelKeys.*\n", "", text))
-    async with bench.scheduled_by(mode), bench.kubelet(), applied(bench.api, changed) as things:
-        old = await until_placed(bench, 2)
+    async with sandbox.scheduled_by(mode), sandbox.kubelet(), applied(sandbox.api, changed) as things:
+        old = await until_placed(sandbox, 2)
         (zone,) = {name[0] for name in old.values()}
         for n in (1, 2):
-            await bench.api.patch(f"/api/v1/nodes/{zone}{n}", {"spec": {"unschedulable": True}})
+            await sandbox.api.patch(f"/api/v1/nodes/{zone}{n}", {"spec": {"unschedulable": True}})
 
         change = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
-        await bench.api.patch(f"{collection(things[0])}/application-server", change)
-        new = await until_refused(bench)
+        await sandbox.api.patch(f"{collection(things[0])}/application-server", change)
+        new = await until_refused(sandbox)
 
         assert "2 node(s) didn't match pod affinity rules" in str(refusal(new))
-        assert bench.places() == old
+        assert sandbox.places() == old
 
 
 @with_and_without_us
-async def test_exclusive_node_pools(bench: Bench, mode: str) -> None:
+async def test_exclusive_node_pools(sandbox: Sandbox, mode: str) -> None:
     nodes = [node(f"p{pool}-{n}", None, 110, **{POOL: f"p{pool}"}) for pool in "12" for n in "ab"]
-    await bench.add(*nodes)
+    await sandbox.add(*nodes)
     folder = EXAMPLES / "exclusive-node-pools"
-    async with applied(bench.api, folder / "policy.yaml"):
-        await until_mutated(bench)
-        async with bench.scheduled_by(mode), applied(bench.api, folder / "tenants.yaml"):
+    async with applied(sandbox.api, folder / "policy.yaml"):
+        await until_mutated(sandbox)
+        async with sandbox.scheduled_by(mode), applied(sandbox.api, folder / "tenants.yaml"):
             pools = defaultdict(set)
-            for key, name in (await until_placed(bench, 6)).items():
+            for key, name in (await until_placed(sandbox, 6)).items():
                 pools[key.partition("/")[0]].add(name[:2])
             assert sorted(map(sorted, pools.values())) == [["p1"], ["p2"]]
 
             third = pod("g", labels={"tenant": "green"}, near=[term(HOSTNAME, {})])
-            await bench.api.create(pods_path(third), third)
-            await bench.pods.until(lambda: "default/g" in bench.pods.objects, SETTLE_S, "the pod")
-            stored = bench.pods.objects["default/g"]["spec"]["affinity"]
+            await sandbox.api.create(pods_path(third), third)
+            await sandbox.pods.until(lambda: "default/g" in sandbox.pods.objects, SETTLE_S, "the pod")
+            stored = sandbox.pods.objects["default/g"]["spec"]["affinity"]
             (own, added), (apart,) = (rules[REQUIRED] for rules in stored.values())
             assert own["topologyKey"] == HOSTNAME, "a rule of the pod's own is kept"
             assert added["labelSelector"] == {"matchExpressions": [tenant("In", "green")]}
@@ -139,10 +139,10 @@ async def test_exclusive_node_pools(bench: Bench, mode: str) -> None:
             assert apart["labelSelector"] == {
                 "matchExpressions": [exists, tenant("NotIn", "green")]
             }
-            assert key_of(await until_refused(bench)) == "default/g"
+            assert key_of(await until_refused(sandbox)) == "default/g"
 
-            assert (await bench.settle(pod("without-tenant")))["without-tenant"]
-            await bench.assert_lawful()
+            assert (await sandbox.settle(pod("without-tenant")))["without-tenant"]
+            await sandbox.assert_lawful()
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -153,27 +153,27 @@ def tenant(operator: str, value: str) -> JSON:
     return {"key": "tenant", "operator": operator, "values": [value]}
 
 
-async def until_mutated(bench: Bench) -> None:
+async def until_mutated(sandbox: Sandbox) -> None:
     """Return once the API server applies the policy, which it learns of by a watch of its own."""
     probe = pod("probe", labels={"tenant": "nobody"})
     async with asyncio.timeout(SETTLE_S):
         while True:
-            answer = await bench.api.request("POST", pods_path(probe), probe, dryRun="All")
+            answer = await sandbox.api.request("POST", pods_path(probe), probe, dryRun="All")
             if "affinity" in answer["spec"]:
                 return
             await asyncio.sleep(0.05)
 
 
-async def refused_on_create(bench: Bench, thing: JSON) -> str:
+async def refused_on_create(sandbox: Sandbox, thing: JSON) -> str:
     """Return with which status and why the API server refuses to create a pod."""
     with pytest.raises(ApiError) as caught:
-        await bench.api.create(pods_path(thing), thing)
+        await sandbox.api.create(pods_path(thing), thing)
     return str(caught.value)
 
 
-async def until_enforced(bench: Bench, quota: JSON) -> None:
+async def until_enforced(sandbox: Sandbox, quota: JSON) -> None:
     """Return once a quota is in force: admission goes by what a controller writes to its status."""
-    async with bench.api.mirror(collection(quota)) as quotas:
+    async with sandbox.api.mirror(collection(quota)) as quotas:
         await quotas.until(
             lambda: "hard" in quotas.objects[key_of(quota)].get("status", {}),
             SETTLE_S,
@@ -181,26 +181,26 @@ async def until_enforced(bench: Bench, quota: JSON) -> None:
         )
 
 
-async def test_bar_a_namespace(bench: Bench) -> None:
+async def test_bar_a_namespace(sandbox: Sandbox) -> None:
     folder = EXAMPLES / "bar-a-namespace"
     files = (folder / "namespace.yaml", folder / "quota.yaml")
-    async with applied(bench.api, *files) as (_, quota):
-        await until_enforced(bench, quota)
+    async with applied(sandbox.api, *files) as (_, quota):
+        await until_enforced(sandbox, quota)
         curious = yaml.safe_load((folder / "curious.yaml").read_text())
         message = (
             'pods "curious" is forbidden: exceeded quota: no-affinity-across-namespaces, '
             "requested: pods=1, used: pods=0, limited: pods=0"
         )
-        answer = await refused_on_create(bench, curious)
+        answer = await refused_on_create(sandbox, curious)
         assert answer.startswith("403")
         assert message in answer.replace("\\", "")
         assert message in (folder / "README.md").read_text()
 
         for harmless in (pod("plain", "guests"), pod("near", "guests", near=[term(ZONE, {})])):
-            await bench.api.create(pods_path(harmless), harmless)
+            await sandbox.api.create(pods_path(harmless), harmless)
 
 
-async def test_deny_by_default(bench: Bench) -> None:
+async def test_deny_by_default(sandbox: Sandbox) -> None:
     folder = EXAMPLES / "deny-by-default"
     manifest: JSON = yaml.safe_load((folder / "pod.yaml").read_text())
 
@@ -209,26 +209,26 @@ async def test_deny_by_default(bench: Bench) -> None:
 
     files = (folder / "namespaces.yaml", folder / "quota.yaml")
     configuration = folder / "admission-configuration.yaml"
-    async with restarted(bench, configuration), applied(bench.api, *files) as things:
-        await until_enforced(bench, things[-1])
+    async with restarted(sandbox, configuration), applied(sandbox.api, *files) as things:
+        await until_enforced(sandbox, things[-1])
         message = (
             "insufficient quota to match these scopes: [{CrossNamespacePodAffinity Exists []}]"
         )
-        answer = await refused_on_create(bench, in_namespace("anybody"))
+        answer = await refused_on_create(sandbox, in_namespace("anybody"))
         assert answer.startswith("500"), "odd, and said in the example"
         assert message in answer
         assert message in (folder / "README.md").read_text()
-        await bench.api.create(pods_path(pod("plain", "anybody")), pod("plain", "anybody"))
+        await sandbox.api.create(pods_path(pod("plain", "anybody")), pod("plain", "anybody"))
 
         for _ in range(2):
-            await bench.api.create(pods_path(in_namespace("trusted")), in_namespace("trusted"))
-        assert "exceeded quota" in await refused_on_create(bench, in_namespace("trusted"))
+            await sandbox.api.create(pods_path(in_namespace("trusted")), in_namespace("trusted"))
+        assert "exceeded quota" in await refused_on_create(sandbox, in_namespace("trusted"))
 
 
 @asynccontextmanager
-async def restarted(bench: Bench, configuration: Path) -> AsyncIterator[None]:
+async def restarted(sandbox: Sandbox, configuration: Path) -> AsyncIterator[None]:
     """Let the API server read this file for a while."""
-    control_plane = bench.control_plane
+    control_plane = sandbox.control_plane
     await control_plane.restart_apiserver(f"--admission-control-config-file={configuration}")
     try:
         yield

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import for_each
-from tests.e2e.bench import pods_path
+from tests.e2e.sandbox import pods_path
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 DB, WEB = {"app": "db"}, {"app": "web"}
 MANY = 3000
@@ -23,66 +23,66 @@ SECONDS = 2.0
 _TOTAL = "affinity_extender_hints_total"
 
 
-async def _many_nodes(bench: Bench, number: int) -> list[str]:
+async def _many_nodes(sandbox: Sandbox, number: int) -> list[str]:
     names = [f"node-{index:05d}" for index in range(number)]
-    await for_each(map(node, names), bench.add)
+    await for_each(map(node, names), sandbox.add)
     return names
 
 
-async def test_a_pod_finds_its_only_node_among_thousands(bench: Bench) -> None:
-    names = await _many_nodes(bench, MANY)
+async def test_a_pod_finds_its_only_node_among_thousands(sandbox: Sandbox) -> None:
+    names = await _many_nodes(sandbox, MANY)
     took = []
-    async with bench.scheduled_by(REPLACE):
+    async with sandbox.scheduled_by(REPLACE):
         for turn in range(5):
             home = names[(turn * 1237 + 700) % MANY]
             label = {"app": f"db-{turn}"}
-            await bench.add(pod(f"db-{turn}", labels=label, on=home))
-            await bench.seen(pod(f"db-{turn}", labels=label, on=home))
+            await sandbox.add(pod(f"db-{turn}", labels=label, on=home))
+            await sandbox.seen(pod(f"db-{turn}", labels=label, on=home))
             start = monotonic()
-            await bench.add(pod(f"joiner-{turn}", near=[term(HOSTNAME, label)]))
-            await bench.pods.until(
-                lambda turn=turn: f"default/joiner-{turn}" in bench.pods.objects,  # type: ignore[misc]
+            await sandbox.add(pod(f"joiner-{turn}", near=[term(HOSTNAME, label)]))
+            await sandbox.pods.until(
+                lambda turn=turn: f"default/joiner-{turn}" in sandbox.pods.objects,  # type: ignore[misc]
                 SECONDS,
                 "the pod to be known",
             )
-            assert await bench.bound(f"default/joiner-{turn}") == home
+            assert await sandbox.bound(f"default/joiner-{turn}") == home
             took.append(monotonic() - start)
 
     assert max(took) < SECONDS, took
 
 
-async def test_a_pod_that_waits_comes_back_when_the_obstacle_goes(bench: Bench) -> None:
-    await bench.add(node("a1"), node("b1"))
+async def test_a_pod_that_waits_comes_back_when_the_obstacle_goes(sandbox: Sandbox) -> None:
+    await sandbox.add(node("a1"), node("b1"))
     webs = [pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(3)]
-    async with bench.scheduled_by(REPLACE):
+    async with sandbox.scheduled_by(REPLACE):
         for _ in range(20):
-            await bench.settle(*webs)
-            assert bench.waiting() == ["w2"]
-            freed = bench.pods.objects["default/w0"]["spec"]["nodeName"]
-            await bench.remove("default/w0")
-            assert await bench.bound("default/w2") == freed
-            await bench.seen(bench.pods.objects["default/w2"])
-            await bench.remove("default/w1", "default/w2")
+            await sandbox.settle(*webs)
+            assert sandbox.waiting() == ["w2"]
+            freed = sandbox.pods.objects["default/w0"]["spec"]["nodeName"]
+            await sandbox.remove("default/w0")
+            assert await sandbox.bound("default/w2") == freed
+            await sandbox.seen(sandbox.pods.objects["default/w2"])
+            await sandbox.remove("default/w1", "default/w2")
 
 
 @pytest.fixture
-async def orphan(bench: Bench) -> JSON:
+async def orphan(sandbox: Sandbox) -> JSON:
     """Return a pod that no scheduler cares for, and that must share the node of the database."""
     made = pod("orphan", near=[term(HOSTNAME, DB)])
     made["spec"]["schedulerName"] = "nobody"
-    return await bench.api.create(pods_path(made), made)
+    return await sandbox.api.create(pods_path(made), made)
 
 
-async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(bench: Bench, orphan: JSON) -> None:
-    names = await _many_nodes(bench, 120)
-    await bench.add(pod("db", labels=DB, on=names[-1]))
-    async with bench.scheduled_by(REPLACE):
-        assert bench.extender is not None
-        await bench.extender.ask("filter", orphan, names[:-1])
-        await bench.pods.until(lambda: _nominated(bench) == names[-1], 2, "the hint")
-        await bench.pods.until(lambda: _nominated(bench) is None, 10, "its end")
-        assert await bench.extender.counter(_TOTAL, result="set") == 1
-        assert await bench.extender.counter(_TOTAL, result="withdrawn") == 1
+async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(sandbox: Sandbox, orphan: JSON) -> None:
+    names = await _many_nodes(sandbox, 120)
+    await sandbox.add(pod("db", labels=DB, on=names[-1]))
+    async with sandbox.scheduled_by(REPLACE):
+        assert sandbox.extender is not None
+        await sandbox.extender.ask("filter", orphan, names[:-1])
+        await sandbox.pods.until(lambda: _nominated(sandbox) == names[-1], 2, "the hint")
+        await sandbox.pods.until(lambda: _nominated(sandbox) is None, 10, "its end")
+        assert await sandbox.extender.counter(_TOTAL, result="set") == 1
+        assert await sandbox.extender.counter(_TOTAL, result="withdrawn") == 1
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,23 @@ async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(bench: Bench, or
     ],
 )
 async def test_a_hint_never_takes_the_place_of_a_nomination(
-    bench: Bench, orphan: JSON, told: bool
+    sandbox: Sandbox, orphan: JSON, told: bool
 ) -> None:
-    names = await _many_nodes(bench, 120)
-    await bench.add(pod("db", labels=DB, on=names[-1]))
+    names = await _many_nodes(sandbox, 120)
+    await sandbox.add(pod("db", labels=DB, on=names[-1]))
     change = {"status": {"nominatedNodeName": names[0]}}
-    nominated = await bench.api.patch(f"{pods_path(orphan)}/orphan/status", change)
-    async with bench.scheduled_by(REPLACE):
-        assert bench.extender is not None
-        await bench.extender.ask("filter", nominated if told else orphan, names[:-1])
+    nominated = await sandbox.api.patch(f"{pods_path(orphan)}/orphan/status", change)
+    async with sandbox.scheduled_by(REPLACE):
+        assert sandbox.extender is not None
+        await sandbox.extender.ask("filter", nominated if told else orphan, names[:-1])
         async with asyncio.timeout(5):
-            while not await bench.extender.counter(_TOTAL, result="skipped"):  # noqa: ASYNC110
+            while not await sandbox.extender.counter(_TOTAL, result="skipped"):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-        assert await bench.extender.counter(_TOTAL, result="set") == 0
-    assert _nominated(bench) == names[0]
+        assert await sandbox.extender.counter(_TOTAL, result="set") == 0
+    assert _nominated(sandbox) == names[0]
 
 
-def _nominated(bench: Bench) -> str | None:
-    status = bench.pods.objects["default/orphan"].get("status") or {}
+def _nominated(sandbox: Sandbox) -> str | None:
+    status = sandbox.pods.objects["default/orphan"].get("status") or {}
     found: str | None = status.get("nominatedNodeName")
     return found

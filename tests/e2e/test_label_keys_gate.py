@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, key_of
-from tests.e2e.bench import pods_path
+from tests.e2e.sandbox import pods_path
 from tests.e2e.controlplane.binaries import ensure_apiserver
 from tests.e2e.controlplane.cluster import ControlPlane, storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN

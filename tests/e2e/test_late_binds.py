@@ -16,7 +16,7 @@ from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 STOPPED_S = 37.0
 """Longer than the API server works on a request: requestTimeoutUpperBound is 34 s."""
@@ -44,15 +44,15 @@ async def give_up(api: Api, name: str) -> None:
             await post(api, name)
 
 
-async def test_a_bind_that_was_given_up_is_carried_out_when_etcd_goes_on(bench: Bench) -> None:
-    await bench.add(node("n1"))
+async def test_a_bind_that_was_given_up_is_carried_out_when_etcd_goes_on(sandbox: Sandbox) -> None:
+    await sandbox.add(node("n1"))
     for name in ("patient", *IMPATIENT):
-        await bench.api.create("/api/v1/namespaces/default/pods", pod(name))
+        await sandbox.api.create("/api/v1/namespaces/default/pods", pod(name))
     stopped = monotonic()
-    os.kill(bench.control_plane.etcd.pid, signal.SIGSTOP)
+    os.kill(sandbox.control_plane.etcd.pid, signal.SIGSTOP)
     try:
-        patient = asyncio.create_task(post(bench.api, "patient"))
-        await asyncio.gather(*(give_up(bench.api, name) for name in IMPATIENT))
+        patient = asyncio.create_task(post(sandbox.api, "patient"))
+        await asyncio.gather(*(give_up(sandbox.api, name) for name in IMPATIENT))
         # Whoever waits is told after 34 s; the write may be carried out all the same.
         with pytest.raises(ApiError) as refusal:
             await patient
@@ -60,14 +60,14 @@ async def test_a_bind_that_was_given_up_is_carried_out_when_etcd_goes_on(bench: 
         assert 33.0 < monotonic() - stopped < STOPPED_S
         await asyncio.sleep(stopped + STOPPED_S - monotonic())
     finally:
-        os.kill(bench.control_plane.etcd.pid, signal.SIGCONT)
+        os.kill(sandbox.control_plane.etcd.pid, signal.SIGCONT)
 
     def late() -> list[str]:
         return [
             name
             for name in IMPATIENT
-            if bench.pods.objects[f"default/{name}"]["spec"].get("nodeName") == "n1"
+            if sandbox.pods.objects[f"default/{name}"]["spec"].get("nodeName") == "n1"
         ]
 
-    await bench.pods.until(lambda: late() != [], RECOVERED_S, "a bind to be carried out late")
+    await sandbox.pods.until(lambda: late() != [], RECOVERED_S, "a bind to be carried out late")
     assert monotonic() - stopped - GIVEN_UP_S < RESERVATION_SECONDS

@@ -31,7 +31,7 @@ from tests.missing import missing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
     from tests.e2e.scheduling import Scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,20 +63,20 @@ class Run:
 
 
 @asynccontextmanager
-async def load_on(bench: Bench, folder: Path) -> AsyncIterator[Load]:
+async def load_on(sandbox: Sandbox, folder: Path) -> AsyncIterator[Load]:
     """Have a cluster with nodes, kubelets, a scheduler with the extender, and Prometheus."""
-    await bench.add(*NODES)
-    async with bench.scheduled_by(ASSIST) as scheduler, bench.kubelet():
-        assert bench.extender
-        async with _prometheus(bench.extender.ops_url, folder) as prometheus:
-            yield Load(bench, scheduler, prometheus, folder)
+    await sandbox.add(*NODES)
+    async with sandbox.scheduled_by(ASSIST) as scheduler, sandbox.kubelet():
+        assert sandbox.extender
+        async with _prometheus(sandbox.extender.ops_url, folder) as prometheus:
+            yield Load(sandbox, scheduler, prometheus, folder)
 
 
 class Load:
     """Runs tests of loadtest/ in a cluster."""
 
-    def __init__(self, bench: Bench, scheduler: Scheduler, prometheus: str, folder: Path) -> None:
-        control_plane = bench.control_plane
+    def __init__(self, sandbox: Sandbox, scheduler: Scheduler, prometheus: str, folder: Path) -> None:
+        control_plane = sandbox.control_plane
         self._flags = [
             *("--kubeconfig", str(control_plane.kubeconfig(ADMIN))),
             *("--scheduler-metrics-url", f"{scheduler.url}/metrics"),
@@ -191,9 +191,9 @@ def cases(folder: Path) -> list[tuple[str | None, ...]]:
 
 @pytest.mark.parametrize("test", SIZES)
 async def test_reports_look_like_those_of_clusterloader2(
-    bench: Bench, tmp_path: Path, test: str
+    sandbox: Sandbox, tmp_path: Path, test: str
 ) -> None:
-    async with load_on(bench, tmp_path) as load:
+    async with load_on(sandbox, tmp_path) as load:
         run = await load.run(test, **PACE, **SIZES[test])
     assert run.code == 0, run.output
 
@@ -205,8 +205,8 @@ async def test_reports_look_like_those_of_clusterloader2(
     assert fields(ours) == fields(theirs)
 
 
-async def test_figures_are_of_this_run(bench: Bench, tmp_path: Path) -> None:
-    async with load_on(bench, tmp_path) as load:
+async def test_figures_are_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    async with load_on(sandbox, tmp_path) as load:
         run = await load.run("affinity", **PACE, **SIZES["affinity"])
     assert run.code == 0, run.output
 
@@ -224,8 +224,8 @@ async def test_figures_are_of_this_run(bench: Bench, tmp_path: Path) -> None:
     assert 0 < latency["data"]["Perc50"] <= latency["data"]["Perc99"] < 1000
 
 
-async def test_a_broken_limit_fails_the_run(bench: Bench, tmp_path: Path) -> None:
-    async with load_on(bench, tmp_path) as load:
+async def test_a_broken_limit_fails_the_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    async with load_on(sandbox, tmp_path) as load:
         run = await load.run(
             "affinity", **PACE, **SIZES["affinity"], CL2_SCHEDULING_THROUGHPUT_THRESHOLD=10_000
         )

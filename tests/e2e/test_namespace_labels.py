@@ -11,7 +11,7 @@ from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 DB = {"app": "db"}
 RED = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
@@ -34,11 +34,11 @@ NODES = [node("n1"), node("n2")]
     ],
 )
 async def test_a_pod_that_waits_is_placed_once_a_label_lets_it(
-    bench: Bench, there: list[JSON], coming: JSON
+    sandbox: Sandbox, there: list[JSON], coming: JSON
 ) -> None:
-    await bench.add(*NODES, namespace("shop", team="red"), *there)
-    async with bench.scheduled_by(REPLACE):
-        assert await bench.settle(coming) == {coming["metadata"]["name"]: None}
+    await sandbox.add(*NODES, namespace("shop", team="red"), *there)
+    async with sandbox.scheduled_by(REPLACE):
+        assert await sandbox.settle(coming) == {coming["metadata"]["name"]: None}
         blue = {"metadata": {"labels": {"team": "blue"}}}
-        await bench.api.patch("/api/v1/namespaces/shop", blue)
-        assert await bench.bound(key_of(coming))
+        await sandbox.api.patch("/api/v1/namespaces/shop", blue)
+        assert await sandbox.bound(key_of(coming))

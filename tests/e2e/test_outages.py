@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.bench import SETTLE_S, pods_path
+from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 WEB = {"app": "web"}
 NODES = [node("n1"), node("n2"), node("n3")]
@@ -29,15 +29,15 @@ def scheduler_fault(each: JSON) -> str | None:
     return None
 
 
-async def test_in_assist_pods_are_placed_by_the_hard_rules_alone(bench: Bench) -> None:
-    await bench.add(*NODES)
-    async with bench.scheduled_by(ASSIST):
-        extender = bench.extender
+async def test_in_assist_pods_are_placed_by_the_hard_rules_alone(sandbox: Sandbox) -> None:
+    await sandbox.add(*NODES)
+    async with sandbox.scheduled_by(ASSIST):
+        extender = sandbox.extender
         assert extender
         await extender.stop()
-        bench.extender = None  # nobody to wait for
+        sandbox.extender = None  # nobody to wait for
 
-        placed = await bench.settle(*map(apart, ("w1", "w2", "w3", "w4")))
+        placed = await sandbox.settle(*map(apart, ("w1", "w2", "w3", "w4")))
 
         await extender.start_again()
 
@@ -45,41 +45,41 @@ async def test_in_assist_pods_are_placed_by_the_hard_rules_alone(bench: Bench) -
     assert placed["w4"] is None
 
 
-async def test_in_replace_a_pod_waits_until_the_extender_is_back(bench: Bench) -> None:
-    await bench.add(*NODES)
-    async with bench.scheduled_by(REPLACE):
-        extender = bench.extender
+async def test_in_replace_a_pod_waits_until_the_extender_is_back(sandbox: Sandbox) -> None:
+    await sandbox.add(*NODES)
+    async with sandbox.scheduled_by(REPLACE):
+        extender = sandbox.extender
         assert extender
-        await bench.settle(apart("w1"))
+        await sandbox.settle(apart("w1"))
         await extender.stop()
 
         wanted = apart("w2")
-        await bench.api.create(pods_path(wanted), wanted)
-        await bench.pods.until(
-            lambda: scheduler_fault(bench.pods.objects.get("default/w2", wanted)) is not None,
+        await sandbox.api.create(pods_path(wanted), wanted)
+        await sandbox.pods.until(
+            lambda: scheduler_fault(sandbox.pods.objects.get("default/w2", wanted)) is not None,
             SETTLE_S,
             "the scheduler to miss the extender",
         )
-        assert not bench.pods.objects["default/w2"]["spec"].get("nodeName")
+        assert not sandbox.pods.objects["default/w2"]["spec"].get("nodeName")
 
         await extender.start_again()
-        await bench.bound("default/w2")
+        await sandbox.bound("default/w2")
 
-    await bench.assert_lawful()
+    await sandbox.assert_lawful()
 
 
 @pytest.mark.parametrize("mode", [ASSIST, REPLACE])
 async def test_the_extender_goes_on_after_a_restart_of_the_api_server(
-    bench: Bench, mode: str
+    sandbox: Sandbox, mode: str
 ) -> None:
-    await bench.add(*NODES)
-    async with bench.scheduled_by(mode):
-        await bench.settle(apart("w1"))
+    await sandbox.add(*NODES)
+    async with sandbox.scheduled_by(mode):
+        await sandbox.settle(apart("w1"))
 
-        await bench.control_plane.restart_apiserver()
+        await sandbox.control_plane.restart_apiserver()
 
         # Settling includes that the extender counts what was bound since.
-        placed = await bench.settle(apart("w2"), apart("w3"), apart("w4"))
+        placed = await sandbox.settle(apart("w2"), apart("w3"), apart("w4"))
 
-    assert bench.waiting() == ["w4"], placed
-    await bench.assert_lawful()
+    assert sandbox.waiting() == ["w4"], placed
+    await sandbox.assert_lawful()

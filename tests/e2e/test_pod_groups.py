@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.bench import SETTLE_S, pods_path
+from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.controlplane.cluster import Features, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
@@ -23,7 +23,7 @@ from tests.e2e.scheduling import STOCK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
     from tests.e2e.controlplane.binaries import Binaries
     from tests.e2e.controlplane.cluster import ControlPlane
 
@@ -60,20 +60,20 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-async def _important(bench: Bench) -> None:
+async def _important(sandbox: Sandbox) -> None:
     """Let groups and their pods be important; no group may take the system's own classes."""
     named = {"metadata": {"name": IMPORTANT["priorityClassName"]}, "value": 1000}
     with suppress(ApiError):  # from the test before
-        await bench.api.create(CLASSES, named)
+        await sandbox.api.create(CLASSES, named)
 
 
 @pytest.fixture(autouse=True)
-async def _no_groups_left(bench: Bench) -> None:
+async def _no_groups_left(sandbox: Sandbox) -> None:
     """Remove the groups of an earlier test; the controller that frees them does not run."""
-    for each in (await bench.api.get(GROUPS))["items"]:
+    for each in (await sandbox.api.get(GROUPS))["items"]:
         path = f"{GROUPS}/{key_of(each).rpartition('/')[2]}"
-        await bench.api.patch(path, {"metadata": {"finalizers": None}})
-        await bench.api.delete(path)
+        await sandbox.api.patch(path, {"metadata": {"finalizers": None}})
+        await sandbox.api.delete(path)
 
 
 def gang(members: list[JSON], **spec: JSON) -> JSON:
@@ -92,28 +92,28 @@ def member(each: JSON) -> JSON:
     return each | {"spec": each["spec"] | {"schedulingGroup": {"podGroupName": "group"}}}
 
 
-async def create(bench: Bench, group: JSON, members: list[JSON]) -> None:
+async def create(sandbox: Sandbox, group: JSON, members: list[JSON]) -> None:
     """Create pods and then their group: nobody is asked about one of them before it is there."""
     for each in members:
-        await bench.api.create(pods_path(each), member(each))
-    await bench.api.create(GROUPS, group)
+        await sandbox.api.create(pods_path(each), member(each))
+    await sandbox.api.create(GROUPS, group)
 
 
-async def placed(bench: Bench, members: list[JSON]) -> dict[str, str]:
+async def placed(sandbox: Sandbox, members: list[JSON]) -> dict[str, str]:
     """Return the nodes of the pods, once all have one."""
 
     def nodes() -> dict[str, str]:
-        pods = (bench.pods.objects.get(key_of(each)) for each in members)
+        pods = (sandbox.pods.objects.get(key_of(each)) for each in members)
         found = {p["metadata"]["name"]: p["spec"].get("nodeName", "") for p in pods if p}
         return {name: node for name, node in found.items() if node}
 
-    await bench.pods.until(lambda: len(nodes()) == len(members), SETTLE_S, "the group's nodes")
+    await sandbox.pods.until(lambda: len(nodes()) == len(members), SETTLE_S, "the group's nodes")
     return nodes()
 
 
-def told(bench: Bench, each: JSON) -> tuple[str, str]:
+def told(sandbox: Sandbox, each: JSON) -> tuple[str, str]:
     """Return what the scheduler says about a pod that waits: reason and message."""
-    pod = bench.pods.objects.get(key_of(each)) or {}
+    pod = sandbox.pods.objects.get(key_of(each)) or {}
     for condition in pod.get("status", {}).get("conditions", []):
         if condition["type"] == "PodScheduled":
             return condition["reason"], condition["message"]
@@ -123,71 +123,71 @@ def told(bench: Bench, each: JSON) -> tuple[str, str]:
 @pytest.mark.parametrize("mode", [STOCK, ASSIST, SHADOW])
 @pytest.mark.parametrize("members", [SOLOS, CREWS], ids=["apart", "together"])
 async def test_the_scheduler_keeps_required_rules_within_a_group(
-    bench: Bench, mode: str, members: list[JSON]
+    sandbox: Sandbox, mode: str, members: list[JSON]
 ) -> None:
-    await bench.add(*TWO_BY_TWO)
-    async with bench.scheduled_by(mode):
-        await create(bench, gang(members), members)
-        await placed(bench, members)
-        if bench.extender:
+    await sandbox.add(*TWO_BY_TWO)
+    async with sandbox.scheduled_by(mode):
+        await create(sandbox, gang(members), members)
+        await placed(sandbox, members)
+        if sandbox.extender:
             asked = len(members) if mode == SHADOW else 0
-            assert await bench.extender.calls("filter") == asked
-            assert await bench.extender.calls("prioritize") > 0
-            assert await bench.extender.calls("bind") == 0
-    await bench.assert_lawful()
+            assert await sandbox.extender.calls("filter") == asked
+            assert await sandbox.extender.calls("prioritize") > 0
+            assert await sandbox.extender.calls("bind") == 0
+    await sandbox.assert_lawful()
 
 
 @pytest.mark.parametrize(("mode", "alike"), [(STOCK, False), (ASSIST, True), (REPLACE, True)])
 async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
-    bench: Bench, mode: str, alike: bool
+    sandbox: Sandbox, mode: str, alike: bool
 ) -> None:
     # A little pull to zone b, and a stronger push away from each other.
     pull, push = [(1, term(ZONE, DB))], [(100, term(ZONE, SOLO))]
     members = [pod(f"soft-{n}", labels=SOLO, prefer_near=pull, prefer_apart=push) for n in range(2)]
-    await bench.add(node("a1", "a"), node("b1", "b"), pod("db", labels=DB, on="b1"))
-    async with bench.scheduled_by(mode):
-        await create(bench, gang(members), members)
-        nodes = await placed(bench, members)
+    await sandbox.add(node("a1", "a"), node("b1", "b"), pod("db", labels=DB, on="b1"))
+    async with sandbox.scheduled_by(mode):
+        await create(sandbox, gang(members), members)
+        nodes = await placed(sandbox, members)
     assert "b1" in nodes.values()
     assert (len(set(nodes.values())) == 1) is alike
 
 
-async def test_a_group_with_rules_about_others_alone_is_ours_to_place(bench: Bench) -> None:
-    await bench.add(*TWO_BY_TWO, *(pod(f"db-{n}", labels=DB, on=n) for n in ("a0", "a1")))
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, gang(STRANGERS), STRANGERS)
-        await placed(bench, STRANGERS)
-        assert bench.extender
+async def test_a_group_with_rules_about_others_alone_is_ours_to_place(sandbox: Sandbox) -> None:
+    await sandbox.add(*TWO_BY_TWO, *(pod(f"db-{n}", labels=DB, on=n) for n in ("a0", "a1")))
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(STRANGERS), STRANGERS)
+        await placed(sandbox, STRANGERS)
+        assert sandbox.extender
         for verb in ("filter", "prioritize", "bind"):
-            assert await bench.extender.calls(verb) == len(STRANGERS), verb
-    await bench.assert_lawful()
+            assert await sandbox.extender.calls(verb) == len(STRANGERS), verb
+    await sandbox.assert_lawful()
 
 
-async def test_nobody_of_a_gang_is_bound_when_one_of_it_is_refused(bench: Bench) -> None:
+async def test_nobody_of_a_gang_is_bound_when_one_of_it_is_refused(sandbox: Sandbox) -> None:
     members = [*STRANGERS, pod("choosy", near=[term(ZONE, {"app": "nobody"})])]
-    await bench.add(*TWO_BY_TWO)
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, gang(members), members)
+    await sandbox.add(*TWO_BY_TWO)
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(members), members)
         choosy = members[-1]
         # Something else may be told before it, such as a group that the scheduler did not see yet.
         why = "node(s) didn't match pod affinity rules"
-        await bench.pods.until(lambda: why in told(bench, choosy)[1], SETTLE_S, "the refusal")
-        assert bench.extender
-        assert await bench.extender.calls("bind") == 0
-    assert len(bench.waiting()) == len(members)
+        await sandbox.pods.until(lambda: why in told(sandbox, choosy)[1], SETTLE_S, "the refusal")
+        assert sandbox.extender
+        assert await sandbox.extender.calls("bind") == 0
+    assert len(sandbox.waiting()) == len(members)
 
 
-async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(bench: Bench) -> None:
+async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(sandbox: Sandbox) -> None:
     constraint = {"topology": [{"key": ZONE}]}
-    await bench.add(*TWO_BY_TWO, pod("db", labels=DB, on="a0"))
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, gang(STRANGERS, schedulingConstraints=constraint), STRANGERS)
-        nodes = await placed(bench, STRANGERS)
-        assert bench.extender
-        assert await bench.extender.calls("filter") == 2 * len(STRANGERS)
-        assert await bench.extender.calls("bind") == len(STRANGERS)
+    await sandbox.add(*TWO_BY_TWO, pod("db", labels=DB, on="a0"))
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(STRANGERS, schedulingConstraints=constraint), STRANGERS)
+        nodes = await placed(sandbox, STRANGERS)
+        assert sandbox.extender
+        assert await sandbox.extender.calls("filter") == 2 * len(STRANGERS)
+        assert await sandbox.extender.calls("bind") == len(STRANGERS)
     assert len({name[0] for name in nodes.values()}) == 1
-    await bench.assert_lawful()
+    await sandbox.assert_lawful()
 
 
 @pytest.mark.parametrize(
@@ -200,36 +200,36 @@ async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(bench: B
     ],
 )
 async def test_a_group_with_rules_among_its_pods_waits_as_a_whole_and_says_why(
-    bench: Bench, members: list[JSON], spec: JSON
+    sandbox: Sandbox, members: list[JSON], spec: JSON
 ) -> None:
-    await bench.add(*TWO_BY_TWO)
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, spec, members)
-        await bench.pods.until(
-            lambda: all("required rules" in told(bench, each)[1] for each in members),
+    await sandbox.add(*TWO_BY_TWO)
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, spec, members)
+        await sandbox.pods.until(
+            lambda: all("required rules" in told(sandbox, each)[1] for each in members),
             SETTLE_S,
             "the reason on every pod",
         )
         # An autoscaler adds nodes for what is Unschedulable; here they would not help.
-        assert {told(bench, each)[0] for each in members} == {"SchedulerError"}
-        assert bench.extender
-        before = await bench.extender.calls("filter")
+        assert {told(sandbox, each)[0] for each in members} == {"SchedulerError"}
+        assert sandbox.extender
+        before = await sandbox.extender.calls("filter")
         # Nothing is to happen from now on, so there is nothing to wait for.
         await asyncio.sleep(QUIET_S)
-        assert await bench.extender.calls("filter") - before <= FEW
-    assert len(bench.waiting()) == len(members)
+        assert await sandbox.extender.calls("filter") - before <= FEW
+    assert len(sandbox.waiting()) == len(members)
 
 
-async def test_the_last_pod_of_a_group_is_placed_like_any_other(bench: Bench) -> None:
+async def test_the_last_pod_of_a_group_is_placed_like_any_other(sandbox: Sandbox) -> None:
     there = [
         member(each | {"spec": each["spec"] | {"nodeName": where}})
         for each, where in zip(SOLOS, ("a0", "a1", "b0"), strict=False)
     ]
-    await bench.add(*TWO_BY_TWO, *there)
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, gang(SOLOS), SOLOS[3:])
-        assert await placed(bench, SOLOS[3:]) == {"solo-3": "b1"}
-    await bench.assert_lawful()
+    await sandbox.add(*TWO_BY_TWO, *there)
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(SOLOS), SOLOS[3:])
+        assert await placed(sandbox, SOLOS[3:]) == {"solo-3": "b1"}
+    await sandbox.assert_lawful()
 
 
 @pytest.mark.parametrize(
@@ -241,25 +241,25 @@ async def test_the_last_pod_of_a_group_is_placed_like_any_other(bench: Bench) ->
 )
 @pytest.mark.usefixtures("_important")
 async def test_who_is_evicted_for_a_group(
-    bench: Bench, members: list[JSON], left: set[str]
+    sandbox: Sandbox, members: list[JSON], left: set[str]
 ) -> None:
     victims = [pod(f"victim-{on}", on=on) for on in ("a1", "b1")]
     for each in victims:
         each["spec"]["terminationGracePeriodSeconds"] = 0
     important = [each | {"spec": each["spec"] | IMPORTANT} for each in members]
-    await bench.add(node("a1", "a", pods=1), node("b1", "b", pods=1), *victims)
-    async with bench.scheduled_by(REPLACE):
-        await create(bench, gang(important, **IMPORTANT), important)
+    await sandbox.add(node("a1", "a", pods=1), node("b1", "b", pods=1), *victims)
+    async with sandbox.scheduled_by(REPLACE):
+        await create(sandbox, gang(important, **IMPORTANT), important)
         if left:
-            await bench.pods.until(
-                lambda: "required rules" in told(bench, important[0])[1], SETTLE_S, "the reason"
+            await sandbox.pods.until(
+                lambda: "required rules" in told(sandbox, important[0])[1], SETTLE_S, "the reason"
             )
             # Nothing is to happen from now on, so there is nothing to wait for.
             await asyncio.sleep(QUIET_S)
         else:
-            await placed(bench, important)
-        assert bench.extender
+            await placed(sandbox, important)
+        assert sandbox.extender
         # Victims for a group are chosen by asking filter as if they were gone already.
-        assert await bench.extender.calls("preempt") == 0
-    names = {each["metadata"]["name"] for each in bench.pods.objects.values()}
+        assert await sandbox.extender.calls("preempt") == 0
+    names = {each["metadata"]["name"] for each in sandbox.pods.objects.values()}
     assert names - {each["metadata"]["name"] for each in members} == left

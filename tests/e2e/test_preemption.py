@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.bench import SETTLE_S, pods_path
+from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tests.e2e.api import Api
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -32,11 +32,11 @@ FEW = 8
 
 
 @pytest.fixture(autouse=True)
-async def _classes(bench: Bench) -> None:
+async def _classes(sandbox: Sandbox) -> None:
     for name, value in (LOW, MIDDLE, HIGH):
         kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
         try:
-            await bench.api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value})
+            await sandbox.api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value})
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
@@ -83,23 +83,23 @@ async def budget(api: Api, labels: dict[str, str]) -> AsyncIterator[None]:
         await api.delete(f"{BUDGETS}/strict")
 
 
-async def place(bench: Bench, wanted: JSON) -> str:
+async def place(sandbox: Sandbox, wanted: JSON) -> str:
     """Create a pod and return its node, however many refusals come before."""
-    await bench.api.create(pods_path(wanted), wanted)
-    await bench.pods.until(lambda: key_of(wanted) in bench.pods.objects, SETTLE_S, "the pod")
-    return await bench.bound(key_of(wanted))
+    await sandbox.api.create(pods_path(wanted), wanted)
+    await sandbox.pods.until(lambda: key_of(wanted) in sandbox.pods.objects, SETTLE_S, "the pod")
+    return await sandbox.bound(key_of(wanted))
 
 
-def left(bench: Bench) -> set[str]:
+def left(sandbox: Sandbox) -> set[str]:
     """Return the names of the pods that are there and are not being deleted."""
-    pods = bench.pods.objects.values()
+    pods = sandbox.pods.objects.values()
     return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
 
 
 async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(
-    bench: Bench,
+    sandbox: Sandbox,
 ) -> None:
-    await bench.add(
+    await sandbox.add(
         *(node("curable", pods=3), node("hopeless", pods=2)),
         *(plain("victim", "curable"), db("blocker", "curable", MIDDLE)),
         plain("spared", "curable", MIDDLE),
@@ -107,54 +107,54 @@ async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(
         *(pod("bystander", on="hopeless"), db("rock", "hopeless", HIGH)),
     )
     wanted = important()
-    async with bench.scheduled_by(REPLACE):
-        assert await place(bench, wanted) == "curable"
-    assert left(bench) == {"important", "spared", "bystander", "rock"}
-    await bench.assert_lawful()
+    async with sandbox.scheduled_by(REPLACE):
+        assert await place(sandbox, wanted) == "curable"
+    assert left(sandbox) == {"important", "spared", "bystander", "rock"}
+    await sandbox.assert_lawful()
 
 
-async def test_a_victim_that_was_in_the_way_is_enough(bench: Bench) -> None:
-    await bench.add(node("n", pods=2), db("blocker", "n"), plain("spared", "n", MIDDLE))
+async def test_a_victim_that_was_in_the_way_is_enough(sandbox: Sandbox) -> None:
+    await sandbox.add(node("n", pods=2), db("blocker", "n"), plain("spared", "n", MIDDLE))
     wanted = important()
-    async with bench.scheduled_by(REPLACE):
-        assert await place(bench, wanted) == "n"
-    assert left(bench) == {"important", "spared"}
+    async with sandbox.scheduled_by(REPLACE):
+        assert await place(sandbox, wanted) == "n"
+    assert left(sandbox) == {"important", "spared"}
 
 
-async def test_a_budget_that_a_blocking_pod_has_turns_the_choice(bench: Bench) -> None:
-    await bench.add(
+async def test_a_budget_that_a_blocking_pod_has_turns_the_choice(sandbox: Sandbox) -> None:
+    await sandbox.add(
         *(node("guarded", pods=2), node("free", pods=2)),
         *(plain("g-victim", "guarded"), db("g-blocker", "guarded", LOW, budget="strict")),
         # Cheaper to leave alone in every other respect: the blocker there is more important.
         *(plain("f-victim", "free"), db("f-blocker", "free", MIDDLE)),
     )
     wanted = important()
-    async with budget(bench.api, {"budget": "strict"}), bench.scheduled_by(REPLACE):
-        assert await place(bench, wanted) == "free"
-    assert left(bench) == {"important", "g-victim", "g-blocker"}
+    async with budget(sandbox.api, {"budget": "strict"}), sandbox.scheduled_by(REPLACE):
+        assert await place(sandbox, wanted) == "free"
+    assert left(sandbox) == {"important", "g-victim", "g-blocker"}
 
 
-async def test_nobody_is_evicted_where_that_would_not_help(bench: Bench) -> None:
+async def test_nobody_is_evicted_where_that_would_not_help(sandbox: Sandbox) -> None:
     nodes = [f"n{number}" for number in range(10)]
-    await bench.add(
+    await sandbox.add(
         *(node(name, "z", pods=1) for name in (*nodes, "rocky")),
         *(plain(f"on-{name}", name) for name in nodes),
         db("rock", "rocky", HIGH),
     )
     wanted = important(ZONE)
-    async with bench.scheduled_by(REPLACE):
-        assert set((await bench.settle(wanted)).values()) == {None}
+    async with sandbox.scheduled_by(REPLACE):
+        assert set((await sandbox.settle(wanted)).values()) == {None}
         # Nothing is to happen from now on, so there is nothing to wait for.
         await asyncio.sleep(QUIET_S)
-        extender = bench.extender
+        extender = sandbox.extender
         assert extender
         assert 1 <= await extender.calls("preempt") <= FEW
         assert await extender.calls("filter") <= FEW
-    assert left(bench) == {"important", "rock", *(f"on-{name}" for name in nodes)}
+    assert left(sandbox) == {"important", "rock", *(f"on-{name}" for name in nodes)}
 
 
-async def test_a_pod_waits_for_its_victims_without_evicting_more(bench: Bench) -> None:
-    await bench.add(
+async def test_a_pod_waits_for_its_victims_without_evicting_more(sandbox: Sandbox) -> None:
+    await sandbox.add(
         *(node(name, pods=2) for name in ("n1", "n2")),
         *(ranked(pod(f"victim-{n}", on=n), LOW, grace=3600) for n in ("n1", "n2")),
         *(ranked(pod(f"blocker-{n}", labels=DB, on=n), MIDDLE, grace=3600) for n in ("n1", "n2")),
@@ -162,22 +162,22 @@ async def test_a_pod_waits_for_its_victims_without_evicting_more(bench: Bench) -
     wanted = important()
 
     def going() -> list[JSON]:
-        pods = bench.pods.objects.values()
+        pods = sandbox.pods.objects.values()
         return [p for p in pods if p["metadata"].get("deletionTimestamp")]
 
-    async with bench.scheduled_by(REPLACE):
-        await bench.api.create(pods_path(wanted), wanted)
-        await bench.pods.until(lambda: len(going()) == 2, SETTLE_S, "two pods to be evicted")
+    async with sandbox.scheduled_by(REPLACE):
+        await sandbox.api.create(pods_path(wanted), wanted)
+        await sandbox.pods.until(lambda: len(going()) == 2, SETTLE_S, "two pods to be evicted")
         (where,) = {each["spec"]["nodeName"] for each in going()}
-        assert left(bench).isdisjoint({f"victim-{where}", f"blocker-{where}"})
+        assert left(sandbox).isdisjoint({f"victim-{where}", f"blocker-{where}"})
 
         # Now there is room, so that the other plugins let the pod in, and only we do not.
-        await bench.api.delete(f"{pods_path(wanted)}/victim-{where}")
+        await sandbox.api.delete(f"{pods_path(wanted)}/victim-{where}")
         await asyncio.sleep(QUIET_S)
-        assert bench.extender
-        assert 1 <= await bench.extender.calls("filter") <= FEW
+        assert sandbox.extender
+        assert 1 <= await sandbox.extender.calls("filter") <= FEW
         assert [each["metadata"]["name"] for each in going()] == [f"blocker-{where}"]
 
-        await bench.api.delete(f"{pods_path(wanted)}/blocker-{where}")
-        assert await bench.bound("default/important") == where
-    assert len(left(bench)) == 3
+        await sandbox.api.delete(f"{pods_path(wanted)}/blocker-{where}")
+        assert await sandbox.bound("default/important") == where
+    assert len(left(sandbox)) == 3

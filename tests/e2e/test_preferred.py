@@ -14,7 +14,7 @@ from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 WEB, DB, CACHE = {"app": "web"}, {"app": "db"}, {"app": "cache"}
 THREE_ZONES = [node("a1", "a"), node("b1", "b"), node("c1", "c")]
@@ -125,23 +125,23 @@ every_mode = pytest.mark.parametrize("mode", MODES)
     ],
 )
 async def test_the_clear_winner_is_picked(
-    bench: Bench, mode: str, there: list[JSON], coming: JSON, winner: str
+    sandbox: Sandbox, mode: str, there: list[JSON], coming: JSON, winner: str
 ) -> None:
-    await bench.add(*there)
-    async with bench.scheduled_by(mode):
-        outcomes = await bench.settle_repeatedly(coming)
+    await sandbox.add(*there)
+    async with sandbox.scheduled_by(mode):
+        outcomes = await sandbox.settle_repeatedly(coming)
 
         assert [list(placed.values()) for placed in outcomes] == [[winner]] * len(outcomes)
-        if bench.extender:
-            assert await bench.extender.calls("prioritize") > 0
+        if sandbox.extender:
+            assert await sandbox.extender.calls("prioritize") > 0
 
 
 @every_mode
-async def test_pods_that_prefer_distance_spread_evenly(bench: Bench, mode: str) -> None:
-    await bench.add(*TWO_BY_TWO, node("c1", "c"), node("c2", "c"))
+async def test_pods_that_prefer_distance_spread_evenly(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*TWO_BY_TWO, node("c1", "c"), node("c2", "c"))
     apart = [(100, term(ZONE, WEB)), (50, term(HOSTNAME, WEB))]
-    async with bench.scheduled_by(mode):
-        placed = await bench.settle(
+    async with sandbox.scheduled_by(mode):
+        placed = await sandbox.settle(
             *(pod(f"w{n}", labels=WEB, prefer_apart=apart) for n in range(6))
         )
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.bench import SETTLE_S, pod_path, pods_path, refusal
+from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path, refusal
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 TEXT = "namespace quota doesn't allow cross-namespace pod affinity"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -56,43 +56,43 @@ def is_refused(waiting: JSON) -> bool:
     return any(each["reason"] == "Unschedulable" and TEXT in each["message"] for each in conditions)
 
 
-async def create(bench: Bench, *pods: JSON) -> None:
+async def create(sandbox: Sandbox, *pods: JSON) -> None:
     """Create pods that nobody places yet."""
     for each in pods:
-        await bench.api.create(pods_path(each), each)
+        await sandbox.api.create(pods_path(each), each)
 
 
 @pytest.mark.parametrize("mode", [ASSIST, REPLACE])
 async def test_a_barred_namespace_is_told_so_until_its_quota_is_gone(
-    bench: Bench, mode: str
+    sandbox: Sandbox, mode: str
 ) -> None:
-    await bench.add(node("a"), node("b"), namespace("barred"), namespace("open"))
-    await create(bench, user("user"), pod("plain", "barred"), user("user", "open"))
-    await bench.api.create(quotas_path(), quota(0))
-    async with bench.scheduled_by(mode, quotas=True):
-        assert await bench.decided("open/user") is not None
-        assert await bench.decided("barred/plain") is not None
-        assert await bench.decided("barred/user") is None
-        told = refusal(bench.pods.objects["barred/user"])
+    await sandbox.add(node("a"), node("b"), namespace("barred"), namespace("open"))
+    await create(sandbox, user("user"), pod("plain", "barred"), user("user", "open"))
+    await sandbox.api.create(quotas_path(), quota(0))
+    async with sandbox.scheduled_by(mode, quotas=True):
+        assert await sandbox.decided("open/user") is not None
+        assert await sandbox.decided("barred/plain") is not None
+        assert await sandbox.decided("barred/user") is None
+        told = refusal(sandbox.pods.objects["barred/user"])
         assert told is not None
         assert told.startswith(f"0/2 nodes are available: 2 {TEXT}.")
-        assert bench.extender is not None
+        assert sandbox.extender is not None
         refusals = "affinity_extender_quota_refusals_total"
-        assert await bench.extender.counter(refusals, extension_point="Filter") > 0
-        await bench.api.delete(f"{quotas_path()}/crossing")
+        assert await sandbox.extender.counter(refusals, extension_point="Filter") > 0
+        await sandbox.api.delete(f"{quotas_path()}/crossing")
         # No event that the scheduler knows follows from that. In replace a hint wakes the pod, in
         # assist the next placement does.
         if mode == ASSIST:
-            await create(bench, pod("next"))
-        await bench.bound("barred/user")
+            await create(sandbox, pod("next"))
+        await sandbox.bound("barred/user")
 
 
-async def test_who_uses_it_and_whom_a_limit_would_refuse(bench: Bench) -> None:
-    await bench.add(node("a"), namespace("barred"), namespace("open"))
-    await bench.add(user("placed", nodeName="a"), user("other", "open", nodeName="a"))
-    await create(bench, user("waits"), pod("plain", "barred"))
-    await bench.api.create(quotas_path(), quota(1))
-    kubeconfig = bench.control_plane.kubeconfig(ADMIN)
+async def test_who_uses_it_and_whom_a_limit_would_refuse(sandbox: Sandbox) -> None:
+    await sandbox.add(node("a"), namespace("barred"), namespace("open"))
+    await sandbox.add(user("placed", nodeName="a"), user("other", "open", nodeName="a"))
+    await create(sandbox, user("waits"), pod("plain", "barred"))
+    await sandbox.api.create(quotas_path(), quota(1))
+    kubeconfig = sandbox.control_plane.kubeconfig(ADMIN)
     told = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "extender", "quota", "--kubeconfig", str(kubeconfig)),
         *("--namespace", "barred", "--what-if", "pods=0", "-o", "json"),
@@ -109,58 +109,58 @@ async def test_who_uses_it_and_whom_a_limit_would_refuse(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("places", [1, 5])
-async def test_no_burst_goes_beyond_a_quota_in_replace(bench: Bench, places: int) -> None:
-    await bench.add(node("a"), node("b"), namespace("barred"))
+async def test_no_burst_goes_beyond_a_quota_in_replace(sandbox: Sandbox, places: int) -> None:
+    await sandbox.add(node("a"), node("b"), namespace("barred"))
     users = [user(f"user-{number}") for number in range(40)]
-    await create(bench, *users)
-    await bench.api.create(quotas_path(), quota(places))
-    async with bench.scheduled_by(REPLACE, quotas=True):
+    await create(sandbox, *users)
+    await sandbox.api.create(quotas_path(), quota(places))
+    async with sandbox.scheduled_by(REPLACE, quotas=True):
 
         def undecided() -> list[str]:
-            pods = bench.pods.objects.values()
+            pods = sandbox.pods.objects.values()
             waiting = (each for each in pods if not each["spec"].get("nodeName"))
             return [key_of(each) for each in waiting if not is_refused(each)]
 
-        await bench.pods.until(lambda: not undecided(), SETTLE_S, "all to be placed or refused")
-        assert len(bench.waiting()) == len(users) - places
-        gone = next(each for each in bench.pods.objects.values() if each["spec"].get("nodeName"))
-        await bench.api.delete(pod_path(gone))
-        await bench.pods.until(
-            lambda: len(bench.waiting()) == len(users) - places - 1,
+        await sandbox.pods.until(lambda: not undecided(), SETTLE_S, "all to be placed or refused")
+        assert len(sandbox.waiting()) == len(users) - places
+        gone = next(each for each in sandbox.pods.objects.values() if each["spec"].get("nodeName"))
+        await sandbox.api.delete(pod_path(gone))
+        await sandbox.pods.until(
+            lambda: len(sandbox.waiting()) == len(users) - places - 1,
             SETTLE_S,
             "the next to take the place that is free",
         )
-        assert len(bench.pods.objects) - len(bench.waiting()) == places
+        assert len(sandbox.pods.objects) - len(sandbox.waiting()) == places
 
 
 @pytest.mark.parametrize("mode", [ASSIST, REPLACE])
 async def test_nobody_is_evicted_for_a_pod_that_its_quota_does_not_allow(
-    bench: Bench, mode: str
+    sandbox: Sandbox, mode: str
 ) -> None:
-    await _priority_class(bench)
+    await _priority_class(sandbox)
     nodes = [node(f"n{number}", pods=1) for number in range(4)]
     there = [
         pod(f"there-{each['metadata']['name']}", on=each["metadata"]["name"]) for each in nodes
     ]
-    await bench.add(*nodes, namespace("barred"), *there)
-    await create(bench, user("user", priorityClassName=IMPORTANT))
-    await bench.api.create(quotas_path(), quota(0))
-    async with bench.scheduled_by(mode, quotas=True):
-        assert await bench.decided("barred/user") is None
+    await sandbox.add(*nodes, namespace("barred"), *there)
+    await create(sandbox, user("user", priorityClassName=IMPORTANT))
+    await sandbox.api.create(quotas_path(), quota(0))
+    async with sandbox.scheduled_by(mode, quotas=True):
+        assert await sandbox.decided("barred/user") is None
         # A placement elsewhere brings the pod back to the queue, again and again.
-        await bench.add(node("roomy"))
+        await sandbox.add(node("roomy"))
         for number in range(3):
-            settled = await bench.settle(pod(f"more-{number}"))
+            settled = await sandbox.settle(pod(f"more-{number}"))
             assert settled == {f"more-{number}": "roomy"}
-        assert TEXT in str(refusal(bench.pods.objects["barred/user"]))
-        assert {key_of(each) for each in there} <= bench.pods.objects.keys()
-        assert not any(each["metadata"].get("deletionTimestamp") for each in bench.pods.history)
+        assert TEXT in str(refusal(sandbox.pods.objects["barred/user"]))
+        assert {key_of(each) for each in there} <= sandbox.pods.objects.keys()
+        assert not any(each["metadata"].get("deletionTimestamp") for each in sandbox.pods.history)
 
 
-async def _priority_class(bench: Bench) -> None:
+async def _priority_class(sandbox: Sandbox) -> None:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     try:
-        await bench.api.create(CLASSES, kind | {"metadata": {"name": IMPORTANT}, "value": 1000})
+        await sandbox.api.create(CLASSES, kind | {"metadata": {"name": IMPORTANT}, "value": 1000})
     except ApiError as error:
         if error.status != HTTPStatus.CONFLICT:
             raise

@@ -12,14 +12,14 @@ from tests.simulation.recordings.scripts import Scenario, play
 from tests.simulation.recordings.stored import Recording, differences
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 async def test_the_control_plane_does_what_is_recorded(
-    bench: Bench, scenario: Scenario, kubernetes: str, request: pytest.FixtureRequest
+    sandbox: Sandbox, scenario: Scenario, kubernetes: str, request: pytest.FixtureRequest
 ) -> None:
-    async with RealStage.opened(bench, scenario.there) as stage:
+    async with RealStage.opened(sandbox, scenario.there) as stage:
         await play(scenario, stage)
         found = Recording.of(scenario.name, kubernetes, stage.log)
     if request.config.getoption("--record"):

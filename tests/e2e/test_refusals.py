@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.bench import refusal
+from tests.e2e.sandbox import refusal
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 WEB = {"app": "web"}
 NODES = [node("a1", "a"), node("a2", "a"), node("b1", "b")]
@@ -58,11 +58,11 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
     ],
 )
 async def test_the_refusal_is_told_on_the_pod_and_in_an_event(
-    bench: Bench, mode: str, there: list[JSON], coming: JSON, reasons: list[str]
+    sandbox: Sandbox, mode: str, there: list[JSON], coming: JSON, reasons: list[str]
 ) -> None:
-    await bench.add(*NODES, *there)
-    async with bench.scheduled_by(mode), bench.api.mirror(EVENTS) as events:
-        assert set((await bench.settle(coming)).values()) == {None}
+    await sandbox.add(*NODES, *there)
+    async with sandbox.scheduled_by(mode), sandbox.api.mirror(EVENTS) as events:
+        assert set((await sandbox.settle(coming)).values()) == {None}
         about = coming["metadata"]["name"]
 
         def notes() -> list[str]:
@@ -74,6 +74,6 @@ async def test_the_refusal_is_told_on_the_pod_and_in_an_event(
 
         await events.until(lambda: bool(notes()), 10, f"a FailedScheduling event about {about}")
 
-    for told in (str(refusal(bench.pods.objects[f"default/{about}"])), notes()[-1]):
+    for told in (str(refusal(sandbox.pods.objects[f"default/{about}"])), notes()[-1]):
         assert told.startswith("0/3 nodes are available: ")
         assert [reason for reason in reasons if reason not in told] == []

@@ -10,7 +10,7 @@ from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 RED, BLUE = namespace("red", team="red"), namespace("blue", team="blue")
@@ -146,11 +146,11 @@ def tenant(name: str, owner: str) -> JSON:
     ],
 )
 async def test_pods_go_where_the_rules_allow(
-    bench: Bench, mode: str, there: list[JSON], coming: list[JSON], where: list[set[str]]
+    sandbox: Sandbox, mode: str, there: list[JSON], coming: list[JSON], where: list[set[str]]
 ) -> None:
-    await bench.add(*FOUR_NODES, *there)
-    async with bench.scheduled_by(mode):
-        outcomes = await bench.settle_repeatedly(*coming)
+    await sandbox.add(*FOUR_NODES, *there)
+    async with sandbox.scheduled_by(mode):
+        outcomes = await sandbox.settle_repeatedly(*coming)
 
     for placed in outcomes:
         taken = {each or "" for each in placed.values()}
@@ -158,23 +158,23 @@ async def test_pods_go_where_the_rules_allow(
 
 
 @every_mode
-async def test_anti_affinity_by_host_gives_each_pod_its_own_node(bench: Bench, mode: str) -> None:
-    await bench.add(*FOUR_NODES)
-    async with bench.scheduled_by(mode):
-        placed = await bench.settle(
+async def test_anti_affinity_by_host_gives_each_pod_its_own_node(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*FOUR_NODES)
+    async with sandbox.scheduled_by(mode):
+        placed = await sandbox.settle(
             *(pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(5))
         )
 
     assert sorted(filter(None, placed.values())) == ["a1", "a2", "b1", "b2"]
-    assert bench.waiting() == ["w4"]
-    await bench.assert_lawful()
+    assert sandbox.waiting() == ["w4"]
+    await sandbox.assert_lawful()
 
 
 @every_mode
-async def test_tenants_get_zones_of_their_own(bench: Bench, mode: str) -> None:
-    await bench.add(*FOUR_NODES)
-    async with bench.scheduled_by(mode):
-        placed = await bench.settle(
+async def test_tenants_get_zones_of_their_own(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*FOUR_NODES)
+    async with sandbox.scheduled_by(mode):
+        placed = await sandbox.settle(
             tenant("r1", "red"),
             tenant("b1", "blue"),
             tenant("r2", "red"),
@@ -184,20 +184,20 @@ async def test_tenants_get_zones_of_their_own(bench: Bench, mode: str) -> None:
 
     zones = {name: on and on[0] for name, on in placed.items()}
     assert zones["r1"] == zones["r2"] != zones["b1"] == zones["b2"]
-    assert bench.waiting() == ["g1"]
-    await bench.assert_lawful()
+    assert sandbox.waiting() == ["g1"]
+    await sandbox.assert_lawful()
 
 
 @every_mode
-async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(bench: Bench, mode: str) -> None:
-    await bench.add(node("a1", "a"), node("b1", "b"))
-    async with bench.scheduled_by(mode):
-        await bench.settle(
+async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(node("a1", "a"), node("b1", "b"))
+    async with sandbox.scheduled_by(mode):
+        await sandbox.settle(
             *(pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(3))
         )
-        freed = bench.pods.objects["default/w0"]["spec"]["nodeName"]
-        assert bench.waiting() == ["w2"]
+        freed = sandbox.pods.objects["default/w0"]["spec"]["nodeName"]
+        assert sandbox.waiting() == ["w2"]
 
-        await bench.remove("default/w0")
+        await sandbox.remove("default/w0")
 
-        assert await bench.bound("default/w2") == freed
+        assert await sandbox.bound("default/w2") == freed

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.bench import SETTLE_S, refusal
+from tests.e2e.sandbox import SETTLE_S, refusal
 from tests.e2e.objects import HOSTNAME, JSON, node, pod_spec, term
 from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
     from tests.e2e.api import Mirror
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 NODES = [node("n1"), node("n2"), node("n3")]
 WEB = {"app": "web"}
@@ -41,11 +41,11 @@ def deployment(**of_the_term: list[str]) -> JSON:
     }
 
 
-async def fill_cluster(bench: Bench, deployments: Mirror, wanted: JSON) -> None:
+async def fill_cluster(sandbox: Sandbox, deployments: Mirror, wanted: JSON) -> None:
     """Bring the Deployment to one pod on each node, a pod at a time."""
-    await bench.api.create(DEPLOYMENTS, wanted)
+    await sandbox.api.create(DEPLOYMENTS, wanted)
     for count in range(1, len(NODES) + 1):
-        await bench.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": count}})
+        await sandbox.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": count}})
         await deployments.until(
             lambda count=count: status(deployments).get("availableReplicas") == count,  # type: ignore[misc]
             SETTLE_S,
@@ -53,9 +53,9 @@ async def fill_cluster(bench: Bench, deployments: Mirror, wanted: JSON) -> None:
         )
 
 
-async def update(bench: Bench) -> None:
+async def update(sandbox: Sandbox) -> None:
     change = {"metadata": {"labels": {"version": "2"}}}
-    await bench.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"template": change}})
+    await sandbox.api.patch(f"{DEPLOYMENTS}/web", {"spec": {"template": change}})
 
 
 def status(deployments: Mirror) -> JSON:
@@ -67,55 +67,55 @@ def conditions(deployments: Mirror) -> dict[str, str]:
     return {each["type"]: each["reason"] for each in status(deployments).get("conditions", [])}
 
 
-def nodes_of(bench: Bench, version: str | None) -> list[str]:
+def nodes_of(sandbox: Sandbox, version: str | None) -> list[str]:
     """Return the nodes of the placed pods of one version."""
     return sorted(
         pod["spec"]["nodeName"]
-        for pod in bench.pods.objects.values()
+        for pod in sandbox.pods.objects.values()
         if pod["metadata"]["labels"].get("version") == version and pod["spec"].get("nodeName")
     )
 
 
 @every_mode
-async def test_the_update_succeeds_with_the_key(bench: Bench, mode: str) -> None:
-    await bench.add(*NODES)
+async def test_the_update_succeeds_with_the_key(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*NODES)
     async with (
-        bench.scheduled_by(mode),
-        bench.kubelet(),
-        bench.api.mirror(DEPLOYMENTS) as deployments,
+        sandbox.scheduled_by(mode),
+        sandbox.kubelet(),
+        sandbox.api.mirror(DEPLOYMENTS) as deployments,
     ):
         wanted = deployment(matchLabelKeys=["pod-template-hash"])
-        await fill_cluster(bench, deployments, wanted)
-        assert nodes_of(bench, None) == ["n1", "n2", "n3"]
+        await fill_cluster(sandbox, deployments, wanted)
+        assert nodes_of(sandbox, None) == ["n1", "n2", "n3"]
 
-        await update(bench)
-        await bench.pods.until(
-            lambda: nodes_of(bench, "2") == ["n1", "n2", "n3"] and nodes_of(bench, None) == [],
+        await update(sandbox)
+        await sandbox.pods.until(
+            lambda: nodes_of(sandbox, "2") == ["n1", "n2", "n3"] and nodes_of(sandbox, None) == [],
             SETTLE_S,
             "each old pod to be replaced by a new one",
         )
 
-        assert (await bench.checker()).broken_rules() == []
+        assert (await sandbox.checker()).broken_rules() == []
 
 
 @every_mode
-async def test_the_update_is_stuck_without_the_key(bench: Bench, mode: str) -> None:
-    await bench.add(*NODES)
+async def test_the_update_is_stuck_without_the_key(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*NODES)
     async with (
-        bench.scheduled_by(mode),
-        bench.kubelet(),
-        bench.api.mirror(DEPLOYMENTS) as deployments,
+        sandbox.scheduled_by(mode),
+        sandbox.kubelet(),
+        sandbox.api.mirror(DEPLOYMENTS) as deployments,
     ):
-        await fill_cluster(bench, deployments, deployment())
+        await fill_cluster(sandbox, deployments, deployment())
 
-        await update(bench)
+        await update(sandbox)
         await deployments.until(
             lambda: conditions(deployments).get("Progressing") == "ProgressDeadlineExceeded",
             SETTLE_S,
             "the Deployment to say that it does not progress",
         )
 
-    assert nodes_of(bench, None) == ["n1", "n2", "n3"]
-    assert nodes_of(bench, "2") == []
-    (stuck,) = (p for p in bench.pods.objects.values() if not p["spec"].get("nodeName"))
+    assert nodes_of(sandbox, None) == ["n1", "n2", "n3"]
+    assert nodes_of(sandbox, "2") == []
+    (stuck,) = (p for p in sandbox.pods.objects.values() if not p["spec"].get("nodeName"))
     assert "3 node(s) didn't match pod anti-affinity rules" in str(refusal(stuck))

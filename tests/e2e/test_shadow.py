@@ -12,7 +12,7 @@ from tests.e2e.scheduling import STOCK
 from tests.e2e.test_workloads import NAMESPACES, SIX_NODES, workload
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 DISAGREEMENTS = "affinity_extender_shadow_disagreements_total"
@@ -35,78 +35,78 @@ def misread(name: str) -> JSON:
     return pod(name, apart=[term(HOSTNAME, DB)])
 
 
-async def disagreements(bench: Bench) -> int:
+async def disagreements(sandbox: Sandbox) -> int:
     """Return on how many nodes we lastingly disagreed."""
-    assert bench.extender
-    return await bench.extender.counter(DISAGREEMENTS, cause="rule")
+    assert sandbox.extender
+    return await sandbox.extender.counter(DISAGREEMENTS, cause="rule")
 
 
-async def until_disagreement(bench: Bench) -> None:
+async def until_disagreement(sandbox: Sandbox) -> None:
     """Return once a disagreement is counted; earlier ones, if any, are counted by then as well."""
     async with asyncio.timeout(SECOND_LOOK_S):
-        while not await disagreements(bench):  # noqa: ASYNC110 (a process)
+        while not await disagreements(sandbox):  # noqa: ASYNC110 (a process)
             await asyncio.sleep(0.1)
 
 
-async def test_the_same_pods_wait_and_nothing_differs(bench: Bench) -> None:
+async def test_the_same_pods_wait_and_nothing_differs(sandbox: Sandbox) -> None:
     waiting = {}
     for mode in (STOCK, SHADOW):
-        await bench.add(*SIX_NODES, *NAMESPACES)
-        async with bench.scheduled_by(mode, gates=(FAST_PATH,)):
-            await bench.settle(*workload())
-            waiting[mode] = bench.waiting()
-            await bench.assert_lawful()
-            if bench.extender:
-                assert await bench.extender.calls("filter") > 0
-                await bench.add(twin("twin-1"), twin("twin-2"))
-                await bench.add(pod("db", labels=DB, on="twin-1"))
-                await bench.settle(misread("known"))
-                await until_disagreement(bench)
-                assert await disagreements(bench) == 1, "the one that was forced"
-        await bench.clear()
+        await sandbox.add(*SIX_NODES, *NAMESPACES)
+        async with sandbox.scheduled_by(mode, gates=(FAST_PATH,)):
+            await sandbox.settle(*workload())
+            waiting[mode] = sandbox.waiting()
+            await sandbox.assert_lawful()
+            if sandbox.extender:
+                assert await sandbox.extender.calls("filter") > 0
+                await sandbox.add(twin("twin-1"), twin("twin-2"))
+                await sandbox.add(pod("db", labels=DB, on="twin-1"))
+                await sandbox.settle(misread("known"))
+                await until_disagreement(sandbox)
+                assert await disagreements(sandbox) == 1, "the one that was forced"
+        await sandbox.clear()
 
     assert waiting[SHADOW] == waiting[STOCK]
 
 
-async def test_our_scores_do_not_add_to_the_schedulers(bench: Bench) -> None:
+async def test_our_scores_do_not_add_to_the_schedulers(sandbox: Sandbox) -> None:
     # A taint outweighs the wish once (300 points against 200), not if it counted twice.
     taint = {"key": "busy", "effect": "PreferNoSchedule"}
-    await bench.add(
+    await sandbox.add(
         node("a1", "a") | {"spec": {"taints": [taint]}},
         node("b1", "b"),
         pod("db", labels=DB, on="a1"),
     )
     for mode in (STOCK, SHADOW):
-        async with bench.scheduled_by(mode):
+        async with sandbox.scheduled_by(mode):
             coming = pod(f"web-{mode}", prefer_near=[(100, term(ZONE, DB))])
-            placed = await bench.settle(coming)
+            placed = await sandbox.settle(coming)
             assert list(placed.values()) == ["b1"]
-            if bench.extender:
-                assert await bench.extender.calls("prioritize") > 0
+            if sandbox.extender:
+                assert await sandbox.extender.calls("prioritize") > 0
 
 
-async def test_a_node_that_we_would_refuse_is_counted_and_said(bench: Bench) -> None:
-    await bench.add(twin("a1"), twin("b1"), pod("db", labels=DB, on="a1"))
-    async with bench.scheduled_by(SHADOW, gates=(FAST_PATH,)):
-        placed = await bench.settle(misread("web"))
-        await until_disagreement(bench)
+async def test_a_node_that_we_would_refuse_is_counted_and_said(sandbox: Sandbox) -> None:
+    await sandbox.add(twin("a1"), twin("b1"), pod("db", labels=DB, on="a1"))
+    async with sandbox.scheduled_by(SHADOW, gates=(FAST_PATH,)):
+        placed = await sandbox.settle(misread("web"))
+        await until_disagreement(sandbox)
 
         assert placed == {"web": "b1"}, "it is the scheduler who decides"
-        assert bench.extender
-        (line,) = bench.extender.warnings()
+        assert sandbox.extender
+        (line,) = sandbox.extender.warnings()
         what = "the scheduler would place default/web where the extender would not: "
         assert line.startswith(what)
         assert line.endswith("node(s) didn't match pod anti-affinity rules: b1")
 
 
-async def test_pods_are_placed_while_the_extender_is_away(bench: Bench) -> None:
-    await bench.add(node("a1"), node("b1"))
-    async with bench.scheduled_by(SHADOW):
-        extender = bench.extender
+async def test_pods_are_placed_while_the_extender_is_away(sandbox: Sandbox) -> None:
+    await sandbox.add(node("a1"), node("b1"))
+    async with sandbox.scheduled_by(SHADOW):
+        extender = sandbox.extender
         assert extender
         await extender.stop()
 
-        placed = await bench.settle(
+        placed = await sandbox.settle(
             *(pod(f"w{n}", labels=WEB, apart=[term(HOSTNAME, WEB)]) for n in range(3))
         )
 

@@ -12,7 +12,7 @@ from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import MODES, STOCK
 
 if TYPE_CHECKING:
-    from tests.e2e.bench import Bench
+    from tests.e2e.sandbox import Sandbox
 
 SIX_NODES = [node(f"{zone}{n}", zone) for zone in "abc" for n in (1, 2)]
 NAMESPACES = [namespace("red", team="red"), namespace("blue", team="blue")]
@@ -67,15 +67,15 @@ def mixed(seed: int, count: int) -> list[JSON]:
 
 
 @pytest.mark.parametrize("mode", [ASSIST, REPLACE])
-async def test_the_same_pods_wait_as_under_the_stock_scheduler(bench: Bench, mode: str) -> None:
+async def test_the_same_pods_wait_as_under_the_stock_scheduler(sandbox: Sandbox, mode: str) -> None:
     waiting = {}
     for each in (STOCK, mode):
-        await bench.add(*SIX_NODES, *NAMESPACES)
-        async with bench.scheduled_by(each):
-            await bench.settle(*workload())
-        await bench.assert_lawful()
-        waiting[each] = bench.waiting()
-        await bench.clear()
+        await sandbox.add(*SIX_NODES, *NAMESPACES)
+        async with sandbox.scheduled_by(each):
+            await sandbox.settle(*workload())
+        await sandbox.assert_lawful()
+        waiting[each] = sandbox.waiting()
+        await sandbox.clear()
 
     assert waiting[mode] == waiting[STOCK]
     assert waiting[STOCK] == ["pair-2", "seeker", "solo-6", "spread-3", "stranger", "victim"]
@@ -83,12 +83,12 @@ async def test_the_same_pods_wait_as_under_the_stock_scheduler(bench: Bench, mod
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_a_mixed_workload_obeys_every_rule(bench: Bench, mode: str, seed: int) -> None:
-    await bench.add(*SIX_NODES, *NAMESPACES)
-    async with bench.scheduled_by(mode):
-        placed = await bench.settle(*mixed(seed, count=40))
+async def test_a_mixed_workload_obeys_every_rule(sandbox: Sandbox, mode: str, seed: int) -> None:
+    await sandbox.add(*SIX_NODES, *NAMESPACES)
+    async with sandbox.scheduled_by(mode):
+        placed = await sandbox.settle(*mixed(seed, count=40))
         # Pods that waited are tried again as others come; the last of them may still be on its way.
-        await bench.until_nobody_waits_needlessly()
+        await sandbox.until_nobody_waits_needlessly()
 
     assert len(list(filter(None, placed.values()))) > len(placed) // 2
-    await bench.assert_lawful()
+    await sandbox.assert_lawful()

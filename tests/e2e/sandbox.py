@@ -30,7 +30,7 @@ _REPEATS = 6
 """A coin falls right once in 64 times."""
 
 
-class Bench:
+class Sandbox:
     """One cluster for one test."""
 
     def __init__(self, control_plane: ControlPlane, api: Api, pods: Mirror, folder: Path) -> None:
@@ -46,18 +46,18 @@ class Bench:
     @classmethod
     @asynccontextmanager
     async def opened(cls, control_plane: ControlPlane, folder: Path) -> AsyncIterator[Self]:
-        """Open a bench on an empty cluster, and leave it empty."""
+        """Open a sandbox on an empty cluster, and leave it empty."""
         ca = control_plane.credentials.ca
         async with (
             Api.connected(control_plane.server, ADMIN.token, ca) as api,
             api.mirror("/api/v1/pods") as pods,
         ):
             await grant_shipped_role(api, EXTENDER)
-            bench = cls(control_plane, api, pods, folder)
+            sandbox = cls(control_plane, api, pods, folder)
             try:
-                yield bench
+                yield sandbox
             finally:
-                await bench.clear()
+                await sandbox.clear()
             control_plane.check_alive()
 
     # Before the scheduler runs: what is there already.
