@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from bench.scheduler.cluster import say
 from bench.tables import table
-from tests.e2e.sandbox import Sandbox
 from tests.e2e.bursts import Burst, apart_by_zone, arrived, exclusive, gathering, worked_off
 from tests.e2e.extending import REPLACE
+from tests.e2e.sandbox import Sandbox
 from tests.e2e.scheduling import STOCK
 
 Run = Callable[[Sandbox, Burst, str], AbstractAsyncContextManager[float]]

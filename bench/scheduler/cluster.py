@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from tests.e2e.sandbox import Sandbox
 from tests.e2e.controlplane.binaries import ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import EXTENDER
+from tests.e2e.sandbox import Sandbox
 
 
 @contextmanager

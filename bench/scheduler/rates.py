@@ -16,10 +16,10 @@ from bench.scheduler.workloads import Workload
 from bench.tables import table
 from tests.conformance.programs import FAST_PATH
 from tests.e2e.api import for_each, key_of
-from tests.e2e.sandbox import Sandbox, pod_path
 from tests.e2e.bursts import create
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import JSON, ZONE
+from tests.e2e.sandbox import Sandbox, pod_path
 from tests.e2e.scheduling import STOCK, Scheduler
 
 ECHOES = {f"{mode}, echo": mode for mode in (ASSIST, REPLACE)}

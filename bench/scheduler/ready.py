@@ -14,10 +14,10 @@ from bench.servers import memory_of
 from bench.tables import table
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, for_each
-from tests.e2e.sandbox import pods_path
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, JSON, ZONE
+from tests.e2e.sandbox import pods_path
 
 _SETTLING_S = 5.0
 """Until garbage of the start is gone and memory at rest shows."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from bench.scheduler.cluster import say
 from bench.tables import table
-from tests.e2e.sandbox import Sandbox, pods_path, refusal
 from tests.e2e.bursts import create
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.sandbox import Sandbox, pods_path, refusal
 from tests.e2e.scheduling import STOCK, Scheduler
 
 NODES, COMING = 100, 1000

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import for_each
-from tests.e2e.sandbox import pods_path
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.sandbox import pods_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -86,7 +86,9 @@ async def create(sandbox: Sandbox, pods: Iterable[JSON]) -> None:
 
 async def until_bound(sandbox: Sandbox, count: int) -> None:
     """Return once so many pods have a node."""
-    await sandbox.pods.until(lambda: len(sandbox.places()) >= count, PATIENCE_S, f"{count} bound pods")
+    await sandbox.pods.until(
+        lambda: len(sandbox.places()) >= count, PATIENCE_S, f"{count} bound pods"
+    )
 
 
 @asynccontextmanager

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conformance.programs import FAST_PATH, RELEASES
-from tests.e2e.sandbox import Sandbox
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.e2e.controlplane.cluster import ControlPlane, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.controlplane.process import tail
 from tests.e2e.controlplane.toolchain import MissingToolError
 from tests.e2e.extending import EXTENDER
+from tests.e2e.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator

@@ -20,8 +20,8 @@ from tests.simulation.recordings.log import Log
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.e2e.sandbox import Sandbox
     from tests.e2e.objects import JSON
+    from tests.e2e.sandbox import Sandbox
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _PODS = "/api/v1/namespaces/default/pods"

@@ -28,5 +28,7 @@ if TYPE_CHECKING:
         pytest.param("list", "configmaps", False, id="may not read config maps"),
     ],
 )
-async def test_the_role_grants(sandbox: Sandbox, verb: str, resource: str, *, allowed: bool) -> None:
+async def test_the_role_grants(
+    sandbox: Sandbox, verb: str, resource: str, *, allowed: bool
+) -> None:
     assert await is_allowed(sandbox.api, EXTENDER, verb, resource) is allowed

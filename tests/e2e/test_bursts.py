@@ -10,7 +10,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import key_of
-from tests.e2e.sandbox import pods_path
 from tests.e2e.bursts import (
     PATIENCE_S,
     RIVAL,
@@ -25,13 +24,14 @@ from tests.e2e.bursts import (
 )
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import node, pod
+from tests.e2e.sandbox import pods_path
 from tests.e2e.scheduling import STOCK, rival
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.sandbox import Sandbox
     from tests.e2e.objects import JSON
+    from tests.e2e.sandbox import Sandbox
 
 
 async def binds(sandbox: Sandbox, result: str) -> int:
@@ -135,7 +135,9 @@ async def test_two_schedulers_share_one_extender(sandbox: Sandbox, tmp_path: Pat
     await sandbox.assert_lawful()
 
 
-async def test_pods_that_others_bind_meanwhile_are_avoided_once_they_are_seen(sandbox: Sandbox) -> None:
+async def test_pods_that_others_bind_meanwhile_are_avoided_once_they_are_seen(
+    sandbox: Sandbox,
+) -> None:
     burst = exclusive(120)
     first, later = burst.pods[:80], burst.pods[80:100]
     targets = [each["metadata"]["name"] for each in burst.nodes[::6]]

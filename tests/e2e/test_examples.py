@@ -14,9 +14,9 @@ import yaml
 
 from tests.e2e.api import ApiError, key_of
 from tests.e2e.applying import applied, collection
-from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ with_and_without_us = pytest.mark.parametrize("mode", [STOCK, REPLACE])
 
 async def until_placed(sandbox: Sandbox, count: int) -> dict[str, str]:
     """Return the nodes of the pods once there are so many with one."""
-    await sandbox.pods.until(lambda: len(sandbox.places()) == count, SETTLE_S, f"{count} placed pods")
+    await sandbox.pods.until(
+        lambda: len(sandbox.places()) == count, SETTLE_S, f"{count} placed pods"
+    )
     return sandbox.places()
 
 
@@ -74,7 +76,11 @@ async def test_one_pod_per_node(sandbox: Sandbox, mode: str) -> None:
 async def test_rolling_update(sandbox: Sandbox, mode: str) -> None:
     await sandbox.add(*(node(f"{zone}{n}", zone) for zone in "ab" for n in (1, 2)))
     deployment = EXAMPLES / "rolling-update/deployment.yaml"
-    async with sandbox.scheduled_by(mode), sandbox.kubelet(), applied(sandbox.api, deployment) as things:
+    async with (
+        sandbox.scheduled_by(mode),
+        sandbox.kubelet(),
+        applied(sandbox.api, deployment) as things,
+    ):
         old = await until_placed(sandbox, 2)
         (zone,) = {name[0] for name in old.values()}
         for n in (1, 2):
@@ -101,7 +107,11 @@ async def test_rolling_update_is_stuck_without_label_keys(
     text = (EXAMPLES / "rolling-update/deployment.yaml").read_text()
     changed = tmp_path / "deployment.yaml"
     changed.write_text(re.sub(r".*matchLabelKeys.*\n", "", text))
-    async with sandbox.scheduled_by(mode), sandbox.kubelet(), applied(sandbox.api, changed) as things:
+    async with (
+        sandbox.scheduled_by(mode),
+        sandbox.kubelet(),
+        applied(sandbox.api, changed) as things,
+    ):
         old = await until_placed(sandbox, 2)
         (zone,) = {name[0] for name in old.values()}
         for n in (1, 2):
@@ -130,7 +140,9 @@ async def test_exclusive_node_pools(sandbox: Sandbox, mode: str) -> None:
 
             third = pod("g", labels={"tenant": "green"}, near=[term(HOSTNAME, {})])
             await sandbox.api.create(pods_path(third), third)
-            await sandbox.pods.until(lambda: "default/g" in sandbox.pods.objects, SETTLE_S, "the pod")
+            await sandbox.pods.until(
+                lambda: "default/g" in sandbox.pods.objects, SETTLE_S, "the pod"
+            )
             stored = sandbox.pods.objects["default/g"]["spec"]["affinity"]
             (own, added), (apart,) = (rules[REQUIRED] for rules in stored.values())
             assert own["topologyKey"] == HOSTNAME, "a rule of the pod's own is kept"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import for_each
-from tests.e2e.sandbox import pods_path
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.sandbox import pods_path
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -73,7 +73,9 @@ async def orphan(sandbox: Sandbox) -> JSON:
     return await sandbox.api.create(pods_path(made), made)
 
 
-async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(sandbox: Sandbox, orphan: JSON) -> None:
+async def test_a_hint_is_set_and_withdrawn_when_nobody_takes_it(
+    sandbox: Sandbox, orphan: JSON
+) -> None:
     names = await _many_nodes(sandbox, 120)
     await sandbox.add(pod("db", labels=DB, on=names[-1]))
     async with sandbox.scheduled_by(REPLACE):

@@ -17,12 +17,12 @@ import pytest
 
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, key_of
-from tests.e2e.sandbox import pods_path
 from tests.e2e.controlplane.binaries import ensure_apiserver
 from tests.e2e.controlplane.cluster import ControlPlane, storage_and_apiserver
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
+from tests.e2e.sandbox import pods_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -75,7 +75,9 @@ async def load_on(sandbox: Sandbox, folder: Path) -> AsyncIterator[Load]:
 class Load:
     """Runs tests of loadtest/ in a cluster."""
 
-    def __init__(self, sandbox: Sandbox, scheduler: Scheduler, prometheus: str, folder: Path) -> None:
+    def __init__(
+        self, sandbox: Sandbox, scheduler: Scheduler, prometheus: str, folder: Path
+    ) -> None:
         control_plane = sandbox.control_plane
         self._flags = [
             *("--kubeconfig", str(control_plane.kubeconfig(ADMIN))),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.extending import ASSIST, REPLACE, SHADOW
 from tests.e2e.objects import HOSTNAME, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.test_outages import scheduler_fault
 
 if TYPE_CHECKING:

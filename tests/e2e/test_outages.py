@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.controlplane.cluster import Features, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.e2e.sandbox import Sandbox
     from tests.e2e.controlplane.binaries import Binaries
     from tests.e2e.controlplane.cluster import ControlPlane
+    from tests.e2e.sandbox import Sandbox
 
 API = "scheduling.k8s.io/v1beta1"
 WITH_GROUPS = Features(gates=("GenericWorkload", "TopologyAwareWorkloadScheduling"), apis=(API,))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.api import ApiError, key_of
-from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path, refusal
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path, refusal
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox

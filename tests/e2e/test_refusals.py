@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.sandbox import refusal
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.sandbox import refusal
 from tests.e2e.scheduling import STOCK
 
 if TYPE_CHECKING:

@@ -158,7 +158,9 @@ async def test_pods_go_where_the_rules_allow(
 
 
 @every_mode
-async def test_anti_affinity_by_host_gives_each_pod_its_own_node(sandbox: Sandbox, mode: str) -> None:
+async def test_anti_affinity_by_host_gives_each_pod_its_own_node(
+    sandbox: Sandbox, mode: str
+) -> None:
     await sandbox.add(*FOUR_NODES)
     async with sandbox.scheduled_by(mode):
         placed = await sandbox.settle(
@@ -189,7 +191,9 @@ async def test_tenants_get_zones_of_their_own(sandbox: Sandbox, mode: str) -> No
 
 
 @every_mode
-async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(sandbox: Sandbox, mode: str) -> None:
+async def test_a_pod_that_waits_is_placed_when_the_obstacle_goes(
+    sandbox: Sandbox, mode: str
+) -> None:
     await sandbox.add(node("a1", "a"), node("b1", "b"))
     async with sandbox.scheduled_by(mode):
         await sandbox.settle(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.sandbox import SETTLE_S, refusal
 from tests.e2e.objects import HOSTNAME, JSON, node, pod_spec, term
+from tests.e2e.sandbox import SETTLE_S, refusal
 from tests.e2e.scheduling import MODES
 
 if TYPE_CHECKING:
