@@ -45,6 +45,15 @@ CONFIRMED_SECONDS = 600.0
 """How long it is kept for a pod that was bound, until the watch shows it there: a watch that is
 broken must not make its place look free. It ends all the same, for the pod may be gone by then."""
 
+COUNTED_AS = {
+    BindOutcome.BOUND: "bound",
+    BindOutcome.UNCLEAR: "unclear",
+    BindOutcome.REFUSED: "refused",
+    BindOutcome.ELSEWHERE: "refused",
+    BindOutcome.GONE: "refused",
+}
+"""The result that bind_total counts."""
+
 LOG_SECONDS = 10.0
 LOG_BURST = 20
 """Lines about pods that were not bound, for each result in so long."""
@@ -84,7 +93,8 @@ class Binds:
         """Answer /bind; RequestError when no scheduler sends such a body."""
         args = read_binding_args(body)
         try:
-            result, error = await self._bind(args)
+            bound = await self._bind(args)
+            result, error = COUNTED_AS[bound.outcome], bound.why
         except ExtenderError as failure:
             result, error = "error", str(failure)
         finally:
@@ -101,7 +111,7 @@ class Binds:
         self._metrics.count_bind("error")
         return write_binding_result(fault_text(error))
 
-    async def _bind(self, args: BindingArgs) -> tuple[str, str]:
+    async def _bind(self, args: BindingArgs) -> Bound:
         deadline = self._clock() + ANSWER_SECONDS
         check_ready(self._unready)
         pod = self._state.pod(args.key, args.uid)
@@ -109,20 +119,22 @@ class Binds:
             # The scheduler's watch is ahead of ours.
             pod = await self._binder.read(args.key)
             if pod is None or pod.uid != args.uid:
-                return "refused", "the pod is gone"
+                return Bound(BindOutcome.GONE, "the pod is gone")
             if pod.terminal:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
-                return "refused", "the pod has ended"
+                return Bound(BindOutcome.REFUSED, "the pod has ended")
         check_annotations(pod)
         return await self._place(pod, args.node, deadline)
 
-    async def _place(self, pod: Pod, node: str, deadline: float) -> tuple[str, str]:
+    async def _place(self, pod: Pod, node: str, deadline: float) -> Bound:
         decided = await self._decided(pod, node, deadline)
         if isinstance(decided, BindVerdict):
-            return ("bound", "") if decided.decision is Decision.DONE else ("refused", decided.why)
+            done = decided.decision is Decision.DONE
+            return Bound(BindOutcome.BOUND if done else BindOutcome.REFUSED, decided.why)
         try:
             bound = await self._binder.bind(pod, node, deadline - self._clock())
-            return self._note(pod, decided, bound), bound.why
+            self._note(pod, decided, bound)
+            return bound
         finally:
             self._one_ended.set()
             self._one_ended = asyncio.Event()
@@ -151,8 +163,8 @@ class Binds:
             return False
         return True
 
-    def _note(self, pod: Pod, claim: Claim, bound: Bound) -> str:
-        """Draw from the end of a bind what is certain, and no more; return the result to count.
+    def _note(self, pod: Pod, claim: Claim, bound: Bound) -> None:
+        """Draw from the end of a bind what is certain, and no more.
 
         A refusal ends the claim of this bind alone. An earlier one that ended unclearly may still
         bind the pod, to this node or another.
@@ -169,9 +181,6 @@ class Binds:
                 self._state.release(claim)
             case BindOutcome.ELSEWHERE | BindOutcome.GONE:
                 self._state.settle(pod, bound.elsewhere, confirmed)
-                return BindOutcome.REFUSED.value
-        result: str = bound.outcome.value
-        return result
 
     def _decide(self, pod: Pod, node: str) -> BindVerdict | Claim:
         """Reserve the node, or say why not; one step, with no await in it."""
