@@ -206,15 +206,6 @@ class _DryRun:
             return None
         return self._reprieve(node, sorted(lesser, key=importance), resources)
 
-    def _fits(self, node: str, gone: Sequence[Pod]) -> bool:
-        """Return whether our rules let the pod in without some pods; none goes for a quota."""
-        state, pod, asked = self._state, self._preemptor.pod, self._state.nodes.asked([node])
-        curable = [plugin for plugin in self._plugins if plugin.compares_pods]
-        others = [plugin for plugin in self._plugins if not plugin.compares_pods]
-        if not judge(state, pod, asked, curable, gone=gone).fits.names:
-            return False
-        return not others or bool(judge(state, pod, asked, others).fits.names)
-
     def _reprieve(
         self, node: str, lesser: Sequence[Pod], resources: _Resources
     ) -> Candidate | None:

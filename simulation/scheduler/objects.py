@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from simulation.apiserver.store import Json, encode
 
 MOST_PODS = 110
@@ -88,9 +86,3 @@ class NodeInfo:
     def has_room(self, cpu: int, without: int = 0, gone: int = 0) -> bool:
         """Tell whether so much fits, `without` and `gone` being what leaves, in cpu and pods."""
         return self.used - without + cpu <= self.cpu and len(self.pods) - gone < MOST_PODS
-
-
-def read_json(body: bytes) -> Json:
-    """Read an answer of the extender."""
-    read: Json = msgspec.json.decode(body)
-    return read

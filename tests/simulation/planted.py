@@ -122,10 +122,6 @@ def _answers_unsynced(patch: Patch) -> None:
     patch.setattr(program.Incarnation, "_unsynced", lambda _: None)
 
 
-def _starts_from_a_cache(patch: Patch) -> None:
-    patch.setattr(extender.kube.reflector, "LATEST_VERSION", "0")
-
-
 def _holds_filters(patch: Patch) -> None:
     init = extender.callbacks.in_flight.InFlightPods.__init__
     patch.setattr(init, "__kwdefaults__", {**(init.__kwdefaults__ or {}), "hold": 1.0})
