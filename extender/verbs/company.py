@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.counts.nodes import AskedNodes, Nodes
@@ -34,6 +34,15 @@ def company(state: ClusterState, pod: PodClass, other: PodClass) -> Company | No
         repelled_keys(state, other, pod),
     )
     return found if found.attracts or found.repelled or found.repels else None
+
+
+def exclusive_keys(companies: Iterable[Company | None]) -> frozenset[str] | None:
+    """Return the topology keys over which two pods exclude each other, by what plugins say of them.
+
+    They cannot be in the same domain of such a key. None where no plugin has a rule about them.
+    """
+    found = [each for each in companies if each is not None]
+    return frozenset().union(*(each.repelled | each.repels for each in found)) if found else None
 
 
 def together(companies: Collection[Company]) -> Company:

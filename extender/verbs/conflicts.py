@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Term
 
 MOST_COMPARED = 64
 """Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
@@ -24,7 +21,8 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
     if len(one.affinity) > MOST_COMPARED or len(other.affinity) > MOST_COMPARED:
         return True
     return (
-        next(_exclusive_terms(state, one, other), None) is not None
+        _repels(state, one, other)
+        or _repels(state, other, one)
         or (attracted(state, one, other) and attracted(state, other, other))
         or (attracted(state, other, one) and attracted(state, one, one))
     )
@@ -36,14 +34,6 @@ def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     return bool(terms) and all(state.is_about(term, pod) for term in terms)
 
 
-def exclusive_keys(state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
-    """Return the topology keys over which either class's required anti-affinity is about the other.
-
-    Pods of the two cannot be in the same domain of such a key.
-    """
-    return frozenset(term.topology_key for term in _exclusive_terms(state, one, other))
-
-
 def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozenset[str]:
     """Return the topology keys over which an owner's required anti-affinity is about a pod."""
     return frozenset(
@@ -51,6 +41,5 @@ def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozen
     )
 
 
-def _exclusive_terms(state: ClusterState, one: PodClass, other: PodClass) -> Iterator[Term]:
-    for owner, pod in ((one, other), (other, one)):
-        yield from (each for each in owner.affinity.required_anti if state.is_about(each, pod))
+def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
+    return any(state.is_about(term, pod) for term in owner.affinity.required_anti)

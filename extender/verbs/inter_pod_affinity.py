@@ -16,7 +16,6 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.company import Company, Neighbours, company, together
-from extender.verbs.conflicts import exclusive_keys
 from extender.verbs.grouping import entangled
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.verdicts import Verdicts
@@ -65,10 +64,6 @@ class InterPodAffinity:
         """Judge each node as if pods that make such company were on it as well."""
         near = together(others)
         return _refuse(_constraints_beside(state.prefilter_state_of(pod), near, state.nodes), asked)
-
-    def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
-        """Return the topology keys over which either class's anti-affinity excludes the other."""
-        return exclusive_keys(state, one, other)
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""

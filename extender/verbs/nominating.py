@@ -62,6 +62,19 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
     return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
 
 
+def suits(state: ClusterState, requirements: Requirements, node: str) -> bool:
+    """Return whether a node is one that a pod asks for and tolerates, room and our rules aside."""
+    return requirements.accepts(node, state.nodes.labels(node)) and requirements.tolerates(
+        state.node_resources.allocatable(node)
+    )
+
+
+def from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
+    """Yield all names, from a random one on; `chance` is in [0, 1)."""
+    start = int(chance * len(names))
+    return chain(islice(names, start, None), islice(names, start))
+
+
 class Chooser:
     """Chooses among all nodes of the cluster."""
 
@@ -90,22 +103,16 @@ class Chooser:
         fits = judge(state, pod, self._all(), self._plugins).fits.names
         taken: set[str] | None = None
         most = MOST_CONDITIONS // requirements.conditions
-        for name in islice(_from_somewhere(fits, chance), most):
-            if name in avoid or not self._suits(requirements, name):
+        for name in islice(from_somewhere(fits, chance), most):
+            if name in avoid or not suits(state, requirements, name):
+                continue
+            if not state.node_resources.has(name, requirements.requests):
                 continue
             if taken is None:
                 taken = set(self._taken(pod, promises))
             if name not in taken:
                 return name
         return None
-
-    def _suits(self, requirements: Requirements, name: str) -> bool:
-        state = self._state
-        return (
-            requirements.accepts(name, state.nodes.labels(name))
-            and requirements.tolerates(state.node_resources.allocatable(name))
-            and state.node_resources.has(name, requirements.requests)
-        )
 
     def _taken(self, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
         for promise in promises:
@@ -119,9 +126,3 @@ class Chooser:
         if self._everywhere is None or self._everywhere.version != nodes.version:
             self._everywhere = nodes.asked(list(nodes))
         return self._everywhere
-
-
-def _from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
-    """Yield all names, from a random one on."""
-    start = int(chance * len(names))
-    return chain(islice(names, start, None), islice(names, start))

@@ -52,12 +52,6 @@ class FilterPlugin(Plugin, Protocol):
     ) -> Verdicts:
         """Judge known nodes as if pods that make such company were on each of them as well."""
 
-    def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
-        """Return the topology keys in whose domains pods of two classes cannot be together.
-
-        There, evicting one cures the refusal of the other.
-        """
-
 
 class Scorer(Protocol):
     """A plugin's scores for one pod."""

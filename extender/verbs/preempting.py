@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
+from extender.verbs.company import exclusive_keys
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import Plugins
@@ -62,9 +63,9 @@ def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Pl
     gone = [
         each
         for each in state.pods_on(pod.nominated)
-        if (each.deleting or each.uid in going) and _may_be_evicted(each, pod)
+        if (each.deleting or each.uid in going) and may_be_evicted(each, pod)
     ]
-    return bool(gone) and _fits(state, pod, pod.nominated, gone, plugins)
+    return bool(gone) and fits_without(state, pod, pod.nominated, gone, plugins)
 
 
 class _Call:
@@ -101,11 +102,11 @@ class _Call:
         )
 
     def _fits(self, node: str, gone: Iterable[Pod]) -> bool:
-        return _fits(self._state, self._pod, node, gone, self._plugins)
+        return fits_without(self._state, self._pod, node, gone, self._plugins)
 
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
         """Return whether a pod on a node repels ours there, and may be evicted for it."""
-        if not _may_be_evicted(other, self._pod):
+        if not may_be_evicted(other, self._pod):
             return False
         keys = self._exclusive.get(other.pod_class)
         if keys is None:
@@ -114,15 +115,20 @@ class _Call:
 
     def _exclusive_keys(self, other: PodClass) -> frozenset[str]:
         """Return the topology keys over which pods of a class and ours exclude each other."""
-        keys = [p.exclusive_keys(self._state, self._pod.pod_class, other) for p in self._plugins]
-        return frozenset().union(*keys)
+        own = self._pod.pod_class
+        companies = (each.company(self._state, own, other) for each in self._plugins)
+        return exclusive_keys(companies) or frozenset()
 
 
-def _fits(state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins) -> bool:
+def fits_without(
+    state: ClusterState, pod: Pod, node: str, gone: Iterable[Pod], plugins: Plugins
+) -> bool:
+    """Return whether our rules let a pod onto a node once some pods are gone."""
     return bool(judge(state, pod, state.nodes.asked([node]), plugins, gone=gone).fits.names)
 
 
-def _may_be_evicted(other: Pod, pod: Pod) -> bool:
+def may_be_evicted(other: Pod, pod: Pod) -> bool:
+    """Return whether a pod is another one than ours, and less important."""
     return other.priority < pod.priority and other.uid != pod.uid
 
 

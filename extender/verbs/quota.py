@@ -76,11 +76,6 @@ class CrossNamespacePodAffinity:
         del others
         return self.filter(state, pod, asked)
 
-    def exclusive_keys(self, state: ClusterState, one: PodClass, other: PodClass) -> frozenset[str]:
-        """Return none: no pod is evicted for the sake of a quota."""
-        del state, one, other
-        return frozenset()
-
 
 def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:
     """Return why a pod may not be placed, None when it may; O(quotas of the namespace).

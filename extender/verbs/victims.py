@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from math import inf
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
+from extender.verbs.company import exclusive_keys
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.verbs.filtering import judge
 from extender.verbs.nominated_pods import holding
-from extender.verbs.nominating import loses_victims
+from extender.verbs.nominating import from_somewhere, loses_victims, suits
 from extender.verbs.plugins import Plugins
+from extender.verbs.preempting import fits_without, may_be_evicted
 from extender.verbs.ranking import Rank, rank
 
 
@@ -79,9 +80,8 @@ def candidates(
     O(pods of a node) at a step, after O(nodes) for the first.
     """
     potential = _potential(state, preemptor, plugins)
-    start = int(chance * len(potential))
     run = _DryRun(state, preemptor, plugins)
-    for name in chain(islice(potential, start, None), islice(potential, start)):
+    for name in from_somewhere(potential, chance):
         yield run.on(name)
 
 
@@ -115,21 +115,13 @@ def _potential(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> l
     return [
         name
         for name in state.nodes
-        if _suits(state, preemptor, name)
+        if suits(state, preemptor.requirements, name)
         and (_is_resolvable(reasons.get(name)) or not _Resources(state, preemptor, name).are_enough)
     ]
 
 
 def _is_resolvable(reason: Reason | None) -> bool:
     return reason is not None and reason.resolvable
-
-
-def _suits(state: ClusterState, preemptor: Preemptor, node: str) -> bool:
-    """Return whether a node is one that the pod asks for and tolerates; nobody can cure that."""
-    requirements = preemptor.requirements
-    return requirements.accepts(node, state.nodes.labels(node)) and requirements.tolerates(
-        state.node_resources.allocatable(node)
-    )
 
 
 class _Resources:
@@ -187,22 +179,14 @@ class _DryRun:
         be lost by it, and anti-affinity is between two pods. So the rules are judged once.
         """
         state, pod = self._state, self._preemptor.pod
-        lesser = [
-            each
-            for each in state.pods_on(node)
-            if each.priority < pod.priority and each.uid != pod.uid
-        ]
-        if not lesser or not _suits(state, self._preemptor, node):
+        lesser = [each for each in state.pods_on(node) if may_be_evicted(each, pod)]
+        if not lesser or not suits(state, self._preemptor.requirements, node):
             return None
         resources = _Resources(state, self._preemptor, node)
         for each in lesser:
             resources.free(each)
         concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
-        asked = state.nodes.asked([node])
-        if (
-            not resources.are_enough
-            or not judge(state, pod, asked, self._plugins, gone=concerned).fits.names
-        ):
+        if not resources.are_enough or not fits_without(state, pod, node, concerned, self._plugins):
             return None
         return self._reprieve(node, sorted(lesser, key=importance), resources)
 
@@ -227,10 +211,8 @@ class _DryRun:
         """
         if pod_class not in self._repelling:
             own = self._state.class_of(self._preemptor.pod)
-            found = [each.company(self._state, own, pod_class) for each in self._plugins]
-            some = [each for each in found if each is not None]
-            keys = [each.repelled | each.repels for each in some]
-            self._repelling[pod_class] = frozenset().union(*keys) if some else None
+            companies = (each.company(self._state, own, pod_class) for each in self._plugins)
+            self._repelling[pod_class] = exclusive_keys(companies)
         return self._repelling[pod_class]
 
 
