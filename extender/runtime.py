@@ -28,10 +28,7 @@ from extender.mirrored import VITAL, object_counts
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check
 from extender.preparing import Preparer
-from extender.source import (
-    Source,
-    open_source,
-)
+from extender.source import Source, open_source
 from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
 from extender.web.listening import listen_callbacks, listen_ops

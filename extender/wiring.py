@@ -19,11 +19,9 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.metrics import Metrics
+from extender.ports import Check
 from extender.preparing import Preparer
-from extender.source import (
-    Source,
-    pod_reader,
-)
+from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
@@ -37,7 +35,7 @@ def build_callbacks(
     source: Source,
     state: ClusterState,
     metrics: Metrics,
-    unsynced: Callable[[], str | None],
+    unsynced: Check,
     *,
     preparer: Preparer,
     nomination: NominationController | None,

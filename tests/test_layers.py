@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -60,7 +61,7 @@ ARROWS = [
         id="a callback on aiohttp",
     ),
     pytest.param(
-        "JSON is read and written in wire, kube and the configuration",
+        "orjson stays in wire",
         "callbacks/filtering.py",
         "orjson",
         id="a callback on orjson",
@@ -91,9 +92,9 @@ def broken(folder: Path) -> list[str]:
     ended = subprocess.run(
         [lint, "--no-cache"], check=False, cwd=folder, capture_output=True, text=True
     )
-    verdicts = [line for line in ended.stdout.splitlines() if line.endswith((" KEPT", " BROKEN"))]
+    verdicts = re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", ended.stdout, re.MULTILINE)
     assert verdicts, ended.stdout + ended.stderr
-    return [line.removesuffix(" BROKEN") for line in verdicts if line.endswith(" BROKEN")]
+    return [name for name, verdict in verdicts if verdict == "BROKEN"]
 
 
 def test_every_contract_holds(copied: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final, NoReturn
 
 from extender.cluster.audits.drift import DriftedPods, DriftWatch
 from extender.metrics import Metrics
+from extender.ports import Check
 
 STEP_CLASSES: Final = 200
 """Classes looked at between two pauses: half a millisecond."""
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 async def keep_watching_drift(
     watch: DriftWatch,
     metrics: Metrics,
-    unready: Callable[[], str | None],
+    unready: Check,
     *,
     step_pause: float = STEP_PAUSE_SECONDS,
     round_pause: float = ROUND_PAUSE_SECONDS,

@@ -12,6 +12,7 @@ from extender.cluster.counts.existing_terms import Role
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.wording import pods_of
+from extender.ports import Check
 
 STEP_ENTRIES = 100
 """Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
@@ -34,7 +35,7 @@ async def keep_patrolling(
     state: ClusterState,
     metrics: Metrics,
     plugin: str,
-    unready: Callable[[], str | None],
+    unready: Check,
     *,
     step_pause: float = STEP_PAUSE_SECONDS,
     round_pause: float = ROUND_PAUSE_SECONDS,

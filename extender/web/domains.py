@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -21,6 +21,7 @@ from extender.cluster.audits.overview import (
 )
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
+from extender.ports import Check
 from extender.wire.affinity import write_term
 
 LIMIT: Final = 100
@@ -60,9 +61,7 @@ class Domains:
     and `value`: one domain, with the terms carried there. `term`: one term, with its domains.
     """
 
-    def __init__(
-        self, state: ClusterState, drift: DriftWatch, unready: Callable[[], str | None]
-    ) -> None:
+    def __init__(self, state: ClusterState, drift: DriftWatch, unready: Check) -> None:
         self._state = state
         self._drift = drift
         self._unready = unready
