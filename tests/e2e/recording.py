@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 from aiohttp import web
 
-from tests.e2e.api import ApiError
+from tests.e2e.classes import ensure_priority_class
 from tests.e2e.controlplane.process import free_port
 from tests.e2e.extending import REPLACE, Extender
 from tests.e2e.scheduling import Scheduler, configured, shipped
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox
 
-_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -99,14 +98,7 @@ class RealStage:
         if not value:
             return thing | {"spec": spec}
         name = f"recorded-{value}"
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        try:
-            await self._sandbox.api.create(
-                _CLASSES, kind | {"metadata": {"name": name}, "value": value}
-            )
-        except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:
-                raise
+        await ensure_priority_class(self._sandbox.api, name, value)
         return thing | {"spec": spec | {"priorityClassName": name}}
 
     # What is written down

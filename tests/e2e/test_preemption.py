@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.api import ApiError, key_of
+from tests.e2e.api import key_of
+from tests.e2e.classes import ensure_priority_class
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tests.e2e.api import Api
     from tests.e2e.sandbox import Sandbox
 
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 LOW, MIDDLE, HIGH = ("e2e-low", 10), ("e2e-middle", 20), ("e2e-high", 30)
 DB = {"app": "db"}
@@ -34,12 +33,7 @@ FEW = 8
 @pytest.fixture(autouse=True)
 async def _classes(sandbox: Sandbox) -> None:
     for name, value in (LOW, MIDDLE, HIGH):
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        try:
-            await sandbox.api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value})
-        except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:
-                raise
+        await ensure_priority_class(sandbox.api, name, value)
 
 
 def ranked(each: JSON, priority: tuple[str, int], grace: int = 0) -> JSON:

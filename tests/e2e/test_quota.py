@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.api import ApiError, key_of
+from tests.e2e.api import key_of
+from tests.e2e.classes import ensure_priority_class
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, namespace, node, pod, term
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
 
 TEXT = "namespace quota doesn't allow cross-namespace pod affinity"
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 IMPORTANT = "e2e-important"
 
 EVERYWHERE: JSON = {"namespaceSelector": {}}
@@ -137,7 +136,7 @@ async def test_no_burst_goes_beyond_a_quota_in_replace(sandbox: Sandbox, places:
 async def test_nobody_is_evicted_for_a_pod_that_its_quota_does_not_allow(
     sandbox: Sandbox, mode: str
 ) -> None:
-    await _priority_class(sandbox)
+    await ensure_priority_class(sandbox.api, IMPORTANT, 1000)
     nodes = [node(f"n{number}", pods=1) for number in range(4)]
     there = [
         pod(f"there-{each['metadata']['name']}", on=each["metadata"]["name"]) for each in nodes
@@ -155,12 +154,3 @@ async def test_nobody_is_evicted_for_a_pod_that_its_quota_does_not_allow(
         assert TEXT in str(refusal(sandbox.pods.objects["barred/user"]))
         assert {key_of(each) for each in there} <= sandbox.pods.objects.keys()
         assert not any(each["metadata"].get("deletionTimestamp") for each in sandbox.pods.history)
-
-
-async def _priority_class(sandbox: Sandbox) -> None:
-    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    try:
-        await sandbox.api.create(CLASSES, kind | {"metadata": {"name": IMPORTANT}, "value": 1000})
-    except ApiError as error:
-        if error.status != HTTPStatus.CONFLICT:
-            raise
