@@ -7,7 +7,7 @@ RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e recordings matrix conformance simulate bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -34,7 +34,7 @@ run: $(RUN_STAMP) ## serve the bundled sample cluster in replace mode
 
 # Where results count, tests fail for want of a tool; so there it is installed first.
 ifeq ($(CI),true)
-test e2e: system-tools
+test e2e e2e-all: system-tools
 endif
 
 .PHONY: system-tools
@@ -46,6 +46,9 @@ test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault an
 	@$(BIN)/python -m pytest tests --ignore=tests/e2e
 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
+	@$(BIN)/python -m pytest tests/e2e -v -m "not long"
+
+e2e-all: $(STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v
 
 recordings: $(STAMP) ## record the real control plane anew, for the simulation to be compared with

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Build = Callable[[Callable[[str], None]], Binaries]
 
+pytestmark = pytest.mark.long
+
 FEW, MANY = 10_000, 50_000
 PLAN = Plan(nodes=5000, pods=(FEW, MANY), names=(500,), rules=(), rounds=5, calls=24, pause=0.002)
 

@@ -222,6 +222,7 @@ async def _until_there(api: Api, name: str) -> None:
         await namespaces.until(lambda: name in namespaces.objects, 10, f"namespace {name}")
 
 
+@pytest.mark.long
 async def test_upgrade_downgrade_upgrade(old_cluster: ControlPlane, tmp_path: Path) -> None:
     async with Steps.begun(old_cluster, tmp_path) as steps:  # 1: with the gate off
         await steps.create(2, merged=False)  # and 3: the selector stays as it was written

@@ -44,6 +44,7 @@ async def give_up(api: Api, name: str) -> None:
             await post(api, name)
 
 
+@pytest.mark.long
 async def test_a_bind_that_was_given_up_is_carried_out_when_etcd_goes_on(sandbox: Sandbox) -> None:
     await sandbox.add(node("n1"))
     for name in ("patient", *IMPATIENT):

@@ -48,6 +48,8 @@ SIZES = {
     "mixed": {"CL2_PODS_PER_NAMESPACE": 20, "CL2_DEPLOYMENTS_PER_NAMESPACE": 2},
     "rolling-update": {"CL2_DEPLOYMENTS_PER_NAMESPACE": 2},
 }
+QUICK = {"anti-affinity"}
+"""What is run each time; the others go the same ways with other rules."""
 PACE = {"CL2_QPS": 15, "CL2_TIMEOUT": "60s", "CL2_SCRAPE_INTERVAL": "1s"}
 
 _FILE = re.compile(r"(?P<summary>.+)_(?P<test>[\w-]+)_\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.json")
@@ -191,7 +193,10 @@ def cases(folder: Path) -> list[tuple[str | None, ...]]:
     return [(suite.get("name"), each.get("classname"), each.get("name")) for each in suite]
 
 
-@pytest.mark.parametrize("test", SIZES)
+@pytest.mark.parametrize(
+    "test",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in SIZES],
+)
 async def test_reports_look_like_those_of_clusterloader2(
     sandbox: Sandbox, tmp_path: Path, test: str
 ) -> None:

@@ -7,12 +7,12 @@ The scheduler's own plugins see where it means to put the pods asked about befor
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.api import ApiError, key_of
+from tests.e2e.api import key_of
+from tests.e2e.classes import ensure_priority_class
 from tests.e2e.controlplane.cluster import Features, control_plane
 from tests.e2e.controlplane.credentials import SCHEDULER
 from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
@@ -47,7 +47,6 @@ FOLLOWERS = [
 ]
 BASIC: JSON = {"schedulingPolicy": {"basic": {}}}
 IMPORTANT: JSON = {"priorityClassName": "important"}
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 STRANGERS = [pod(f"stranger-{n}", labels=SOLO, apart=[term(HOSTNAME, DB)]) for n in range(4)]
 
 
@@ -62,9 +61,7 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture
 async def _important(sandbox: Sandbox) -> None:
     """Let groups and their pods be important; no group may take the system's own classes."""
-    named = {"metadata": {"name": IMPORTANT["priorityClassName"]}, "value": 1000}
-    with suppress(ApiError):  # from the test before
-        await sandbox.api.create(CLASSES, named)
+    await ensure_priority_class(sandbox.api, IMPORTANT["priorityClassName"], 1000)
 
 
 @pytest.fixture(autouse=True)
