@@ -36,7 +36,7 @@ MOST_REMEMBERED = 64
 PER_NAME = 128
 """Bytes of a node's name or a victim's uid, beside its text."""
 
-GiveWay = Callable[[Pod, Collection[str]], Awaitable[str | None]]
+GiveWay = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
 """Leaves a pod's nomination to the scheduler; returns a node of these where it must not preempt."""
 
 _NONE = write_preemption_result({})
@@ -131,12 +131,12 @@ class Preemptions:
             return chosen
         version = self._state.version
         unsure = await self._give_way(args.pod, nodes)
-        if unsure in chosen:
+        if doubtful := unsure & chosen.keys():
             says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
-            self._log.log(logging.WARNING, says, says, unsure, args.pod.key)
+            self._log.log(logging.WARNING, says, says, min(doubtful), args.pod.key)
         elif version == self._state.version:
             return chosen
-        left = {node: args.candidates[node] for node in chosen if node != unsure}
+        left = {node: args.candidates[node] for node in chosen if node not in unsure}
         return self._choose(replace(args, candidates=left))
 
     def _choose(self, args: PreemptionArgs) -> Mapping[str, Victims]:

@@ -17,6 +17,8 @@ JSON_PATCH: Final = "application/json-patch+json"
 
 _FIELD: Final = "/status/nominatedNodeName"
 
+_NODE: Final = "/spec/nodeName"
+
 _OVERTAKEN: Final = frozenset((404, 409, 422))
 """Not Found, Conflict, and how the API server says that a test of a patch failed."""
 
@@ -46,16 +48,15 @@ class Nominator:
 
 def _patch(uid: str, before: str | None, node: str | None) -> bytes:
     """Write a JSON Patch: unlike a merge, it can tell what must not have changed meanwhile."""
-    change = (
-        {"op": "remove", "path": _FIELD}
-        if node is None
-        else {"op": "add", "path": _FIELD, "value": node}
-    )
-    return msgspec.json.encode(
-        [
-            {"op": "test", "path": "/metadata/uid", "value": uid},
-            # A missing field passes a test for null.
-            {"op": "test", "path": _FIELD, "value": before},
-            change,
-        ]
-    )
+    # A missing field passes a test for null.
+    patch: list[dict[str, object]] = [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": _FIELD, "value": before},
+    ]
+    if node is None:
+        patch.append({"op": "remove", "path": _FIELD})
+    else:
+        # A bind that came first has cleared the field for good.
+        patch.append({"op": "test", "path": _NODE, "value": None})
+        patch.append({"op": "add", "path": _FIELD, "value": node})
+    return msgspec.json.encode(patch)

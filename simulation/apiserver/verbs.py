@@ -40,6 +40,8 @@ def _applied(pod: Json, operation: dict[str, Any]) -> Json:
     path = operation["path"]
     if path == "/metadata/uid":
         held = pod["metadata"]["uid"]
+    elif path == "/spec/nodeName":
+        held = pod["spec"].get("nodeName")
     elif path == NOMINATED:
         held = pod["status"].get("nominatedNodeName")
     else:

@@ -416,6 +416,21 @@ async def test_a_hint_whose_end_is_unclear_is_withdrawn_in_time() -> None:
     assert rig.counts() == {"failed": 2, "withdrawn": 1}
 
 
+async def test_a_withdrawal_that_the_api_server_refuses_is_asked_for_again() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.api.error = ApiError(429, "TooManyRequests", "not now")
+    await rig.pass_time(PATIENCE)
+    assert rig.controller.outstanding == 1, "the field is still set"
+    rig.api.error = None
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None), ("two", "b", None)]
+    assert rig.state.pods["default/two"].nominated is None
+    assert rig.counts() == {"set": 1, "failed": 1, "withdrawn": 1}
+    assert rig.controller.outstanding == 0
+
+
 async def test_a_hint_whose_withdrawal_is_unclear_is_not_renewed() -> None:
     rig = NominationRig(ONE.on("a"), TWO)
     rig.refuse(TWO)

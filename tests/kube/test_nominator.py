@@ -70,9 +70,10 @@ async def test_a_nomination_names_what_must_not_have_changed(
     assert await nominator.nominate(WEB, "n", "m")
     assert await nominator.nominate(WEB, "m", None)
     field = "/status/nominatedNodeName"
+    waits = {"op": "test", "path": "/spec/nodeName", "value": None}
     assert server.patches == [
-        [*conditions(None), {"op": "add", "path": field, "value": "n"}],
-        [*conditions("n"), {"op": "add", "path": field, "value": "m"}],
+        [*conditions(None), waits, {"op": "add", "path": field, "value": "n"}],
+        [*conditions("n"), waits, {"op": "add", "path": field, "value": "m"}],
         [*conditions("m"), {"op": "remove", "path": field}],
     ]
 

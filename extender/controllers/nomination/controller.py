@@ -130,8 +130,8 @@ class NominationController:
 
     # Told by preempt
 
-    async def give_way(self, pod: Pod, nodes: Collection[str]) -> str | None:
-        """Leave a pod's nomination to the scheduler; return a node where it cannot rely on one."""
+    async def give_way(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
+        """Leave a pod's nomination to the scheduler; return nodes where it cannot rely on one."""
         self._queue.add(pod.uid)
         return await self._nominations.give_way(pod, nodes)
 

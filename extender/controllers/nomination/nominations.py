@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.patches import Patches
+from extender.controllers.nomination.patches import Patched, Patches
 from extender.controllers.nomination.record import Fate, Nomination, Record, Refusal, Withdrawal
 from extender.controllers.nomination.records import Records
 from extender.metrics import Metrics
@@ -22,6 +24,13 @@ MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
 GIVE_WAY_SECONDS = 2.0
 """How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
+
+_FATES: Final = {
+    Patched.DONE: Fate.DONE,
+    Patched.OVERTAKEN: Fate.NOT_DONE,
+    Patched.REFUSED: Fate.NOT_DONE,
+    Patched.UNCLEAR: Fate.UNCLEAR,
+}
 
 
 class Nominations:
@@ -71,7 +80,8 @@ class Nominations:
         nomination = Nomination(pod, node, now, now + self._patience)
         self._records.nominate(record, nomination)
         self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
-        done = await self._patches.change(pod, None, node, success="set") is not False
+        patched = await self._patches.change(pod, None, node, success="set")
+        done = patched in {Patched.DONE, Patched.UNCLEAR}
         # Unless a preemption has taken it meanwhile.
         if not done and record.nomination is nomination:
             self._records.end(record)
@@ -130,16 +140,15 @@ class Nominations:
             record.refusal.fail(node, self._clock())
         nomination.ending = result
         with self._records.withdrawing(record, node) as withdrawal:
-            done = await self._patches.change(pod, node, None, success=result, overtaken=result)
-            if done is not None:
-                withdrawal.fate = Fate.DONE if done else Fate.NOT_DONE
+            patched = await self._patches.change(pod, node, None, success=result, overtaken=result)
+            withdrawal.fate = _FATES[patched]
         if record.nomination is not nomination:
             return
-        if done is None:
-            # Perhaps it was done, perhaps not: look again later.
-            nomination.deadline = self._clock() + self._patience
-        else:
+        if patched in {Patched.DONE, Patched.OVERTAKEN}:
             self._records.end(record)
+        else:
+            # It is still there, or may be: look again later.
+            nomination.deadline = self._clock() + self._patience
 
     async def withdraw_all(self) -> None:
         """Withdraw every nomination that is still of use to nobody."""
@@ -148,30 +157,33 @@ class Nominations:
             if nomination is not None and observe(self._state, nomination.pod).node is None:
                 await self.withdraw(record, nomination, "withdrawn")
 
-    async def give_way(self, pod: Pod, nodes: Collection[str]) -> str | None:
+    async def give_way(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
         """Leave a pod's nomination to the scheduler, which preempts for it on one of these nodes.
 
         Nothing is set, renewed or withdrawn for the pod from now on. A withdrawal that is in
         flight already, or that the scheduler has not seen yet, is undone: its copy of the pod still
         has the node, so it would not nominate it once more. When that cannot be had in time, the
-        node is returned: the scheduler must not be told to evict there.
+        node is returned: the scheduler must not be told to evict there. A withdrawal from any other
+        node harms nobody: a nomination overwrites it, before or after.
         """
         record = self._records.claim(pod, nodes)
         if record.nomination is not None:
             self._end(record, "preempted")
-        withdrawal = record.withdrawal
-        if withdrawal is None or withdrawal.is_over(self._clock()):
-            return None
-        if withdrawal.node not in nodes:
-            # A nomination for another node overwrites it, before or after.
-            return None
-        if withdrawal.fate is Fate.DONE and pod.nominated != withdrawal.node:
-            return None
-        try:
+        now = self._clock()
+        doubtful = {
+            node: withdrawal
+            for node, withdrawal in record.withdrawals.items()
+            if node in nodes
+            and not withdrawal.is_over(now)
+            and (withdrawal.fate is not Fate.DONE or pod.nominated == node)
+        }
+        unsure = set(doubtful)
+        with suppress(TimeoutError):
             async with asyncio.timeout(GIVE_WAY_SECONDS):
-                return None if await self._undo(pod, withdrawal) else withdrawal.node
-        except TimeoutError:
-            return withdrawal.node
+                for node, withdrawal in doubtful.items():
+                    if await self._undo(pod, withdrawal):
+                        unsure.remove(node)
+        return frozenset(unsure)
 
     async def _undo(self, pod: Pod, withdrawal: Withdrawal) -> bool:
         """See to it that a nomination is not removed; False when it may be, or is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from enum import Enum
 
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
@@ -17,6 +18,18 @@ LOG_SECONDS = 60.0
 FIRST_UNCLEAR_STATUS = 500
 
 _log = logging.getLogger(__name__)
+
+
+class Patched(Enum):
+    """What became of a request to change the field."""
+
+    DONE = "done"
+    OVERTAKEN = "overtaken"
+    """The field was not, or the pod is not any more, what it was taken for."""
+    REFUSED = "refused"
+    """Certainly not done: the field is as it was."""
+    UNCLEAR = "unclear"
+    """Perhaps it was done, perhaps not; it may be done yet."""
 
 
 class Patches:
@@ -35,11 +48,8 @@ class Patches:
         *,
         success: str,
         overtaken: str = "skipped",
-    ) -> bool | None:
-        """Change the field and count the result: `overtaken` if it was not what `before` says.
-
-        Returns None when nobody can return whether it was done.
-        """
+    ) -> Patched:
+        """Change the field and count the result: `overtaken` if it was not what `before` says."""
         try:
             done = await self._nominator.nominate(pod, before, node)
         except ExtenderError as error:
@@ -47,9 +57,9 @@ class Patches:
             self._complain(pod, str(error))
             # An API server that has trouble of its own may have done it, or do it yet.
             clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
-            return False if clear else None
+            return Patched.REFUSED if clear else Patched.UNCLEAR
         self._metrics.count_hint(success if done else overtaken)
-        return done
+        return Patched.DONE if done else Patched.OVERTAKEN
 
     async def restore(self, pod: Pod, node: str) -> bool:
         """Put back a nomination that was removed; False when it may still be missing.

@@ -21,7 +21,8 @@
 
 A pod is REFUSED no more when filter admits it, when it is bound or deleted, or when others pushed
 it out. What was withdrawn is remembered whatever the state is: the scheduler may not have seen it.
-A withdrawal whose end is unclear is asked for again after a while; until then it is WITHDRAWING.
+A withdrawal that was refused, or whose end is unclear, is asked for again after a while; until
+then it is WITHDRAWING.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class Nomination:
     since: float
     """When the API server was told last."""
     deadline: float
-    """When it is withdrawn, or once more if the first time ended unclearly."""
+    """When it is withdrawn, or once more if that was refused or ended unclearly."""
     refused: bool = False
     """The scheduler came back with the pod: it has tried the node in vain."""
     renewals: int = 0
@@ -182,8 +183,8 @@ class Record:
     uid: str
     refusal: Refusal | None = None
     nomination: Nomination | None = None
-    withdrawal: Withdrawal | None = None
-    """The latest one."""
+    withdrawals: dict[str, Withdrawal] = field(default_factory=dict)
+    """The latest one for each node."""
     claim: Claim | None = None
 
     def state(self, now: float) -> State:
@@ -194,7 +195,7 @@ class Record:
             return State.CLAIMED
         if self.refusal is not None:
             return State.REFUSED
-        if self.withdrawal is not None and not self.withdrawal.is_over(now):
+        if any(not each.is_over(now) for each in self.withdrawals.values()):
             return State.WITHDRAWN
         return State.OVER
 

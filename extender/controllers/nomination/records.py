@@ -65,8 +65,8 @@ class Records:
         )
         self._nominated: dict[str, Record] = {}
         self._claimed: OrderedDict[str, Record] = OrderedDict()
-        self._withdrawn: OrderedDict[str, Record] = OrderedDict()
-        """The latest last, as with claims."""
+        self._withdrawn: OrderedDict[tuple[str, str], Withdrawal] = OrderedDict()
+        """By uid and node; the latest last, as with claims."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -145,7 +145,9 @@ class Records:
         record.claim = Claim(frozenset(nodes), pod.priority, now + CLAIM_SECONDS)
         self._claimed[pod.uid] = record
         self._claimed.move_to_end(pod.uid)
-        for old in _oldest(self._claimed, MOST_CLAIMS, lambda each: _is_free(each, now)):
+        claimed = self._claimed
+        while len(claimed) > MOST_CLAIMS or _is_free(next(iter(claimed.values())), now):
+            _, old = claimed.popitem(last=False)
             old.claim = None
             self._tidy(old)
         return record
@@ -171,19 +173,12 @@ class Records:
         Whoever is cancelled in between does not know either. And whatever becomes of this one, an
         earlier one that ended unclearly may still be carried out.
         """
-        now, before = self._clock(), record.withdrawal
-        haunted = (
-            before is not None
-            and before.node == node
-            and before.fate is Fate.UNCLEAR
-            and not before.is_over(now)
-        )
-        withdrawal = record.withdrawal = Withdrawal(node, now)
-        self._withdrawn[record.uid] = record
-        self._withdrawn.move_to_end(record.uid)
-        for old in _oldest(self._withdrawn, MOST_WITHDRAWALS, lambda each: _is_settled(each, now)):
-            old.withdrawal = None
-            self._tidy(old)
+        now, before = self._clock(), record.withdrawals.get(node)
+        haunted = before is not None and before.fate is Fate.UNCLEAR and not before.is_over(now)
+        withdrawal = record.withdrawals[node] = Withdrawal(node, now)
+        self._withdrawn[record.uid, node] = withdrawal
+        self._withdrawn.move_to_end((record.uid, node))
+        self._forget_withdrawals(now)
         try:
             yield withdrawal
         finally:
@@ -192,29 +187,26 @@ class Records:
             withdrawal.at = self._clock()
             withdrawal.ended.set()
 
+    def _forget_withdrawals(self, now: float) -> None:
+        """Forget those that are over or too many, oldest first."""
+        withdrawn = self._withdrawn
+        while len(withdrawn) > MOST_WITHDRAWALS or next(iter(withdrawn.values())).is_over(now):
+            (uid, node), _ = withdrawn.popitem(last=False)
+            record = self._records[uid]
+            del record.withdrawals[node]
+            self._tidy(record)
+
     def _of(self, uid: str) -> Record:
         return self._records.setdefault(uid, Record(uid))
 
     def _tidy(self, record: Record) -> None:
         """Drop a record of which no part is left."""
-        if record.refusal or record.nomination or record.claim or record.withdrawal:
+        if record.refusal or record.nomination or record.claim or record.withdrawals:
             return
         if self._records.get(record.uid) is record:
             del self._records[record.uid]
             self._forgotten(record.uid)
 
 
-def _oldest(
-    records: OrderedDict[str, Record], most: int, is_over: Callable[[Record], bool]
-) -> Iterator[Record]:
-    """Take out those that are over or too many, oldest first."""
-    while records and (len(records) > most or is_over(next(iter(records.values())))):
-        yield records.popitem(last=False)[1]
-
-
 def _is_free(record: Record, now: float) -> bool:
     return record.claim is None or record.claim.until <= now
-
-
-def _is_settled(record: Record, now: float) -> bool:
-    return record.withdrawal is None or record.withdrawal.is_over(now)
