@@ -47,7 +47,7 @@ class Answering:
     ) -> None:
         metrics = metrics or Metrics()
         preparer = preparer or Preparer(state, metrics)
-        requests = Requests(state, pods or PodReader(), preparer, unready)
+        requests = Requests(state, pods or PodReader(node_affinity=True), preparer, unready)
         self.priorities = Priorities(
             state,
             scoring,

@@ -151,6 +151,25 @@ class Pod(dict[str, Any]):
         """Prefer pods to be elsewhere, each term with the same weight."""
         return self._with_terms("podAntiAffinity", _PREFERRED, _weighted(weight, terms))
 
+    def selects(self, **labels: str) -> Pod:
+        """Add to its node selector."""
+        changed, there = self._changed("spec", "nodeSelector")
+        there.update(labels)
+        return changed
+
+    def requires_nodes(self, *terms: Json) -> Pod:
+        """Require nodes that one of the terms matches."""
+        changed, there = self._changed("spec", "affinity", "nodeAffinity", _REQUIRED)
+        there.setdefault("nodeSelectorTerms", []).extend(terms)
+        return changed
+
+    def prefers_nodes(self, weight: int, *terms: Json) -> Pod:
+        """Prefer nodes, each term with the same weight."""
+        changed, there = self._changed("spec", "affinity", "nodeAffinity")
+        weighted = ({"weight": weight, "preference": dict(each)} for each in terms)
+        there.setdefault(_PREFERRED, []).extend(weighted)
+        return changed
+
     def _with_terms(self, side: str, strength: str, terms: tuple[Json, ...]) -> Pod:
         changed, there = self._changed("spec", "affinity", side)
         there.setdefault(strength, []).extend(terms)
@@ -288,13 +307,26 @@ def term(topology_key: str, label_selector: Json | None = None, **fields: Any) -
     return built
 
 
+def node_term(*requirements: Json, **names: str) -> dict[str, Any]:
+    """Build a NodeSelectorTerm; In="a" or NotIn="a" are about a node's name."""
+    built: dict[str, Any] = {}
+    if requirements:
+        built["matchExpressions"] = list(requirements)
+    if names:
+        built["matchFields"] = [
+            requirement("metadata.name", operator, name) for operator, name in names.items()
+        ]
+    return built
+
+
 def _weighted(weight: int, terms: tuple[Json, ...]) -> tuple[Json, ...]:
     return tuple({"weight": weight, "podAffinityTerm": dict(each)} for each in terms)
 
 
 def model_pod(raw: Json, gates: Gates = EVERY_GATE_ON) -> ModelPod:
-    """Read a pod as the extender does, with what quotas see of it."""
-    return PodReader(gates=gates, charges=True).read(json.dumps(raw).encode())
+    """Read a pod as the extender does, with what quotas see of it and which nodes it asks for."""
+    reader = PodReader(gates=gates, charges=True, node_affinity=True)
+    return reader.read(json.dumps(raw).encode())
 
 
 def model_node(raw: Json) -> Node:

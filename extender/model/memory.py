@@ -17,6 +17,7 @@ CLASSES: Final = 32 * MIB
 LARGE_CLASSES: Final = 32 * MIB
 """Those that would take more than an eighth of that: they only drive out each other."""
 AFFINITIES: Final = 8 * MIB
+NODE_AFFINITIES: Final = 8 * MIB
 REQUESTS: Final = 4 * MIB
 CHARGES: Final = 4 * MIB
 ALLOCATABLE: Final = 4 * MIB
@@ -34,6 +35,8 @@ MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
 LARGE_SETS: Final = 32 * MIB
 """Those of many terms, or of terms with many values: they only drive out each other."""
+NODE_RULES: Final = 16 * MIB
+"""What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
 NAME_LISTS: Final = 32 * MIB
 """Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
 PRECOMPUTED: Final = 16 * MIB
@@ -51,6 +54,7 @@ TOTAL: Final = (
     CLASSES
     + LARGE_CLASSES
     + AFFINITIES
+    + NODE_AFFINITIES
     + REQUESTS
     + CHARGES
     + ALLOCATABLE
@@ -59,6 +63,7 @@ TOTAL: Final = (
     + PREFILTER_STATES
     + MATCHING_SETS
     + LARGE_SETS
+    + NODE_RULES
     + NAME_LISTS
     + PRECOMPUTED
     + DIFFERENCES

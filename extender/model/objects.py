@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from extender.model.keys import Key
 from extender.model.labels import Labels
+from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import JUST_A_POD, NOTHING_ALLOCATABLE, Allocatable, Requests
 from extender.model.pod_affinity import (
     NO_AFFINITY,
@@ -101,10 +102,19 @@ class Pod:
     nobody asks for quotas."""
     group: Key | None = None
     """The pod group that it is placed with, as a whole."""
+    node_affinity: NodeAffinity | None = None
+    """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. No
+    part of its class: each pod of a DaemonSet asks for another node."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
     annotation: str | None = None
     """Name of an annotation that it carries rules in, which are not read."""
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes its rules and labels take."""
+        affinity = self.node_affinity
+        return self.pod_class.size + (0 if affinity is None else affinity.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ class PodSpec(msgspec.Struct):
 
     nodeName: str | None = None  # noqa: N815 - the API's spelling
     affinity: msgspec.Raw = NULL
+    nodeSelector: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
     priority: int | None = None
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling

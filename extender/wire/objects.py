@@ -21,6 +21,7 @@ from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_sel
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, class_size, decoded_size
 from extender.wire.decoding import Json, decode
+from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
 
@@ -58,13 +59,15 @@ class PodReader:
         gates: Gates = EVERY_GATE_ON,
         *,
         charges: bool = False,
+        node_affinity: bool = False,
         most_entries: int | None = None,
         stored: bool = False,
     ) -> None:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
-        With `most_entries`, longer affinity rules are an ObjectError. With `stored`, all pods come
-        from an API server, so that none has label keys that are still to be merged.
+        With `node_affinity`, say which nodes pods ask for and prefer. With `most_entries`, longer
+        affinity rules are an ObjectError. With `stored`, all pods come from an API server, so that
+        none has label keys that are still to be merged.
         """
         self._most_entries = most_entries
         self._gates = gates
@@ -76,12 +79,14 @@ class PodReader:
         self._priorities: Pool[int] = Pool(memory.NUMBERS)
         self._requests = RequestsReader()
         self._charges = ChargeReader() if charges else None
+        self._node_affinity = NodeAffinityReader(most_entries) if node_affinity else None
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
         return PodReader(
             gates=self._gates,
             charges=self._charges is not None,
+            node_affinity=self._node_affinity is not None,
             most_entries=self._most_entries,
             stored=self._stored,
         )
@@ -125,6 +130,11 @@ class PodReader:
             requests=self._requests.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
+            node_affinity=(
+                None
+                if self._node_affinity is None
+                else self._node_affinity.read(affinity, bytes(spec.nodeSelector))
+            ),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             annotation=None if metadata.annotations is None else metadata.annotations.found,
         )

@@ -1,0 +1,125 @@
+"""Node affinity out of manifests, together with the node selector of the same pod."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary, ref
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.model import memory
+from extender.model.labels import Operator, Requirement
+from extender.model.lru_cache import LruCache
+from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule, NodeTerm
+from extender.wire.class_cache import decoded_size
+from extender.wire.decoding import decode
+from extender.wire.manifests import NULL
+from extender.wire.node_terms import (
+    Fault,
+    NodeAffinityManifest,
+    read_preferred,
+    read_required,
+)
+
+_PATH = "spec.affinity.nodeAffinity"
+_NULL = bytes(NULL)
+
+MOST_CONDITIONS = 1_024
+"""Conditions of a pod in a request on labels of nodes: more than a hundred milliseconds for 5,000
+nodes, when they are seen first. With many values in a condition, or many named nodes, it takes
+no longer."""
+
+
+class _Affinity(msgspec.Struct, rename="camel"):
+    """v1.Affinity without what is about other pods."""
+
+    node_affinity: NodeAffinityManifest | None = None
+
+
+_AFFINITY = msgspec.json.Decoder(_Affinity | None)
+_NODE_AFFINITY = msgspec.json.Decoder(NodeAffinityManifest)
+_SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
+
+
+class NodeAffinityReader:
+    """Reads node affinity once for all pods that have the same, recognised by its bytes."""
+
+    def __init__(self, most_entries: int | None = None) -> None:
+        """With `most_entries`, longer rules are an ObjectError."""
+        self._most_entries = most_entries
+        self._known: LruCache[tuple[bytes, bytes], NodeAffinity] = LruCache(memory.NODE_AFFINITIES)
+        self._large: WeakKeyDictionary[NodeAffinity, ref[NodeAffinity]] = WeakKeyDictionary()
+        """Those that are too large to be kept for their bytes; the pods of one workload share them
+        all the same."""
+
+    def read(self, affinity: bytes, node_selector: bytes) -> NodeAffinity | None:
+        """Read the JSON of a pod's `affinity` and `nodeSelector`; None if any node will do."""
+        if affinity == _NULL and node_selector == _NULL:
+            return None
+        key = (affinity, node_selector)
+        found = self._known.peek(key)
+        if found is None:
+            found = self._read(affinity, node_selector)
+            if not self._known.put(key, found, decoded_size(affinity, node_selector)):
+                found = self._shared(found)
+        return None if found == NO_NODE_AFFINITY else found
+
+    def _shared(self, large: NodeAffinity) -> NodeAffinity:
+        known = self._large.get(large)
+        shared = (None if known is None else known()) or large
+        if shared is large:
+            self._large[shared] = ref(shared)
+        return shared
+
+    def _read(self, affinity: bytes, node_selector: bytes) -> NodeAffinity:
+        pairs = decode(_SELECTOR, node_selector, "spec.nodeSelector") or {}
+        manifest = decode(_AFFINITY, affinity, "spec.affinity")
+        rules = None if manifest is None else manifest.node_affinity
+        if rules is None:
+            if not pairs:
+                return NO_NODE_AFFINITY
+            rules = NodeAffinityManifest()
+        self._check_length(rules, pairs)
+        # The decoded part in JSON again: of the pod's affinity, most may be about other pods.
+        size = decoded_size(msgspec.json.encode(rules), node_selector)
+        return _affinity(rules, pairs, size, [])
+
+    def _check_length(self, rules: NodeAffinityManifest, pairs: dict[str, str]) -> None:
+        most = self._most_entries
+        if most is None:
+            return
+        entries = len(pairs) + sum(term.entries for term in rules.terms())
+        conditions = len(pairs) + sum(term.conditions for term in rules.terms())
+        for number, limit, what in (
+            (entries, most, "terms, conditions and values"),
+            (conditions, MOST_CONDITIONS, "conditions"),
+        ):
+            if number > limit:
+                raise ObjectError(
+                    _PATH,
+                    f"{number} {what} are more than the {limit} that are answered within the time "
+                    "of a call",
+                )
+
+
+def read_node_affinity(raw: bytes) -> tuple[NodeAffinity, list[Fault]]:
+    """Read a v1.NodeAffinity that is no pod's, and say what is wrong with its terms."""
+    faults: list[Fault] = []
+    return _affinity(decode(_NODE_AFFINITY, raw), {}, decoded_size(raw), faults), faults
+
+
+def _affinity(
+    rules: NodeAffinityManifest, pairs: dict[str, str], size: int, faults: list[Fault]
+) -> NodeAffinity:
+    required = None
+    common = [Requirement(key, Operator.IN, frozenset((pairs[key],))) for key in sorted(pairs)]
+    if rules.required is not None:
+        required = NodeRule.required(read_required(rules.required, faults), common, size=size)
+    elif common:
+        required = NodeRule.required((NodeTerm(),), common, size=size)
+    broken: list[Fault] = []
+    terms = tuple(read_preferred(rules.preferred or (), broken))
+    preferred = NodeRule.preferred(terms, size=size) if terms else None
+    faults.extend(broken)
+    fault = (f"{_PATH}.{broken[0][0]}", broken[0][1]) if broken else None
+    return NodeAffinity(required, preferred, fault, size)

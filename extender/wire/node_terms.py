@@ -1,0 +1,189 @@
+"""Terms of node selectors, as kube-scheduler takes them.
+
+What no API server would store is read as k8s.io/component-helpers/scheduling/corev1/nodeaffinity
+does: a broken term matches nothing, and if it is a preferred one, the scheduler cannot score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from extender.model.labels import Operator, Requirement
+from extender.model.node_affinity import Comparison, Condition, NodeTerm, int64
+
+Fault: TypeAlias = tuple[str, str]
+"""The path of a field, and what is wrong with it."""
+
+METADATA_NAME = "metadata.name"
+"""The only field of a node that a term can be about."""
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+COMPARING = frozenset(("Gt", "Lt"))
+
+_KEY_NAME = re.compile(r"(?=.{1,63}\Z)([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VALUE = re.compile(r"(?=.{0,63}\Z)(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_KEY_PREFIX = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
+
+
+class RequirementManifest(msgspec.Struct):
+    """v1.NodeSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class TermManifest(msgspec.Struct, rename="camel"):
+    """v1.NodeSelectorTerm."""
+
+    match_expressions: list[RequirementManifest] | None = None
+    match_fields: list[RequirementManifest] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is no condition at all: such a term matches nothing."""
+        return not self.match_expressions and not self.match_fields
+
+    @property
+    def entries(self) -> int:
+        """Return how many conditions and values there are, and one for the term: what it takes."""
+        every = (*(self.match_expressions or ()), *(self.match_fields or ()))
+        return 1 + sum(1 + len(each.values or ()) for each in every)
+
+    @property
+    def conditions(self) -> int:
+        """Return how many conditions every node is compared with: names tell nodes at once."""
+        others = [each for each in self.match_fields or () if each.operator != Operator.IN.value]
+        return len(self.match_expressions or ()) + len(others)
+
+
+class PreferredManifest(msgspec.Struct):
+    """v1.PreferredSchedulingTerm."""
+
+    weight: Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)] = 0
+    preference: TermManifest = msgspec.field(default_factory=TermManifest)
+
+
+class NodeSelectorManifest(msgspec.Struct, rename="camel"):
+    """v1.NodeSelector."""
+
+    node_selector_terms: list[TermManifest] | None = None
+
+
+class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "preferred": PREFERRED}):
+    """v1.NodeAffinity."""
+
+    required: NodeSelectorManifest | None = None
+    preferred: list[PreferredManifest] | None = None
+
+    def terms(self) -> Iterator[TermManifest]:
+        """Yield all terms, required or preferred."""
+        if self.required is not None:
+            yield from self.required.node_selector_terms or ()
+        yield from (each.preference for each in self.preferred or ())
+
+
+def read_required(selector: NodeSelectorManifest, faults: list[Fault]) -> Iterator[NodeTerm]:
+    """Yield the terms that can match."""
+    for index, term in enumerate(selector.node_selector_terms or ()):
+        if not term.is_empty:
+            found = _term(term, f"{REQUIRED}.nodeSelectorTerms[{index}]", faults)
+            if found is not None:
+                yield found
+
+
+def read_preferred(
+    terms: Sequence[PreferredManifest], faults: list[Fault]
+) -> Iterator[tuple[NodeTerm, int]]:
+    """Yield the terms that can match, with their weights; one without weight is not even read."""
+    for index, each in enumerate(terms):
+        if each.weight and not each.preference.is_empty:
+            found = _term(each.preference, f"{PREFERRED}[{index}].preference", faults)
+            if found is not None:
+                yield found, each.weight
+
+
+def _term(term: TermManifest, path: str, faults: list[Fault]) -> NodeTerm | None:
+    """Read a term; None when it is broken."""
+    before = len(faults)
+    conditions = []
+    for index, each in enumerate(term.match_expressions or ()):
+        condition = _condition(each)
+        if isinstance(condition, str):
+            faults.append((f"{path}.matchExpressions[{index}]", condition))
+        else:
+            conditions.append(condition)
+    for index, each in enumerate(term.match_fields or ()):
+        why = _field_fault(each)
+        if why is not None:
+            faults.append((f"{path}.matchFields[{index}]", why))
+    if len(faults) > before:
+        return None
+    return NodeTerm(tuple(conditions), *_names(term.match_fields or ()))
+
+
+def _names(fields: Sequence[RequirementManifest]) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """Return the only nodes that conditions on fields allow, and those that they do not."""
+    only: frozenset[str] | None = None
+    other_than = set()
+    for each in fields:
+        (value,) = each.values or ("",)
+        wanted = each.operator == Operator.IN.value
+        if each.key != METADATA_NAME:
+            # A node has no such field, which is as good as an empty one.
+            if (value == "") is not wanted:
+                only = frozenset()
+        elif wanted:
+            only = frozenset((value,)) if only is None else only & {value}
+        else:
+            other_than.add(value)
+    return only, frozenset(other_than)
+
+
+def _condition(found: RequirementManifest) -> Condition | str:
+    """Return a condition on a label, or what is wrong with it (labels.NewRequirement)."""
+    values = found.values or []
+    if not _is_label_key(found.key):
+        return f"{found.key!r} is not a label key"
+    broken = next((value for value in values if _VALUE.fullmatch(value) is None), None)
+    if broken is not None:
+        return f"{broken!r} is not a label value"
+    if found.operator in COMPARING:
+        bound = int64(values[0]) if len(values) == 1 else None
+        if bound is None:
+            return f"operator {found.operator} takes one integer"
+        return Comparison(found.key, bound, above=found.operator == "Gt")
+    return _requirement(found.key, found.operator, frozenset(values))
+
+
+def _requirement(key: str, name: str, values: frozenset[str]) -> Requirement | str:
+    try:
+        operator = Operator(name)
+    except ValueError:
+        return f"{name!r} is not an operator"
+    if (operator in (Operator.IN, Operator.NOT_IN)) != bool(values):
+        wanted = "no values" if values else "at least one value"
+        return f"operator {operator.value} takes {wanted}"
+    return Requirement(key, operator, values)
+
+
+def _field_fault(found: RequirementManifest) -> str | None:
+    """Return what is wrong with a condition on a field of a node."""
+    if found.operator not in {Operator.IN.value, Operator.NOT_IN.value}:
+        return f"{found.operator!r} is not an operator for fields"
+    return None if len(found.values or ()) == 1 else f"operator {found.operator} takes one value"
+
+
+def _is_label_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if slash and _KEY_PREFIX.fullmatch(prefix) is None:
+        return False
+    return _KEY_NAME.fullmatch(name) is not None
