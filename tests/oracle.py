@@ -30,6 +30,12 @@ ANTI_AFFINITY = Refusal("Unschedulable", "node(s) didn't match pod anti-affinity
 EXISTING_ANTI_AFFINITY = Refusal(
     "Unschedulable", "node(s) didn't satisfy existing pods anti-affinity rules"
 )
+NODE_AFFINITY = Refusal(
+    "UnschedulableAndUnresolvable", "node(s) didn't match Pod's node affinity/selector"
+)
+ENFORCED_NODE_AFFINITY = Refusal(
+    "UnschedulableAndUnresolvable", "node(s) didn't match scheduler-enforced node affinity"
+)
 UNKNOWN_NODE = Refusal("UnschedulableAndUnresolvable", "node(s) unknown to the extender")
 
 

@@ -16,6 +16,8 @@ from tests.builders import HOST, ZONE, Json, Pod
 from tests.oracle import Args, Cluster
 
 RACK = "rack"
+CORES = "cores"
+"""No topology, but a number, mostly."""
 TOPOLOGY_KEYS = (HOST, ZONE, RACK)
 
 NODE_NAMES = ("node-0", "node-1", "node-2", "node-3", "node-4")
@@ -37,6 +39,7 @@ NODE_LABELS: Mapping[str, tuple[str, ...]] = {
     ZONE: ("x", "y", "x", "y"),
     RACK: ("x", "r"),
     HOST: NODE_NAMES,
+    CORES: ("4", "8", "08", "many"),
 }
 
 
@@ -145,11 +148,55 @@ def named(template: Pod, name: str, namespace: str, uid: str | None = None) -> P
     """Make a template into a pod of its own."""
     made = builders.pod(name, namespace).uid(uid or f"{namespace}-{name}")
     found = template["metadata"].get("labels", {})
-    affinity = template["spec"].get("affinity")
     made = made.labels(found)
-    if affinity is not None:
-        made["spec"]["affinity"] = affinity
+    for field in ("affinity", "nodeSelector"):
+        if field in template["spec"]:
+            made["spec"][field] = template["spec"][field]
     return made
+
+
+@st.composite
+def node_terms(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a NodeSelectorTerm; an empty one now and then, which matches nothing."""
+    expressions = [draw(_node_requirements()) for _ in range(draw(st.sampled_from([1, 1, 2, 0])))]
+    names = {
+        operator: draw(st.sampled_from(NODE_NAMES))
+        for operator in draw(st.sampled_from([(), (), (), ("In",), ("NotIn",)]))
+    }
+    return builders.node_term(*expressions, **names)
+
+
+@st.composite
+def _node_requirements(draw: st.DrawFn) -> dict[str, Any]:
+    if draw(rarely(3)):
+        operator = draw(st.sampled_from(["Gt", "Lt"]))
+        return builders.requirement(CORES, operator, draw(st.sampled_from(["3", "8", "12"])))
+    return draw(requirements(NODE_LABELS))
+
+
+@st.composite
+def with_node_affinity(draw: st.DrawFn, made: Pod) -> Pod:
+    """Give a pod a node selector, required and preferred node affinity, or some of it."""
+    if draw(rarely(4)):
+        key = draw(st.sampled_from(sorted(NODE_LABELS)))
+        made = made.selects(**{key: draw(st.sampled_from(NODE_LABELS[key]))})
+    some = st.lists(node_terms(), min_size=1, max_size=3)
+    if draw(rarely(2)):
+        made = made.requires_nodes(*draw(some))
+    if draw(rarely(2)):
+        for each in draw(some):
+            made = made.prefers_nodes(draw(st.sampled_from([1, 2, 50, 100])), each)
+    return made
+
+
+@st.composite
+def added_affinities(draw: st.DrawFn) -> dict[str, Any] | None:
+    """Draw the argument of the plugin NodeAffinity, mostly none."""
+    if not draw(rarely(3)):
+        return None
+    drawn = draw(with_node_affinity(builders.pod("x")))
+    found: dict[str, Any] | None = drawn["spec"].get("affinity", {}).get("nodeAffinity")
+    return found
 
 
 def namespace_names() -> st.SearchStrategy[str]:

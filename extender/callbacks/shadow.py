@@ -77,7 +77,7 @@ class Disagreements:
         if not verdicts.refused:
             return
         refused = verdicts.refused
-        size = pod.pod_class.size + PER_NAME * sum(len(names) for _, names in refused)
+        size = pod.size + PER_NAME * sum(len(names) for _, names in refused)
         if self._open >= MOST_OPEN or self._open_bytes + size > memory.DIFFERENCES:
             self._count(RULE, refused)
             return

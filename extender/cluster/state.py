@@ -64,8 +64,10 @@ class ClusterState(ClusterView):
             # The new before the old, so that terms both carry are not dropped in between.
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
+            self._node_rules.count(pod.node_affinity, 1)
         if old is not None:
             self._groups.remove(old)
+            self._node_rules.count(old.node_affinity, -1)
         if not pod.terminal:
             self._groups.add(pod)
         if pod.terminal or pod.node is not None:
@@ -93,6 +95,7 @@ class ClusterState(ClusterView):
             del self._pods[key]
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
+            self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
 
     @contextmanager
@@ -220,17 +223,20 @@ class ClusterState(ClusterView):
         """Add a node or take over what changed; pods that wait there for it count from now on."""
         if self._node_resources.learn(node.name, node.allocatable):
             self.version += 1
-        if node.name in self._nodes and self._nodes.labels(node.name) == node.labels:
+        before = self._nodes.labels(node.name) if node.name in self._nodes else None
+        if before == node.labels:
             return
         self._counters.move_node(node.name, -1)
         self._nodes.learn(node.name, node.labels)
         self._counters.move_node(node.name, 1)
+        self._node_rules.changed(node.name, before)
         self.version += 1
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
         if name in self._nodes:
             self._counters.move_node(name, -1)
+            self._node_rules.disappears(name)
             self._nodes.forget(name)
             self._node_resources.forget(name)
             self.version += 1

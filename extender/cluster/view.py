@@ -8,6 +8,7 @@ from types import MappingProxyType
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.matching_pods import MatchingPodSets
+from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet
@@ -48,6 +49,7 @@ class ClusterView:
         most_matching_sets: int = MOST_MATCHING_SETS,
     ) -> None:
         self._nodes = NodeRegistry()
+        self._node_rules = NodeRuleRegistry(self._nodes)
         self._node_resources = NodeResourcesLedger()
         self._budgets = BudgetLedger()
         self._quotas = QuotaLedger()
@@ -69,6 +71,11 @@ class ClusterView:
     def nodes(self) -> Nodes:
         """Return the nodes, with their labels and places in topologies."""
         return self._nodes
+
+    @property
+    def node_rules(self) -> NodeRules:
+        """Return what node affinity says of each node."""
+        return self._node_rules
 
     @property
     def node_resources(self) -> NodeResources:

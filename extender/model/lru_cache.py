@@ -60,6 +60,10 @@ class LruCache(Generic[K, V]):
         """Yield the keys, that of the entry used longest ago first."""
         return iter(self._sizes)
 
+    def values(self) -> Iterator[V]:
+        """Yield what is kept, in no order that means anything."""
+        return iter(self._values.values())
+
     def get(self, key: K) -> V | None:
         """Return the value of a key, None when it is not kept (any more)."""
         value = self._values.get(key)

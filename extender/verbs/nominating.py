@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -62,11 +62,22 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
     return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
 
 
-def suits(state: ClusterState, requirements: Requirements, node: str) -> bool:
-    """Return whether a node is one that a pod asks for and tolerates, room and our rules aside."""
-    return requirements.accepts(node, state.nodes.labels(node)) and requirements.tolerates(
-        state.node_resources.allocatable(node)
-    )
+def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Callable[[str], bool]:
+    """Return what tells whether a pod asks for a node and tolerates its taints, as of now.
+
+    Room and our rules aside.
+    """
+    affinity = pod.node_affinity
+    if affinity is None or affinity.required is None:
+        return lambda node: requirements.tolerates(state.node_resources.allocatable(node))
+    judged = state.node_rules.judge(affinity.required)
+
+    def suits(node: str) -> bool:
+        return bool(judged.of(node)) and requirements.tolerates(
+            state.node_resources.allocatable(node)
+        )
+
+    return suits
 
 
 def from_somewhere(names: Sequence[str], chance: float) -> Iterator[str]:
@@ -101,10 +112,11 @@ class Chooser:
         """
         state = self._state
         fits = judge(state, pod, self._all(), self._plugins).fits.names
+        suits = suitable(state, pod, requirements)
         taken: set[str] | None = None
         most = MOST_CONDITIONS // requirements.conditions
         for name in islice(from_somewhere(fits, chance), most):
-            if name in avoid or not suits(state, requirements, name):
+            if name in avoid or not suits(name):
                 continue
             if not state.node_resources.has(name, requirements.requests):
                 continue

@@ -20,7 +20,7 @@ from extender.verbs.company import exclusive_keys
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.verbs.filtering import judge
 from extender.verbs.nominated_pods import holding
-from extender.verbs.nominating import from_somewhere, loses_victims, suits
+from extender.verbs.nominating import from_somewhere, loses_victims, suitable
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without, may_be_evicted
 from extender.verbs.ranking import Rank, rank
@@ -112,10 +112,11 @@ def _potential(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> l
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
     if Reason.QUOTA in reasons.values():
         return []
+    suits = suitable(state, pod, preemptor.requirements)
     return [
         name
         for name in state.nodes
-        if suits(state, preemptor.requirements, name)
+        if suits(name)
         and (_is_resolvable(reasons.get(name)) or not _Resources(state, preemptor, name).are_enough)
     ]
 
@@ -180,7 +181,7 @@ class _DryRun:
         """
         state, pod = self._state, self._preemptor.pod
         lesser = [each for each in state.pods_on(node) if may_be_evicted(each, pod)]
-        if not lesser or not suits(state, self._preemptor.requirements, node):
+        if not lesser or not suitable(state, pod, self._preemptor.requirements)(node):
             return None
         resources = _Resources(state, self._preemptor, node)
         for each in lesser:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
 from extender.verbs.nominating import Chooser, Promise
 from tests.builders import (
@@ -17,7 +16,9 @@ from tests.builders import (
     model_node,
     model_pod,
     node,
+    node_term,
     pod,
+    requirement,
     selector,
     state_of,
     term,
@@ -93,16 +94,6 @@ def requests(**amounts: int) -> Requests:
             Requirements(requests(gpu=0)), {"a", "b", "c"}, id="nothing of what no node has"
         ),
         pytest.param(
-            Requirements(node_selector=Selector.of([Requirement("name", Operator.EXISTS)])),
-            {"a", "b", "c"},
-            id="a selector that matches",
-        ),
-        pytest.param(
-            Requirements(node_selector=Selector.of([Requirement("x", Operator.EXISTS)])),
-            set(),
-            id="a selector that does not",
-        ),
-        pytest.param(
             Requirements(tolerations=(Toleration("", None, ""),)),
             {"a", "b", "c", "tainted"},
             id="tolerates everything",
@@ -115,6 +106,28 @@ def test_only_nodes_that_suit_the_pod_otherwise(wish: Requirements, expected: se
     there = [pod("busy").requests(cpu="1").on("a")]
     state = state_of(nodes, [], there)
     found = {choose(state, LONER, wish, chance=number / 6) for number in range(6)}
+    assert found - {None} == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param(LONER.selects(name="b"), {"b"}, id="a selector"),
+        pytest.param(LONER.selects(x=""), set(), id="a selector that nothing matches"),
+        pytest.param(LONER.requires_nodes(node_term(In="c")), {"c"}, id="a node by its name"),
+        pytest.param(
+            LONER.requires_nodes(node_term(requirement("name", "NotIn", "a"))),
+            {"b", "c"},
+            id="an expression",
+        ),
+        pytest.param(
+            LONER.prefers_nodes(9, node_term(In="c")), {"a", "b", "c"}, id="a mere preference"
+        ),
+    ],
+)
+def test_only_nodes_that_the_pod_asks_for(raw: Pod, expected: set[str]) -> None:
+    state = state_of(NODES, [], [])
+    found = {choose(state, raw, chance=number / 3) for number in range(3)}
     assert found - {None} == expected
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
+from extender.cluster.audits.node_rules import audit_columns
 from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.counts.matching_pods import MatchingPods
@@ -91,8 +92,9 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
     One round over the tables that there were at its start, each compared with the placed classes
     at its turn in O(classes); the classes themselves are first compared with the pods, on some
-    nodes at a time, then the use of quotas and the nominations in O(pods), and the room on some
-    nodes at a time. Of sets with many selectors a sample of the classes is compared.
+    nodes at a time, then the use of quotas and the nominations in O(pods), and the room and what
+    node affinity says on some nodes at a time. Of sets with many selectors a sample of the classes
+    is compared.
     """
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
@@ -105,6 +107,7 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     while some := list(islice(names, AUDITED_NODES)):
         wrong = room_mismatches(state, some)
         yield f"room on {wrong[0]}" if wrong else None
+    yield from audit_columns(state)
     for existing in list(state.existing_terms):
         if existing.classes:
             truth = _owners(state, _live_placements(state), existing.term, existing.role)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import compress
 
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
 from extender.model.labels import NO_LABELS, Labels
@@ -48,6 +49,12 @@ class AskedNodes:
     def only(self, names: Sequence[str]) -> AskedNodes:
         """Return the question about some of its known nodes."""
         return AskedNodes(names, (), self._known, self.version)
+
+    def where(self, hits: Sequence[int]) -> AskedNodes:
+        """Return the question about the known nodes that are hit, by position."""
+        numbers = None if self._numbers is None else list(compress(self._numbers, hits))
+        names = list(compress(self.names, hits))
+        return AskedNodes(names, (), self._known, self.version, numbers)
 
 
 class Nodes:

@@ -109,7 +109,7 @@ class Refusal:
         """Return about what it takes, in bytes."""
         # The JSON is there for a moment; what is read from it is measured when it was read.
         unread = 0 if self._unread is None else len(self._unread)
-        return PER_POD + self.pod.pod_class.size + self.requirements.size + unread
+        return PER_POD + self.pod.size + self.requirements.size + unread
 
     @property
     def requirements(self) -> Requirements:

@@ -39,7 +39,7 @@ class Search:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
         pod, requirements = refusal.pod, refusal.requirements
         # Replicas of a workload have the same prospects.
-        prospects = (pod.pod_class, pod.priority, pod.charge, requirements)
+        prospects = (pod.pod_class, pod.priority, pod.charge, pod.node_affinity, requirements)
         if self._fruitless[0] != self._state.version:
             self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
         if self._fruitless[1].get(prospects):
@@ -50,7 +50,5 @@ class Search:
         )
         self._spent += self._clock() - start
         if node is None and not refusal.tried and not promises:
-            self._fruitless[1].put(
-                prospects, value=True, size=pod.pod_class.size + requirements.size
-            )
+            self._fruitless[1].put(prospects, value=True, size=pod.size + requirements.size)
         return node

@@ -1,0 +1,212 @@
+"""What node affinity says of every node, kept up to date as nodes come, go and are relabelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from extender.cluster.counts.node_index import NodeIndex
+from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.cluster.counts.topology import picker
+from extender.model import memory
+from extender.model.labels import Labels
+from extender.model.lru_cache import LruCache
+from extender.model.node_affinity import NodeAffinity, NodeRule
+from extender.model.signed import shift
+
+FIRST_CAPACITY: Final = 1024
+"""Nodes that a column has room for at first. With more, columns twice as long are made anew."""
+
+
+class Judged(Protocol):
+    """What a rule says of the nodes, 0 of all others."""
+
+    @property
+    def matching(self) -> int:
+        """Return of how many known nodes it says something."""
+
+    def of(self, name: str) -> int:
+        """Return what it says of a node."""
+
+    def values(self, asked: AskedNodes) -> Sequence[int]:
+        """Return what it says of the known nodes of a question, by position."""
+
+
+class NodeColumn:
+    """What one rule says of each node, by the node's number."""
+
+    __slots__ = ("_nodes", "by_number", "matching", "rule")
+
+    def __init__(self, rule: NodeRule, nodes: Nodes, capacity: int) -> None:
+        self.rule = rule
+        self.matching = 0
+        """Known nodes of which it says something."""
+        self.by_number: bytearray | list[int] = (
+            [0] * capacity if rule.adds_up else bytearray(capacity)
+        )
+        self._nodes = nodes
+
+    def of(self, name: str) -> int:
+        """Return what the rule says of a node."""
+        return self.by_number[self._nodes.number_of(name)] if name in self._nodes else 0
+
+    def values(self, asked: AskedNodes) -> Sequence[int]:
+        """Return what the rule says of the known nodes of a question, by position."""
+        found: Sequence[int] = picker(asked.numbers)(self.by_number)
+        return found
+
+    def put(self, number: int, value: int) -> None:
+        """Take over what the rule says of a node, 0 of one that is gone."""
+        self.matching += bool(value) - bool(self.by_number[number])
+        self.by_number[number] = value
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes, in bytes."""
+        return self.rule.size + len(self.by_number) * (8 if self.rule.adds_up else 1)
+
+
+class NamedNodes:
+    """What a rule says that is about few nodes and names them."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        self._values = values
+
+    @property
+    def matching(self) -> int:
+        """Return of how many known nodes it says something."""
+        return len(self._values)
+
+    def of(self, name: str) -> int:
+        """Return what the rule says of a node."""
+        return self._values.get(name, 0)
+
+    def values(self, asked: AskedNodes) -> Sequence[int]:
+        """Return what the rule says of the known nodes of a question, by position."""
+        found = self._values
+        if found.keys().isdisjoint(asked.names):
+            return [0] * len(asked.names)
+        return [found.get(name, 0) for name in asked.names]
+
+
+class NodeRules:
+    """The rules that questions asked for lately, each with what it says of every node.
+
+    A rule that names its nodes (those of a DaemonSet's pods) is answered from these nodes alone.
+    For any other a column is made when it is first asked for, and kept up to date by the events of
+    nodes. Bounded by bytes, those not asked for the longest time go first; and when the last pod
+    goes that has a rule, its column goes too.
+    """
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._capacity = FIRST_CAPACITY
+        self._columns: LruCache[NodeRule, NodeColumn] = LruCache(
+            memory.NODE_RULES, dropped=self._drop
+        )
+        self._by_key: dict[str, dict[NodeColumn, None]] = {}
+        """Columns by the label keys that their rules are about."""
+        self._pods: dict[NodeRule, int] = {}
+        """How many pods have each rule."""
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __iter__(self) -> Iterator[NodeColumn]:
+        return self._columns.values()
+
+    def keeps(self, column: NodeColumn) -> bool:
+        """Return whether a column is kept up to date (any more)."""
+        return self._columns.peek(column.rule) is column
+
+    @property
+    def in_use(self) -> Mapping[NodeRule, int]:
+        """Return how many pods have each rule."""
+        return self._pods
+
+    def judge(self, rule: NodeRule) -> Judged:
+        """Return what a rule says of the nodes.
+
+        O(1), or O(nodes) at the first question and after it was given up; of a rule that names its
+        nodes, O(names).
+        """
+        if rule.names is not None:
+            return self._named(rule)
+        column = self._columns.get(rule)
+        return self._made(rule) if column is None else column
+
+    def _named(self, rule: NodeRule) -> NamedNodes:
+        nodes, found = self._nodes, dict[str, int]()
+        for term, weight in rule.terms:
+            for name in term.names or ():
+                if name in nodes and (rule.adds_up or name not in found):
+                    labels = nodes.labels(name)
+                    if term.matches(name, labels):
+                        found[name] = found.get(name, 0) + weight
+        met = {
+            name: value
+            for name, value in found.items()
+            if all(condition.matches(nodes.labels(name)) for condition in rule.common)
+        }
+        return NamedNodes(met)
+
+    def _made(self, rule: NodeRule) -> NodeColumn:
+        column = NodeColumn(rule, self._nodes, self._capacity)
+        for number, value in NodeIndex(self._nodes).judge(rule).items():
+            column.put(number, value)
+        if self._columns.put(rule, column, column.size):
+            for key in rule.keys:
+                self._by_key.setdefault(key, {})[column] = None
+        return column
+
+    def _drop(self, column: NodeColumn) -> None:
+        for key in column.rule.keys:
+            columns = self._by_key[key]
+            del columns[column]
+            if not columns:
+                del self._by_key[key]
+
+
+class NodeRuleRegistry(NodeRules):
+    """The rules, as pods and nodes come and go."""
+
+    def count(self, affinity: NodeAffinity | None, pods: int) -> None:
+        """Note that so many more pods have some rules, fewer if negative."""
+        if affinity is None:
+            return
+        for rule in affinity.rules:
+            shift(self._pods, rule, pods)
+            if rule not in self._pods:
+                column = self._columns.pop(rule)
+                if column is not None:
+                    self._drop(column)
+
+    def changed(self, name: str, before: Labels | None) -> None:
+        """Judge a node again that has other labels than before, None if it was not known.
+
+        O(columns about the labels that changed), or O(columns).
+        """
+        number, labels = self._nodes.number_of(name), self._nodes.labels(name)
+        if number >= self._capacity:
+            self._outgrow(number)
+        for column in list(self) if before is None else self._about(before, labels):
+            column.put(number, column.rule.judge(name, labels))
+
+    def _about(self, before: Labels, labels: Labels) -> Iterable[NodeColumn]:
+        """Return the columns about labels that differ."""
+        changed = {key for key, _ in before.items() ^ labels.items()}
+        return {column: None for key in changed for column in self._by_key.get(key, ())}
+
+    def disappears(self, name: str) -> None:
+        """Forget a node that is about to become unknown."""
+        number = self._nodes.number_of(name)
+        for column in self:
+            column.put(number, 0)
+
+    def _outgrow(self, number: int) -> None:
+        while self._capacity <= number:
+            self._capacity *= 2
+        for _ in range(len(self._columns)):
+            self._drop(self._columns.pop_oldest())
