@@ -107,7 +107,11 @@ def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     # What comes from files was never created, or says by its version that it was.
     live = not config.cluster_files
     return PodReader(
-        gates=gates, charges=config.looks_at_quotas, most_entries=most_entries, stored=live
+        gates=gates,
+        charges=config.looks_at_quotas,
+        node_affinity=config.looks_at_node_affinity,
+        most_entries=most_entries,
+        stored=live,
     )
 
 

@@ -19,14 +19,17 @@ from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.metrics import Metrics
+from extender.model.objects import PodClass
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import Application, Callback, callbacks_app
+from extender.wire.node_affinity import read_node_affinity
 from extender.wire.objects import MOST_ENTRIES
 
 
@@ -57,7 +60,7 @@ def build_callbacks(
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
     if enforced and config.mode is Mode.REPLACE:
-        in_flight = InFlightPods(partial(interact, state), clock=clock)
+        in_flight = InFlightPods(_interact(state, enforced), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         others["bind"] = Binds(
             state,
@@ -125,11 +128,19 @@ def build_nomination(
     )
 
 
+def _interact(state: ClusterState, enforced: Plugins) -> Callable[[PodClass, PodClass], bool]:
+    """Return what tells whether pods get in each other's way, where the rules for that are ours."""
+    if any(plugin.compares_pods for plugin in enforced):
+        return partial(interact, state)
+    return lambda _one, _other: False
+
+
 def _plugins(config: Config) -> Plugins:
     """Build the plugins that are enabled."""
     limited = config.cross_namespace_pod_affinity.limited_by_default
     built: dict[Plugin, FilterPlugin] = {
         Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config),
+        Plugin.NODE_AFFINITY: _node_affinity(config),
         Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
     }
     return tuple(built[name] for name in config.plugins)
@@ -148,7 +159,10 @@ def _enforced(config: Config) -> Plugins:
 
 def score_plugins(config: Config) -> ScorePlugins:
     """Build those of the enabled plugins that score; in every mode."""
-    built: dict[Plugin, ScorePlugin] = {Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config)}
+    built: dict[Plugin, ScorePlugin] = {
+        Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config),
+        Plugin.NODE_AFFINITY: _node_affinity(config),
+    }
     return tuple(built[name] for name in config.plugins if name in built)
 
 
@@ -159,3 +173,9 @@ def _inter_pod_affinity(config: Config) -> InterPodAffinity:
         arguments.ignore_preferred_terms_of_existing_pods,
         arguments.weight,
     )
+
+
+def _node_affinity(config: Config) -> NodeAffinityPlugin:
+    arguments = config.node_affinity
+    added, _ = read_node_affinity(arguments.added_affinity.as_json())
+    return NodeAffinityPlugin(added, arguments.weight)

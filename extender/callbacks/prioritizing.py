@@ -57,6 +57,7 @@ class Priorities:
         self._precomputed = PrecomputedScores(state, defer)
         self._log = fault_log(_log)
         self._leading = leading(plugins)
+        self._compares_pods = any(plugin.compares_pods for plugin in plugins)
         for plugin in plugins:
             metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
 
@@ -71,7 +72,8 @@ class Priorities:
             else:
                 args = await self._requests.read(body)
                 check_annotations(args.pod)
-                await self._requests.prepare(args.pod)
+                if self._compares_pods:
+                    await self._requests.prepare(args.pod)
                 answer, seconds = self._scores(
                     args.pod, lambda: self._requests.asked(args, numbered=True)
                 )
@@ -103,9 +105,13 @@ class Priorities:
             )
 
     def _scores_ahead(self, pod: Pod, fits: AskedNodes) -> tuple[bytes, Mapping[str, float]] | None:
-        if self._requests.takes_long(pod):
+        if self._compares_pods and self._requests.takes_long(pod):
             return None
-        return self._scores(pod, lambda: fits)
+        try:
+            return self._scores(pod, lambda: fits)
+        except ObjectError:
+            # Told when the scheduler asks, if it does.
+            return None
 
     def _scores(self, pod: Pod, ask: Callable[[], AskedNodes]) -> tuple[bytes, Mapping[str, float]]:
         """Return the answer, and the seconds that each plugin took."""

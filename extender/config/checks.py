@@ -11,6 +11,7 @@ from extender.config.connections import Serving
 from extender.config.faults import show
 from extender.config.schema import Config, Plugin
 from extender.errors import ConfigError
+from extender.wire.node_affinity import read_node_affinity
 
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
@@ -21,6 +22,7 @@ def faults(config: Config) -> Iterator[ConfigError]:
         *_plugins(config),
         *_scheduler_version(config.scheduler_version),
         *_quota(config),
+        *_node_affinity(config),
         *_not_available(config),
         *check_serving(config.serving),
     )
@@ -30,8 +32,8 @@ def _plugins(config: Config) -> Iterator[ConfigError]:
     for index, plugin in enumerate(config.plugins):
         if plugin in config.plugins[:index]:
             yield ConfigError(f"plugins[{index}]", f"{plugin} comes twice")
-    if Plugin.INTER_POD_AFFINITY not in config.plugins:
-        yield ConfigError("plugins", f"{Plugin.INTER_POD_AFFINITY} has to be among them")
+    if not config.plugins:
+        yield ConfigError("plugins", "no plugin is enabled")
 
 
 def _scheduler_version(version: str) -> Iterator[ConfigError]:
@@ -53,19 +55,22 @@ def _quota(config: Config) -> Iterator[ConfigError]:
             )
 
 
+def _node_affinity(config: Config) -> Iterator[ConfigError]:
+    added = config.node_affinity.added_affinity
+    path = "nodeAffinity.addedAffinity"
+    if not added.empty and Plugin.NODE_AFFINITY not in config.plugins:
+        yield ConfigError(path, f"has no effect unless {Plugin.NODE_AFFINITY} is among the plugins")
+    _, faults = read_node_affinity(added.as_json())
+    for field, why in faults:
+        yield ConfigError(f"{path}.{field}", why)
+
+
 def _not_available(config: Config) -> Iterator[ConfigError]:
     """Refuse what would otherwise be accepted and then silently do nothing."""
-    asked = (
-        *(
-            (f"plugins[{index}]", str(plugin), plugin is Plugin.NODE_AFFINITY)
-            for index, plugin in enumerate(config.plugins)
-        ),
-        ("nodeAffinity.addedAffinity", "a term", not config.node_affinity.added_affinity.empty),
-        ("requiredDuringExecution.enabled", "true", config.required_during_execution.enabled),
-    )
-    for path, value, is_asked in asked:
-        if is_asked:
-            yield ConfigError(path, f"{value} is not available in this version")
+    if config.required_during_execution.enabled:
+        yield ConfigError(
+            "requiredDuringExecution.enabled", "true is not available in this version"
+        )
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

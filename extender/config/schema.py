@@ -199,6 +199,11 @@ class Config(Block, frozen=True, kw_only=True):
     server is contacted. Relative names start at the working directory."""
 
     @property
+    def looks_at_node_affinity(self) -> bool:
+        """Whether it matters here which nodes pods ask for: hints and preemption keep to it too."""
+        return Plugin.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE
+
+    @property
     def looks_at_quotas(self) -> bool:
         """Whether quotas and what pods use of them are wanted at all."""
         return Plugin.CROSS_NAMESPACE_POD_AFFINITY in self.plugins

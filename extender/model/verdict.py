@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from enum import Enum
 
 INTER_POD_AFFINITY = "InterPodAffinity"
+NODE_AFFINITY = "NodeAffinity"
 CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
 
 
 class Reason(Enum):
     """A cause of refusal; the value is the text that users find in the pod's event.
 
-    Texts and codes of inter-pod affinity are those of the in-tree plugin
-    (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go).
+    Texts and codes of inter-pod and of node affinity are those of the in-tree plugins
+    (interpodaffinity/filtering.go and nodeaffinity/node_affinity.go in
+    pkg/scheduler/framework/plugins).
     """
 
     AFFINITY = "node(s) didn't match pod affinity rules"
     ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
     EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+    NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+    ENFORCED_NODE_AFFINITY = "node(s) didn't match scheduler-enforced node affinity"
     QUOTA = "namespace quota doesn't allow cross-namespace pod affinity"
     UNKNOWN_NODE = "node(s) unknown to the extender"
 
@@ -30,7 +34,14 @@ class Reason(Enum):
     @property
     def plugin(self) -> str:
         """Return the name of the plugin that refuses for it."""
-        return CROSS_NAMESPACE_POD_AFFINITY if self is Reason.QUOTA else INTER_POD_AFFINITY
+        return _PLUGINS.get(self, INTER_POD_AFFINITY)
+
+
+_PLUGINS = {
+    Reason.NODE_AFFINITY: NODE_AFFINITY,
+    Reason.ENFORCED_NODE_AFFINITY: NODE_AFFINITY,
+    Reason.QUOTA: CROSS_NAMESPACE_POD_AFFINITY,
+}
 
 
 class BindOutcome(Enum):

@@ -16,6 +16,7 @@ FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
 
 # The file of the documentation, every field at its default.
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DOCUMENTED = f"""{HEADER}
 mode: assist
 plugins: [InterPodAffinity]
@@ -472,34 +473,9 @@ def test_control_characters_are_refused_on_one_line() -> None:
     ("fields", "expected"),
     [
         pytest.param(
-            {"plugins": ["InterPodAffinity", "NodeAffinity"]},
-            "plugins[1]: NodeAffinity",
-            id="node affinity",
-        ),
-        pytest.param(
             {"requiredDuringExecution": {"enabled": True}},
             "requiredDuringExecution.enabled: true",
             id="evictions",
-        ),
-        pytest.param(
-            {
-                "nodeAffinity": {
-                    "addedAffinity": {
-                        "preferredDuringSchedulingIgnoredDuringExecution": [
-                            {
-                                "weight": 1,
-                                "preference": {
-                                    "matchExpressions": [
-                                        {"key": "a", "operator": "In", "values": ["b"]}
-                                    ]
-                                },
-                            }
-                        ]
-                    }
-                }
-            },
-            "nodeAffinity.addedAffinity: a term",
-            id="added affinity",
         ),
     ],
 )
@@ -525,6 +501,57 @@ def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object)
     )
 
 
+GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
+NAMED = {"matchFields": [{"key": "metadata.name", "operator": "Gt", "values": ["1"]}]}
+ADDED = "nodeAffinity.addedAffinity"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "term", "expected"),
+    [
+        pytest.param(
+            ["InterPodAffinity"],
+            GPU,
+            [f"{ADDED}: has no effect unless NodeAffinity is among the plugins"],
+            id="nobody looks at it",
+        ),
+        pytest.param(
+            ["NodeAffinity"],
+            {**GPU, **NAMED},
+            [
+                (
+                    f"{ADDED}.{REQUIRED}.nodeSelectorTerms[0].matchFields[0]: 'Gt' is not an "
+                    "operator for fields"
+                )
+            ],
+            id="a field that is compared",
+        ),
+        pytest.param(
+            ["NodeAffinity"],
+            {"matchExpressions": [{"key": "a b", "operator": "Exists"}]},
+            [
+                (
+                    f"{ADDED}.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0]: 'a b' is not a "
+                    "label key"
+                )
+            ],
+            id="no label key",
+        ),
+        pytest.param(["NodeAffinity"], GPU, [], id="it is taken"),
+        pytest.param(["NodeAffinity", "InterPodAffinity"], GPU, [], id="with others"),
+    ],
+)
+def test_added_node_affinity(plugins: list[str], term: object, expected: list[str]) -> None:
+    required = {REQUIRED: {"nodeSelectorTerms": [term]}}
+    fields = {"plugins": plugins, "nodeAffinity": {"addedAffinity": required}}
+    if not expected:
+        assert not load_fields(fields).node_affinity.added_affinity.empty
+        return
+    with pytest.raises(ConfigError) as caught:
+        load_fields(fields)
+    assert str(caught.value) == "; ".join(f"{FILE}: {each}" for each in expected)
+
+
 def test_plugins_keep_their_order() -> None:
     loaded = load_fields({"plugins": ["CrossNamespacePodAffinity", "InterPodAffinity"]})
     assert loaded.plugins == ("CrossNamespacePodAffinity", "InterPodAffinity")
@@ -534,9 +561,7 @@ def test_plugins_keep_their_order() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param(
-            {"plugins": []}, "plugins: InterPodAffinity has to be among them", id="no plugin"
-        ),
+        pytest.param({"plugins": []}, "plugins: no plugin is enabled", id="no plugin"),
         pytest.param(
             {"plugins": ["InterPodAffinity", "InterPodAffinity"]},
             "plugins[1]: InterPodAffinity comes twice",

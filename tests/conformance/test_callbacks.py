@@ -30,21 +30,25 @@ LISTS = {
 }
 """Where the scheduler's two ways to refuse a node stand in a filter result."""
 
+PLUGINS = {"interPodAffinity": "InterPodAffinity", "nodeAffinity": "NodeAffinity"}
+"""How the cases name the plugins, and how the configuration does."""
+
 
 @asynccontextmanager
-async def serving(case: Case, directory: Path) -> AsyncIterator[ClientSession]:
-    """Run the program over the cluster and the arguments of a case; yield a client of it."""
+async def serving(case: Case, directory: Path, *plugins: str) -> AsyncIterator[ClientSession]:
+    """Run plugins over the cluster and the arguments of a case; yield a client of the program."""
     cluster = directory / "cluster.json"
     items = [item for objects in case.cluster.values() for item in objects]
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    # The other arguments are those of a plugin that is not enabled here.
     own = ("hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods")
+    added = case.args.get("addedAffinity") if "nodeAffinity" in plugins else None
     document = {
         "apiVersion": config.API_VERSION,
         "kind": config.KIND,
         "mode": "replace",
-        "plugins": ["InterPodAffinity"],
+        "plugins": [PLUGINS[plugin] for plugin in plugins],
         "interPodAffinity": {name: case.args[name] for name in own if name in case.args},
+        "nodeAffinity": {"addedAffinity": added or {}},
         "filter": {"resolvable": True},
         "prioritize": {"maxScore": 100},
         "serving": {"port": 0, "opsPort": 0},
@@ -75,16 +79,19 @@ def with_objects(case: Case, question: Question, names: Sequence[str]) -> dict[s
     return {"Pod": question.pod, "Nodes": nodes, "NodeNames": None}
 
 
-def expected_lists(question: Question) -> dict[str, dict[str, str]]:
-    refused = question.expected["interPodAffinity"]["refused"]
+def expected_lists(question: Question, *plugins: str) -> dict[str, dict[str, str]]:
+    """Return the refused nodes, each with the reason of the first plugin that refuses it."""
+    refused: dict[str, Any] = {}
+    for plugin in reversed(plugins):
+        refused |= question.expected[plugin]["refused"]
     return {
         field: {name: v["reason"] for name, v in refused.items() if v["code"] == code}
         for code, field in LISTS.items()
     }
 
 
-def expected_fits(question: Question, names: Sequence[str]) -> list[str]:
-    refused = question.expected["interPodAffinity"]["refused"]
+def expected_fits(question: Question, names: Sequence[str], *plugins: str) -> list[str]:
+    refused = {name for plugin in plugins for name in question.expected[plugin]["refused"]}
     return [name for name in names if name not in refused]
 
 
@@ -96,19 +103,20 @@ def host_priorities(scores: Mapping[str, int], names: Sequence[str]) -> list[dic
 CASES = [pytest.param(case, id=case.id) for case in load_cases()]
 
 
+@pytest.mark.parametrize("plugin", PLUGINS)
 @pytest.mark.parametrize("case", CASES)
-async def test_answers_as_kubernetes_does(case: Case, tmp_path: Path) -> None:
+async def test_answers_as_kubernetes_does(case: Case, plugin: str, tmp_path: Path) -> None:
     # Backwards, since a scheduler's order is not the cluster's.
     names = case.node_names[::-1]
-    async with serving(case, tmp_path) as client:
+    async with serving(case, tmp_path, plugin) as client:
         for question in case.questions:
-            expected = question.expected["interPodAffinity"]
+            expected = question.expected[plugin]
             feasible = question.feasible(names)
 
             assert await post(client, "/filter", by_name(question, names)) == {
                 "Nodes": None,
-                "NodeNames": expected_fits(question, names),
-                **expected_lists(question),
+                "NodeNames": expected_fits(question, names, plugin),
+                **expected_lists(question, plugin),
                 "Error": "",
             }, question.id
             everywhere = await post(client, "/prioritize", by_name(question, names))
@@ -117,17 +125,33 @@ async def test_answers_as_kubernetes_does(case: Case, tmp_path: Path) -> None:
             assert there == host_priorities(expected["scoreFeasible"], feasible), question.id
 
 
+@pytest.mark.parametrize("plugins", [tuple(PLUGINS), tuple(reversed(PLUGINS))])
+@pytest.mark.parametrize("case", CASES[::3])
+async def test_a_node_has_the_reason_of_the_first_plugin_that_refuses_it(
+    case: Case, plugins: tuple[str, ...], tmp_path: Path
+) -> None:
+    names = case.node_names
+    async with serving(case, tmp_path, *plugins) as client:
+        for question in case.questions:
+            assert await post(client, "/filter", by_name(question, names)) == {
+                "Nodes": None,
+                "NodeNames": question.feasible(names),
+                **expected_lists(question, *plugins),
+                "Error": "",
+            }, question.id
+
+
 @pytest.mark.parametrize("case", CASES[::6])
 async def test_answers_about_whole_nodes_as_kubernetes_does(case: Case, tmp_path: Path) -> None:
     names = case.node_names
-    async with serving(case, tmp_path) as client:
+    async with serving(case, tmp_path, "interPodAffinity") as client:
         for question in case.questions:
             answer = await post(client, "/filter", with_objects(case, question, names))
-            fits = expected_fits(question, names)
+            fits = expected_fits(question, names, "interPodAffinity")
             assert answer == {
                 "Nodes": with_objects(case, question, fits)["Nodes"],
                 "NodeNames": None,
-                **expected_lists(question),
+                **expected_lists(question, "interPodAffinity"),
                 "Error": "",
             }, question.id
             scores = await post(client, "/prioritize", with_objects(case, question, names))

@@ -1,0 +1,128 @@
+"""Node selectors and node affinity: which nodes a pod may go to, and which it prefers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import compress
+from operator import add, not_
+from typing import ClassVar
+
+from extender.cluster.counts.node_rules import Judged
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
+from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule
+from extender.model.objects import Pod, PodClass
+from extender.model.verdict import NODE_AFFINITY, Reason
+from extender.verbs.company import Company
+from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.verdicts import Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityPlugin:
+    """The scheduler's plugin NodeAffinity; what is added is that of NodeAffinityArgs."""
+
+    added: NodeAffinity = NO_NODE_AFFINITY
+    """What every pod asks for and prefers besides its own."""
+    weight: int = 2
+    """As in the scheduler's default profile."""
+
+    name: ClassVar[str] = NODE_AFFINITY
+    compares_pods: ClassVar[bool] = False
+    enforced_by_scheduler: ClassVar[bool] = True
+
+    def concerns(self, pod: Pod) -> bool:
+        """Return whether not every node will do."""
+        return any(True for _ in self._required(pod))
+
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Say nothing: node affinity does not hang on where pods go."""
+        del state, pod
+        return None
+
+    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+        """Refuse the nodes that do not match; what is added to every pod's affinity is first."""
+        refused: list[tuple[Reason, Sequence[str]]] = []
+        for reason, rule in self._required(pod):
+            if not asked.names:
+                break
+            asked, hit = _split(state, rule, asked)
+            if hit:
+                refused.append((reason, hit))
+        return Verdicts(asked, refused)
+
+    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+        """Return None: where other pods are is no matter."""
+        del state, pod, other
+        return None
+
+    def filter_beside(
+        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
+    ) -> Verdicts:
+        """Judge as without them."""
+        del others
+        return self.filter(state, pod, asked)
+
+    def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:
+        """Return what sums up preferences, None when no node meets any.
+
+        ObjectError for a pod with a broken preferred term: the scheduler does not score it either.
+        """
+        own = pod.node_affinity or NO_NODE_AFFINITY
+        if own.fault is not None:
+            raise ObjectError(*own.fault)
+        judged = [
+            state.node_rules.judge(affinity.preferred)
+            for affinity in (self.added, own)
+            if affinity.preferred is not None
+        ]
+        heard = [each for each in judged if each.matching]
+        return NodeScores(heard) if heard else None
+
+    def _required(self, pod: Pod) -> Iterator[tuple[Reason, NodeRule]]:
+        if self.added.required is not None:
+            yield Reason.ENFORCED_NODE_AFFINITY, self.added.required
+        own = pod.node_affinity
+        if own is not None and own.required is not None:
+            yield Reason.NODE_AFFINITY, own.required
+
+
+def _split(
+    state: ClusterState, rule: NodeRule, asked: AskedNodes
+) -> tuple[AskedNodes, Sequence[str]]:
+    """Return the nodes that match a rule, and the names of those that do not."""
+    judged = state.node_rules.judge(rule)
+    if judged.matching == len(state.nodes):
+        return asked, ()
+    if not judged.matching:
+        return asked.only(()), asked.names
+    hits = judged.values(asked)
+    if 0 not in hits:
+        return asked, ()
+    return asked.where(hits), list(compress(asked.names, map(not_, hits)))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScores:
+    """The weights that nodes have by a pod's preferences, and by those that are added to it."""
+
+    judged: Sequence[Judged]
+
+    def raw(self, asked: AskedNodes) -> Sequence[int]:
+        """Return the summed weights of each node."""
+        return reduce(_sum, (each.values(asked) for each in self.judged))
+
+    def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
+        """Return the share that each distinct score has of the highest, which becomes 100."""
+        distinct = set(raw)
+        highest = max(distinct)
+        if highest <= 0:
+            return dict.fromkeys(distinct, 0)
+        return {score: max(0, MAX_NODE_SCORE * score // highest) for score in distinct}
+
+
+def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
+    return list(map(add, one, other))
