@@ -62,10 +62,11 @@ class InterPodAffinity(Block, frozen=True, kw_only=True):
 
 
 class NodeAffinity(Block, frozen=True, kw_only=True):
-    """As in the scheduler's NodeAffinityArgs; used only with the plugin NodeAffinity enabled."""
+    """As in the scheduler's NodeAffinityArgs. Needs NodeAffinity in plugins."""
 
     added_affinity: NodeAffinityTerms = NodeAffinityTerms()
-    """A v1 NodeAffinity that every pod has to meet besides its own; `{}` adds nothing."""
+    """A v1 NodeAffinity that every pod has to meet, or prefers, besides its own; `{}` adds nothing.
+    As in the scheduler, a change needs a restart."""
 
     weight: Annotated[int, Meta(ge=1, le=100)] = 2
     """Share of this plugin in the mean of all plugins, as above."""
@@ -176,7 +177,9 @@ class Config(Block, frozen=True, kw_only=True):
     scheduler's file must be the one for the same mode."""
 
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
-    """Plugins that are enabled, in the order in which their refusals are reported."""
+    """Plugins that are enabled, in the order in which their refusals are reported. InterPodAffinity
+    and NodeAffinity refuse nodes only in mode replace, and score nodes in each mode. What is enabled
+    here has to be off in the scheduler's file, as far as the mode has it here."""
 
     scheduler_version: str = "1.37"
     """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 the scheduler fails a

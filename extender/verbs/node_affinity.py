@@ -39,9 +39,8 @@ class NodeAffinityPlugin:
         return any(True for _ in self._required(pod))
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say nothing: node affinity does not hang on where pods go."""
-        del state, pod
-        return None
+        """Say that the labels of nodes may be old ones, of a pod that is particular about them."""
+        return state.doubt if self.concerns(pod) else None
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Refuse the nodes that do not match; what is added to every pod's affinity is first."""
