@@ -178,8 +178,8 @@ class Config(Block, frozen=True, kw_only=True):
 
     plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
     """Plugins that are enabled, in the order in which their refusals are reported. InterPodAffinity
-    and NodeAffinity refuse nodes only in mode replace, and score nodes in each mode. What is enabled
-    here has to be off in the scheduler's file, as far as the mode has it here."""
+    and NodeAffinity refuse nodes only in mode replace, and score nodes in each mode. What is
+    enabled here has to be off in the scheduler's file, as far as the mode has it here."""
 
     scheduler_version: str = "1.37"
     """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 the scheduler fails a
