@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from simulation.apiserver.store import Change, Json, Store, is_live
+from simulation.invariants.endings import check_endings
 from simulation.invariants.referee import BrokenError, Referee
+from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
 from simulation.program import Process
@@ -17,6 +19,8 @@ HINT_SECONDS: Final = 15.0
 """A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
 
 
+HINTS_LOOK_SECONDS: Final = 100.0
+"""At the end of the calm, in which a hint is looked for that stays; binds are clear by then."""
 NEWS_SECONDS: Final = 10.0
 """A change may take so long to be known, and a bind to end."""
 
@@ -55,7 +59,10 @@ class Calm:
     def look(self) -> None:
         """Note who waits though there is a place; most of them are about to be placed."""
         world = self._world
-        if world.now < world.plan.busy + CALM_SECONDS - CALM_ENDS_WITH - 5.0:
+        left = world.plan.busy + CALM_SECONDS - world.now
+        if left < HINTS_LOOK_SECONDS:
+            self._check_hints()
+        if left > CALM_ENDS_WITH + 5.0:
             return
         waiting = {each["metadata"]["uid"]: each for each in self._pending()}
         placeable = {uid for uid, pod in waiting.items() if self._place_of(pod) is not None}
@@ -73,14 +80,19 @@ class Calm:
         alive = world.process.alive
         if alive is None or not alive.ready:
             raise BrokenError("not ready in the calm", "the extender", ())
-        for key, by, since in world.referee.hints.values():
-            if by == alive.name and world.now - since > HINT_SECONDS:
-                raise BrokenError("hint outlives its use", key, (key,))
         check_counters(alive.state)
         news = {key for key, at in self._changed.items() if world.now - at < NEWS_SECONDS}
         check_mirror(alive.state, world.store, news)
         if alive.state.doubt is not None:
             raise BrokenError("stale in the calm", alive.state.doubt, ())
+        everything = check_registries(alive.roots, world.store.count)
+        check_endings(everything, world.now)
+
+    def _check_hints(self) -> None:
+        world, alive = self._world, self._world.process.alive
+        for key, by, since in world.referee.hints.values():
+            if alive is not None and by == alive.name and world.now - since > HINT_SECONDS:
+                raise BrokenError("hint outlives its use", key, (key,))
 
     def _pending(self) -> list[Json]:
         pods = self._world.store.all("pods").values()

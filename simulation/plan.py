@@ -72,6 +72,9 @@ USERS: Final = {
     "add node": 1,
     "remove node": 1,
     "drain": 1,
+    "couple": 4,
+    "bound to a zone": 2,
+    "taint": 1,
 }
 """What users do, by weight."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from random import Random
 from typing import Any, Final
@@ -54,6 +54,7 @@ class Incarnation:
         self.skew = skew
         """By how much the clock on the wall is wrong; it may jump."""
         self.died_at: float | None = None
+        self._parts: list[object] = [self.state]
         self._config = config
         self._chance = chance
 
@@ -61,6 +62,11 @@ class Incarnation:
     def ready(self) -> bool:
         """Tell whether everything has been listed once."""
         return self.source is not None and all(self.source.synced.values())
+
+    @property
+    def roots(self) -> list[object]:
+        """Return the parts from which all others can be reached."""
+        return self._parts
 
     @property
     def silence(self) -> float:
@@ -114,7 +120,9 @@ class Incarnation:
                 clock=now,
             )
             self.verbs = app[CALLBACKS]
-            for eternal in self._controllers(source, metrics):
+            controllers = self._controllers(source, metrics)
+            self._parts += [self.verbs, source, nomination, client, *controllers]
+            for eternal in controllers:
                 spawn(_kept(eternal), self.name)
             if nomination is not None:
                 spawn(_kept(nomination.run()), self.name)
@@ -145,6 +153,8 @@ class Process:
         self._trace = trace
         self._chance = chance
         self.lives = 0
+        self.on_call: Callable[[str, bytes], None] = lambda *_: None
+        """Hears of each call that reaches the process."""
 
     def start(self, session: Session) -> Incarnation:
         """Start the process."""
@@ -171,6 +181,7 @@ class Process:
         alive = self.alive
         if alive is None or verb not in alive.verbs:
             raise ConnectionRefusedError("connection refused")
+        self.on_call(verb, body)
         return spawn(self._answer(alive, verb, body), alive.name)
 
     async def _answer(self, alive: Incarnation, verb: str, body: bytes) -> bytes:

@@ -9,6 +9,8 @@ Json: TypeAlias = dict[str, Any]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
+VOLUME: Final = "simulated/zone-of-its-volume"
+"""Stands for a volume that can be reached from one zone alone: the extender knows nothing of it."""
 NAMESPACES: Final = {"default": "blue", "other": "green"}
 """Namespaces, each with the value of its label `team`."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -95,11 +97,13 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
             "name": name,
             "namespace": space,
             "labels": dict(made_of["labels"]),
+            **({"annotations": {VOLUME: zone}} if (zone := made_of.get("volume_zone")) else {}),
             "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "controller": True}],
         },
         "spec": {
             "schedulerName": scheduler,
             "priority": made_of["priority"],
+            **({"preemptionPolicy": "Never"} if made_of.get("patient") else {}),
             "containers": [
                 {"name": "main", "resources": {"requests": {"cpu": f"{milli}m"}}},
             ],
@@ -112,7 +116,8 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
 def any_template(chance: Random, app: str, apps: list[str]) -> Json:
     """Build one of any sort."""
     other = chance.choice(apps or [app])
-    return template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
+    made_of = template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
+    return made_of | {"patient": chance.random() < 0.2}
 
 
 def _term(key: str, selector: Json, **fields: Any) -> Json:

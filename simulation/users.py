@@ -13,6 +13,7 @@ from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.plan import Action, Setup
+from simulation.tenants import Tenants
 from simulation.workloads import Controllers, Workload
 
 
@@ -42,6 +43,7 @@ class Users:
             "add node": lambda _: self.add_node(),
             "remove node": self._remove_node,
             "drain": self._drain,
+            **Tenants(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:
@@ -230,7 +232,7 @@ class Users:
         spawn(self._caller.try_to(act), "users")
 
 
-_KEPT = frozenset(("name", "namespace", "labels", "ownerReferences"))
+_KEPT = frozenset(("name", "namespace", "labels", "annotations", "ownerReferences"))
 
 
 def _labelled(obj: Json, labels: dict[str, str]) -> Json:

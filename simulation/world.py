@@ -73,6 +73,7 @@ class World:
         self.process = Process(_config(), self.trace, self._chance("process"))
         self._silences: deque[tuple[float, float]] = deque()
         self.referee = Referee(self.store, loop.time, self._alive, self._silence)
+        self.process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
         self.users = Users(steady, self.controllers, setup)

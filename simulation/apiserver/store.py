@@ -63,6 +63,11 @@ class Store:
         """Return the objects of a resource by key."""
         return self._objects[resource]
 
+    @property
+    def count(self) -> int:
+        """Return how many objects there are."""
+        return sum(map(len, self._objects.values()))
+
     def get(self, resource: str, key: str) -> Json:
         """Return an object; 404 without it."""
         found = self._objects[resource].get(key)

@@ -90,6 +90,8 @@ class Referee:
         self.placed: dict[str, Placed] = {}
         self.sent: dict[tuple[str, str], float] = {}
         """When the oldest bind of a pod to a node was sent that may still be under way."""
+        self.asked: set[tuple[str, str]] = set()
+        """Uid and node of all that schedulers have asked to bind."""
         self.hints: dict[str, tuple[str, str, float]] = {}
         """Key, by whom and when, of the nominations that an extender has set, by uid."""
         self._gone: deque[Placed] = deque()
@@ -102,8 +104,14 @@ class Referee:
         """Note when a bind leaves the extender."""
         if method == "POST" and path.endswith("/binding"):
             binding = msgspec.json.decode(body)
-            sent = (binding["metadata"]["uid"], binding["target"]["name"])
+            sent = (binding["metadata"].get("uid", ""), binding["target"]["name"])
             self.sent.setdefault(sent, self._clock())
+
+    def note_asked(self, verb: str, body: bytes) -> None:
+        """Note which pod a scheduler has asked to bind, and to which node."""
+        if verb == "bind":
+            asked = msgspec.json.decode(body)
+            self.asked.add((asked["PodUID"], asked["Node"]))
 
     def take(self, change: Change) -> None:
         """See a write."""
@@ -132,6 +140,9 @@ class Referee:
             return
         if uid in self.placed:
             return
+        if change.by.startswith("extender") and (uid, node) not in self.asked:
+            about = f"{change.key} on {node}: nobody has asked for that"
+            self.broken.append(BrokenError("bound by mistake", about, (change.key,)))
         ours = change.by.startswith("extender") and change.by == self._alive()
         if change.by.startswith("extender") and not ours:
             self.binds["after death"] += 1

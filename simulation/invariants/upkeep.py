@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
+from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
@@ -24,6 +25,7 @@ MOST_RESERVATIONS: Final = 2_000
 def check_counters(state: ClusterState) -> None:
     """Raise when counters differ from a recount."""
     wrong = [*map(str, mismatches(state)), *room_mismatches(state), *quota_mismatches(state)]
+    wrong += nominated_mismatches(state)
     if wrong:
         raise BrokenError("counters differ from a recount", ", ".join(wrong[:3]), ())
 
@@ -60,6 +62,16 @@ def check_mirror(state: ClusterState, store: Store, news: Container[str]) -> Non
     for key in sorted({*known, *truth}):
         if key not in news and known.get(key) != truth.get(key):
             about = f"{key} is {truth.get(key)}, known as {known.get(key)}"
+            raise BrokenError("mirror differs from the cluster", about, (key,))
+    shown: dict[str, str | None] = {pod.key: pod.nominated for pod in state.nominated.shown}
+    nominated: dict[str, str | None] = {
+        key: each["status"].get("nominatedNodeName")
+        for key, each in stored.items()
+        if not each["spec"].get("nodeName")
+    }
+    for key in sorted({*shown, *nominated}):
+        if key not in news and shown.get(key) != nominated.get(key):
+            about = f"{key} is nominated to {nominated.get(key)}, known as to {shown.get(key)}"
             raise BrokenError("mirror differs from the cluster", about, (key,))
     if set(state.nodes) != set(store.all("nodes")):
         raise BrokenError("mirror differs from the cluster", "nodes", ())

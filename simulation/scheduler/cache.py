@@ -70,7 +70,7 @@ class Cache:
 
     def fits(self, pod: PodInfo, node: NodeInfo, gone: Iterable[PodInfo] = ()) -> bool:
         """Judge by in-tree's filters: twice where more important pods are nominated to the node."""
-        if not node.open:
+        if not node.takes(pod):
             return False
         leaving = [*gone]
         freed, left = sum(each.cpu for each in leaving), len(leaving)

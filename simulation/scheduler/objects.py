@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simulation.apiserver.store import Json, encode
+from simulation.templates import VOLUME, ZONE
 
 MOST_PODS = 110
 
@@ -25,6 +26,8 @@ class PodInfo:
     scheduler: str
     deleting: bool
     json: bytes
+    volume_zone: str = ""
+    """The zone of its volume; "" without one."""
 
     @property
     def never_preempts(self) -> bool:
@@ -46,6 +49,7 @@ def pod_info(raw: Json) -> PodInfo:
         scheduler=spec.get("schedulerName", ""),
         deleting="deletionTimestamp" in metadata,
         json=encode(raw),
+        volume_zone=metadata.get("annotations", {}).get(VOLUME, ""),
     )
 
 
@@ -67,10 +71,13 @@ class NodeInfo:
     """The thousandths there are."""
     open: bool = True
     """Whether pods may come."""
+    zone: str = ""
 
     def __post_init__(self) -> None:
         self.cpu = 1000 * int(self.raw["status"]["allocatable"]["cpu"])
-        self.open = not self.raw["spec"].get("unschedulable", False)
+        spec = self.raw["spec"]
+        self.open = not spec.get("unschedulable", False) and not spec.get("taints")
+        self.zone = self.raw["metadata"].get("labels", {}).get(ZONE, "")
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod."""
@@ -82,6 +89,10 @@ class NodeInfo:
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self.used -= pod.cpu
+
+    def takes(self, pod: PodInfo) -> bool:
+        """Tell whether a pod may come, room aside."""
+        return self.open and pod.volume_zone in {"", self.zone}
 
     def has_room(self, cpu: int, without: int = 0, gone: int = 0) -> bool:
         """Tell whether so much fits, `without` and `gone` being what leaves, in cpu and pods."""

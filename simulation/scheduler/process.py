@@ -90,7 +90,7 @@ class Scheduler:
         except CallError as failure:
             self._say("cycle failed", f"{pod.key} {failure}")
             self.queue.failed(queued, error=True)
-            await self._tell(pod, "SchedulerError")
+            await self._tell(pod, "SchedulerError", "")
         except NoNode as refused:
             self._say("no node", pod.key)
             nominated = await self._make_room(pod, refused.resolvable)
@@ -138,7 +138,7 @@ class Scheduler:
             node = self.cache.nodes[names[(self._next_node + looked - 1) % len(names)]]
             if self.cache.fits(pod, node):
                 found.append(node.name)
-            elif node.open:
+            elif node.takes(pod):
                 resolvable.append(node.name)
             if len(found) == wanted:
                 break
@@ -158,7 +158,7 @@ class Scheduler:
             self.cache.forget(pod.uid)
             self.queue.something_happened(more_room=True)
             self.queue.failed(queued, error=True)
-            await self._tell(pod, "SchedulerError")
+            await self._tell(pod, "SchedulerError", "")
         else:
             self._say("bound", f"{pod.key} {node}")
             self.queue.done(queued)

@@ -183,6 +183,18 @@ async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evic
     assert rig.api.made == [SET]
 
 
+async def test_a_hint_that_a_more_important_preemption_has_not_cleared_is_withdrawn(
+    aiohttp_client: Any,
+) -> None:
+    rig = await hinted()
+    client: Client = await aiohttp_client(preempting(rig))
+    highest = pod("highest").priority(1000)
+    rig.state.upsert_pod(model_pod(highest))
+    await ask(client, question(highest, {"b": ["default-victim"]}))
+    await by_patience(rig)
+    assert rig.api.made == [SET, WITHDRAWN], "the scheduler clears only what it has seen"
+
+
 async def withdrawing(rig: NominationRig) -> asyncio.Task[None]:
     """Withdraw the hint, as far as the API server, which takes its time."""
     rig.api.gate = asyncio.Event()

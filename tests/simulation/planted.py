@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import msgspec
 import pytest
 
 import extender.callbacks.binding
 import extender.callbacks.in_flight
 import extender.callbacks.preempting
 import extender.kube.binder
-import extender.kube.reflector
-import extender.source
 from extender.cluster.counts.counters import Counters
+from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
+from extender.controllers.nomination.records import Records
 from extender.kube.binder import Binder
 from extender.kube.flowcontrol import FlowControl
+from extender.kube.listing import Snapshot
 from extender.kube.nominator import Nominator
+from extender.kube.reflector import Reflector
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
@@ -61,7 +64,8 @@ def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> N
 
     async def changed(self: Binder, pod: Pod, node: str, within: float) -> Bound:
         bound = await bind(self, pod, node, within)
-        return replace(bound, outcome=after) if bound.outcome is before else bound
+        # With a reason, it would be told to the scheduler as a failure.
+        return Bound(after) if bound.outcome is before else bound
 
     patch.setattr(Binder, "bind", changed)
 
@@ -140,6 +144,72 @@ def _withdraws_no_hint(patch: Patch) -> None:
     patch.setattr(Nominator, "nominate", kept)
 
 
+def _binds_whoever_has_the_name(patch: Patch) -> None:
+    binding = extender.kube.binder._binding
+
+    def nameless(pod: Pod, node: str) -> bytes:
+        said = msgspec.json.decode(binding(pod, node))
+        del said["metadata"]["uid"]
+        return msgspec.json.encode(said)
+
+    patch.setattr(extender.kube.binder, "_binding", nameless)
+
+
+def _takes_any_error_for_success(patch: Patch) -> None:
+    async def bound(*_: object) -> Bound:
+        return Bound(BindOutcome.BOUND)
+
+    patch.setattr(Binder, "_look", bound)
+
+
+def _settles_by_cached_lists(patch: Patch) -> None:
+    snapshot = Reflector._snapshot
+
+    async def from_caches(self: Reflector[Any], version: str) -> Snapshot[Any]:
+        return await snapshot(self, self._version or version)
+
+    patch.setattr(Reflector, "_snapshot", from_caches)
+
+
+def _settles_what_is_not_listed(patch: Patch) -> None:
+    upsert = ClusterState.upsert_pod
+
+    def settling(self: ClusterState, pod: Pod) -> None:
+        upsert(self, pod)
+        if pod.node is None:
+            for each in self.reservations.of(pod.key, pod.uid):
+                self._drop(each)
+
+    patch.setattr(ClusterState, "upsert_pod", settling)
+
+
+def _keeps_hints_of_pods_that_are_gone(patch: Patch) -> None:
+    def kept(self: NominationLedger, uid: str) -> bool:
+        self._expected.pop(uid, None)
+        return False
+
+    patch.setattr(NominationLedger, "forget", kept)
+
+
+def _never_ends_a_nomination(patch: Patch) -> None:
+    patch.setattr(Records, "end", lambda *_: None)
+
+
+def _remembers_every_pod(patch: Patch) -> None:
+    init, reserve = ClusterState.__init__, ClusterState.reserve
+
+    def begin(self: ClusterState, *args: Any, **options: Any) -> None:
+        init(self, *args, **options)
+        vars(self)["ever"] = []
+
+    def remembered(self: ClusterState, pod: Pod, node: str, deadline: float) -> Claim:
+        vars(self)["ever"].append(bytes(100_000))
+        return reserve(self, pod, node, deadline)
+
+    patch.setattr(ClusterState, "__init__", begin)
+    patch.setattr(ClusterState, "reserve", remembered)
+
+
 def _evicts_blindly(patch: Patch) -> None:
     def all_of_them(*args: Any, **_: object) -> Mapping[str, Any]:
         candidates: Mapping[str, Any] = args[2]
@@ -157,11 +227,14 @@ LONELY = "required affinity not met"
 MIRROR = ("mirror differs from the cluster", "counters differ from a recount")
 ENDLESS = ("reservation without an end", "reservation outlives its bind")
 WAIT = "waits in vain"
+HINT = "hint outlives its use"
+BOUNDS = "registry out of bounds"
 LATE = "callback after its deadline"
 
 PLANTED: Mapping[str, Planted] = {
     "binds without reserving": Planted(_binds_without_reserving, {MEET, LONELY}),
-    "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY}),
+    # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
+    "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),
     "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),
     "takes an unclear end for success": Planted(_takes_unclear_for_bound, {WAIT, LONELY, *ENDLESS}),
     "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, {MEET, LONELY}),
@@ -177,7 +250,20 @@ PLANTED: Mapping[str, Planted] = {
     "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY}),
     "holds filters for a second": Planted(_holds_filters, {LATE}),
     "answers binds late": Planted(_answers_late, {LATE}),
-    "withdraws no hint": Planted(_withdraws_no_hint, {"hint outlives its use"}),
+    "withdraws no hint": Planted(_withdraws_no_hint, {HINT}),
+    "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
+    "takes any error for success": Planted(_takes_any_error_for_success, {WAIT, LONELY, *ENDLESS}),
+    "takes a list from a cache for proof": Planted(_settles_by_cached_lists, {MEET, LONELY}),
+    "takes a pod without a node for one that is not bound": Planted(
+        _settles_what_is_not_listed, {MEET, LONELY}
+    ),
+    "keeps hints of pods that are gone": Planted(
+        _keeps_hints_of_pods_that_are_gone, {WAIT, *MIRROR}
+    ),
+    "never ends a nomination": Planted(
+        _never_ends_a_nomination, {"nomination without an end", HINT}
+    ),
+    "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }

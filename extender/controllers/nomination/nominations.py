@@ -37,7 +37,7 @@ class Nominations:
     """Sets nominations, renews them and withdraws them; each is counted by how it ends.
 
     Once the scheduler preempts for a pod, its nomination is no longer ours: it is forgotten and
-    nothing is patched, by whatever way it would have ended (`give_way`, `_is_preempted_for`).
+    nothing is patched, by whatever way it would have ended (`give_way`, `loses_victims`).
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Nominations:
 
     async def _renew(self, record: Record, nomination: Nomination) -> None:
         pod, node = nomination.pod, nomination.node
-        if self._is_preempted_for(pod, node):
+        if self._records.outranks(pod, node) or loses_victims(self._state, pod, node):
             self._concede(record, nomination)
         elif nomination.renewals < MOST_RENEWALS and self._bucket.take():
             nomination.since = self._clock()
@@ -133,7 +133,7 @@ class Nominations:
     async def withdraw(self, record: Record, nomination: Nomination, result: str) -> None:
         """Withdraw a nomination; the scheduler may have cleared it already, or made it its own."""
         pod, node = nomination.pod, nomination.node
-        if self._is_preempted_for(pod, node):
+        if loses_victims(self._state, pod, node):
             self._concede(record, nomination)
             return
         if record.refusal is not None and nomination.ending is None:
@@ -196,16 +196,13 @@ class Nominations:
             case _:
                 return False
 
-    def _is_preempted_for(self, pod: Pod, node: str) -> bool:
-        """Return whether the scheduler relies on a nomination that we made.
+    def _concede(self, record: Record, nomination: Nomination) -> None:
+        """Leave a nomination to the scheduler, which seems to rely on it.
 
         It may have asked another process, or us before we were restarted: pods that it evicts for
         this one are on their way out. That they may go for another reason costs a nomination that
         stays, until the scheduler's next attempt clears it.
         """
-        return self._records.outranks(pod, node) or loses_victims(self._state, pod, node)
-
-    def _concede(self, record: Record, nomination: Nomination) -> None:
         self._records.claim(nomination.pod, {nomination.node})
         self._end(record, "preempted")
 

@@ -1,0 +1,33 @@
+"""What is begun for a pod has an end: nominations, withdrawals, and what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from extender.cluster.ledgers.nominated_pods import NominationLedger
+from extender.controllers.nomination.record import Nomination, Withdrawal
+from simulation.invariants.referee import BrokenError
+
+LONGEST_NOMINATION: Final = 60.0
+"""In the calm: a nomination is withdrawn after 5 s, and that may have to wait for its turn."""
+LATE: Final = 5.0
+
+
+def check_endings(everything: Iterable[object], now: float) -> None:
+    """Raise when anything goes on that has to be over by now."""
+    for each in everything:
+        match each:
+            case Nomination() if now - each.since > LONGEST_NOMINATION:
+                raise BrokenError("nomination without an end", each.pod.key, (each.pod.key,))
+            case Withdrawal() if not each.ended.is_set() and now - each.at > LONGEST_NOMINATION:
+                raise BrokenError("nomination without an end", f"from {each.node}", ())
+            case NominationLedger():
+                _check_expected(each, now)
+
+
+def _check_expected(ledger: NominationLedger, now: float) -> None:
+    for expected in ledger._expected.values():  # noqa: SLF001 - nobody else has to know
+        if expected.deadline < now - LATE:
+            key = expected.pod.key
+            raise BrokenError("nomination without an end", f"{key} is expected", (key,))

@@ -1,0 +1,83 @@
+"""Everything that a process of the program can reach: what it keeps, and how much that is."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Iterable, Iterator
+from logging import Logger
+from types import FunctionType, ModuleType
+from typing import Final
+
+import msgspec
+
+from extender.model.lru_cache import LruCache
+from simulation.invariants.referee import BrokenError
+
+_CONTAINERS: Final = (dict, list, set, frozenset, deque)
+_FOREIGN: Final = (type, ModuleType, Logger, AbstractEventLoop)
+ENTRIES_ANYWAY: Final = 300
+"""Entries that any container may have however small the cluster is."""
+ENTRIES_PER_OBJECT: Final = 20
+"""And for each object of the cluster: pods have several terms, hostile ones 44."""
+BYTES_ANYWAY: Final = 2 << 20
+"""What the program takes for itself."""
+BYTES_PER_OBJECT: Final = 16 << 10
+
+
+def reachable(roots: Iterable[object]) -> Iterator[object]:
+    """Yield everything that can be reached from some objects, code and the simulation left out."""
+    seen = {id(vars(module)) for module in [*sys.modules.values()]}
+    found = [*roots]
+    while found:
+        one = found.pop()
+        if id(one) in seen or isinstance(one, _FOREIGN):
+            continue
+        seen.add(id(one))
+        if type(one).__module__.startswith("simulation."):
+            continue
+        yield one
+        if isinstance(one, FunctionType):
+            found.extend(one.__closure__ or ())
+            found.append(one.__defaults__)
+        else:
+            found.extend(gc.get_referents(one))
+
+
+def check_registries(roots: Iterable[object], objects: int) -> list[object]:
+    """Raise when anything holds more than it may; `objects` is how many the cluster has.
+
+    Caches may hold what their budget allows, and what they say they hold; everything else that is
+    kept must be in proportion to the cluster as it is, not as it once was. Return everything.
+    """
+    everything = [*reachable(roots)]
+    caches = [each for each in everything if isinstance(each, LruCache)]
+    for cache in caches:
+        _check_cache(cache)
+    inside = {id(part) for cache in caches for part in gc.get_referents(cache)}
+    most = ENTRIES_ANYWAY + ENTRIES_PER_OBJECT * objects
+    for each in everything:
+        if isinstance(each, _CONTAINERS) and id(each) not in inside and len(each) > most:
+            sample = repr(next(iter(each)))[:100]
+            about = f"{len(each)} entries in a {type(each).__name__}, such as {sample}"
+            raise BrokenError("registry out of bounds", about, ())
+    taken = sum(map(_size, everything))
+    allowed = BYTES_ANYWAY + BYTES_PER_OBJECT * objects + sum(each.size for each in caches)
+    if taken > allowed:
+        about = f"{taken} bytes in all, of {allowed}"
+        raise BrokenError("registry out of bounds", about, ())
+    return everything
+
+
+def _size(one: object) -> int:
+    # A Raw is a view of bytes that are counted with it.
+    return len(one) if isinstance(one, msgspec.Raw) else sys.getsizeof(one)
+
+
+def _check_cache(cache: LruCache[object, object]) -> None:
+    sizes = cache._sizes  # noqa: SLF001 - whether it counts right is what is to be found out
+    if cache.size > cache.budget or cache.size != sum(sizes.values()) or len(cache) != len(sizes):
+        about = f"a cache of {cache.budget} bytes says {cache.size}, has {sum(sizes.values())}"
+        raise BrokenError("registry out of bounds", about, ())

@@ -1,0 +1,80 @@
+"""Tenants whose pods depend on each other or on what the extender does not look at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Final
+
+from simulation import templates
+from simulation.apiserver.store import Json, Store
+from simulation.apiserver.verbs import delete
+from simulation.caller import Caller
+from simulation.loop import spawn
+from simulation.plan import Setup
+from simulation.workloads import Controllers, Workload
+
+PARTINGS: Final = 6
+"""How often the pods of a couple are deleted, to come again."""
+TAINT: Final = {"key": "dedicated", "value": "others", "effect": "NoSchedule"}
+
+
+class Tenants:
+    """Carries out some of the actions of `plan.USERS`."""
+
+    def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
+        self._caller = caller
+        self._store: Store = caller.server.store
+        self._controllers = controllers
+        self._setup = setup
+        self._couples = 0
+        self.acts: dict[str, Callable[[Random], None]] = {
+            "couple": self._couple,
+            "bound to a zone": self._bound_to_a_zone,
+            "taint": self._taint,
+        }
+
+    def _couple(self, chance: Random) -> None:
+        """Create a pod, and others that must be near it; all come again and again."""
+        self._couples += 1
+        leader, followers = f"leader{self._couples}", f"follower{self._couples}"
+        near = templates.template("near another", followers, leader)
+        self._apply(leader, templates.template("plain", leader, leader), 1, chance)
+        self._apply(followers, near, chance.randint(1, 3), chance)
+        spawn(self._part(leader, followers, chance), "users")
+
+    async def _part(self, leader: str, followers: str, chance: Random) -> None:
+        for _ in range(PARTINGS):
+            await asyncio.sleep(chance.uniform(2.0, 6.0))
+            for name in (followers, leader):
+                for key in [*self._controllers.workloads[name].pods]:
+                    act = partial(delete, self._store, key, "users", grace=0.0)
+                    await self._caller.try_to(act)
+
+    def _bound_to_a_zone(self, chance: Random) -> None:
+        """Create pods whose volumes are in one zone, too many for it; they evict nobody."""
+        self._couples += 1
+        app, zone = f"stateful{self._couples}", f"z{chance.randrange(self._setup.zones)}"
+        made_of = templates.template("apart by host", app, app)
+        made_of |= {"patient": True, "volume_zone": zone}
+        nodes = len(self._store.all("nodes"))
+        self._apply(app, made_of, min(nodes // self._setup.zones + 1, 8), chance)
+
+    def _apply(self, name: str, made_of: Json, replicas: int, chance: Random) -> None:
+        scheduler = f"scheduler-{1 + chance.randrange(self._setup.schedulers)}"
+        self._controllers.apply(Workload(name, "default", made_of, replicas, scheduler, 10))
+
+    def _taint(self, chance: Random) -> None:
+        """Taint a node, or take its taint away."""
+        names = sorted(self._store.all("nodes"))
+        if not names:
+            return
+
+        def change(node: Json) -> Json:
+            tainted = "taints" in node["spec"]
+            return {**node, "spec": {} if tainted else {"taints": [TAINT]}}
+
+        act = partial(self._store.update, "nodes", chance.choice(names), change, "users")
+        spawn(self._caller.try_to(act), "users")
