@@ -105,6 +105,14 @@ class Pod(dict[str, Any]):
         spec.setdefault("containers", []).append({"resources": {"requests": amounts}})
         return changed
 
+    def host_port(self, number: int, address: str = "", protocol: str = "TCP") -> Pod:
+        """Give it one more container, with a port of its node."""
+        changed, spec = self._changed("spec")
+        port = {"containerPort": 80, "hostPort": number, "protocol": protocol}
+        ports = [port | ({"hostIP": address} if address else {})]
+        spec.setdefault("containers", []).append({"ports": ports})
+        return changed
+
     def nominated(self, node_name: str) -> Pod:
         """Nominate a node for it."""
         changed, status = self._changed("status")
@@ -133,6 +141,13 @@ class Pod(dict[str, Any]):
         """Start its graceful deletion."""
         changed, metadata = self._changed("metadata")
         metadata.update(deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=30)
+        return changed
+
+    def preempted(self) -> Pod:
+        """Start its deletion for the sake of a more important pod."""
+        changed, status = self.being_deleted()._changed("status")
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        status["conditions"] = [*status.get("conditions", ()), target]
         return changed
 
     def affinity(self, *terms: Json) -> Pod:

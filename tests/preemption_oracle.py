@@ -1,7 +1,7 @@
 """Preemption the slow and obvious way: kube-scheduler's dry run, step by step, on Kubernetes JSON.
 
 Every step asks the oracle of inter-pod affinity about the whole cluster anew. Of the scheduler's
-other plugins only requests of cpu and the number of pods are looked at.
+other plugins only requests of cpu, the number of pods and host ports are looked at.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def candidates(cluster: Cluster, budgets: Sequence[Json], pod: Json) -> dict[str
 
 
 def _why_not(cluster: Cluster, pod: Json, node: str) -> str | None:
-    """Run the filters: NodeResourcesFit comes before InterPodAffinity, in each of two passes."""
+    """Run the filters: NodePorts, NodeResourcesFit, InterPodAffinity, in each of two passes."""
     beside = [
         other
         for other in cluster.pods
@@ -46,7 +46,12 @@ def _why_not(cluster: Cluster, pod: Json, node: str) -> str | None:
         and oracle.priority(other) >= oracle.priority(pod)
         and identity(other) != identity(pod)
     ]
-    if not _has_room(cluster, pod, node, beside):
+    there = [*_on(cluster, pod, node), *beside]
+    if any(
+        _is_same_port(port, used) for port in _ports(pod) for each in there for used in _ports(each)
+    ):
+        return UNSCHEDULABLE
+    if not _has_room(cluster, pod, node, there):
         return UNSCHEDULABLE
     refusal = oracle.refusals(cluster, pod, [node]).get(node)
     return None if refusal is None else refusal.code
@@ -58,11 +63,8 @@ def _select_victims(
     potential = sorted(
         (
             other
-            for other in cluster.pods
-            if other["spec"].get("nodeName") == node
-            and not oracle.is_finished(other)
-            and oracle.priority(other) < oracle.priority(pod)
-            and identity(other) != identity(pod)
+            for other in _on(cluster, pod, node)
+            if oracle.priority(other) < oracle.priority(pod)
         ),
         key=_importance,
     )
@@ -113,7 +115,7 @@ def _start(pod: Json) -> float:
 
 
 def _violating(pods: Sequence[Json], budgets: Sequence[Json]) -> set[str]:
-    """Return the pods beyond a budget, as in FilterVictimsWithPDBViolation."""
+    """Return the pods beyond a budget, as in FilterVictimsWithPDBViolation of 1.37."""
     allowed = [each["status"]["disruptionsAllowed"] for each in budgets]
     violating = set()
     for pod in pods:
@@ -128,21 +130,38 @@ def _violating(pods: Sequence[Json], budgets: Sequence[Json]) -> set[str]:
                 allowed[number] -= 1
                 if allowed[number] < 0:
                     violating.add(identity(pod))
+                    break
     return violating
 
 
-def _has_room(cluster: Cluster, pod: Json, node: str, beside: Sequence[Json]) -> bool:
-    (allocatable,) = (
-        each["status"]["allocatable"] for each in cluster.nodes if name_of(each) == node
-    )
-    there = [
+def _on(cluster: Cluster, pod: Json, node: str) -> list[Json]:
+    """Return the pods on a node, without the one that is to go there."""
+    return [
         other
         for other in cluster.pods
         if other["spec"].get("nodeName") == node
         and not oracle.is_finished(other)
         and identity(other) != identity(pod)
     ]
-    everybody = [pod, *there, *beside]
+
+
+def _ports(pod: Json) -> list[Json]:
+    containers = pod["spec"]["containers"]
+    return [port for each in containers for port in each.get("ports", ()) if port.get("hostPort")]
+
+
+def _is_same_port(one: Json, other: Json) -> bool:
+    addresses = {one.get("hostIP", ""), other.get("hostIP", "")}
+    return all(one[name] == other[name] for name in ("hostPort", "protocol")) and (
+        "" in addresses or len(addresses) == 1
+    )
+
+
+def _has_room(cluster: Cluster, pod: Json, node: str, there: Sequence[Json]) -> bool:
+    (allocatable,) = (
+        each["status"]["allocatable"] for each in cluster.nodes if name_of(each) == node
+    )
+    everybody = [pod, *there]
     if len(everybody) > int(allocatable["pods"]):
         return False
     return not _cpu(pod) or sum(map(_cpu, everybody)) <= int(allocatable["cpu"])

@@ -132,6 +132,7 @@ class ClusterState(ClusterView):
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
         self._node_resources.use(pod.node, pod.requests, 1)
+        self._node_resources.use_ports(pod.node, pod.ports, 1)
         self._quotas.count(pod, 1)
         self.version += 1
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
@@ -140,6 +141,7 @@ class ClusterState(ClusterView):
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
             self._node_resources.use(pod.node, pod.requests, -1)
+            self._node_resources.use_ports(pod.node, pod.ports, -1)
             self._quotas.count(pod, -1)
             self.version += 1
 

@@ -25,7 +25,7 @@ ALLOCATABLE: Final = 4 * MIB
 NAMES: Final = 8 * MIB
 """Names of nodes, namespaces and pod groups, one object each: some 23,000."""
 NUMBERS: Final = MIB // 4
-"""Of each: priorities, distinct requests, distinct charges."""
+"""Of each: priorities, distinct requests, distinct charges, distinct host ports."""
 
 # Answers, and what they are made of
 
@@ -59,7 +59,7 @@ TOTAL: Final = (
     + CHARGES
     + ALLOCATABLE
     + NAMES
-    + 3 * NUMBERS
+    + 4 * NUMBERS
     + PREFILTER_STATES
     + MATCHING_SETS
     + LARGE_SETS

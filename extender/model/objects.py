@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
 from extender.model.labels import Labels
 from extender.model.node_affinity import NodeAffinity
@@ -93,10 +94,14 @@ class Pod:
     """A pod may be evicted for one of higher priority."""
     deleting: bool = False
     """On its way out; it counts until it is gone."""
+    preempted: bool = False
+    """On its way out for the sake of a more important pod."""
     nominated: str | None = None
     """The node that the scheduler tries first, and holds for it while it waits: one where others
     are evicted for it, or one that we proposed."""
     requests: Requests = JUST_A_POD
+    ports: HostPorts = ()
+    """Ports of its node that it takes."""
     charge: Charge | None = None
     """What quotas on cross-namespace affinity see of it; None when it has no such affinity, or when
     nobody asks for quotas."""

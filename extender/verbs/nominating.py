@@ -107,18 +107,18 @@ class Chooser:
 
         `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
         node. Nodes to avoid are left out, and those promised to pods that would get in this one's
-        way. What we do not look at (ports, volumes, spreading) the scheduler does: a wrong choice
-        costs it one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
+        way. What we do not look at (volumes, spreading) the scheduler does: a wrong choice costs it
+        one try. O(nodes); of a pod with very many conditions, not all nodes are looked at.
         """
         state = self._state
         fits = judge(state, pod, self._all(), self._plugins).fits.names
         suits = suitable(state, pod, requirements)
         taken: set[str] | None = None
-        most = MOST_CONDITIONS // requirements.conditions
+        most = MOST_CONDITIONS // (requirements.conditions + len(pod.ports))
         for name in islice(from_somewhere(fits, chance), most):
             if name in avoid or not suits(name):
                 continue
-            if not state.node_resources.has(name, requirements.requests):
+            if not state.node_resources.has(name, requirements.requests, pod.ports):
                 continue
             if taken is None:
                 taken = set(self._taken(pod, promises))

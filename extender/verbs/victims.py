@@ -7,7 +7,6 @@ DefaultPreemption, its dry run (SelectVictimsOnNode) and its choice (pickOneNode
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -19,8 +18,8 @@ from extender.model.verdict import Reason
 from extender.verbs.company import exclusive_keys
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.verbs.filtering import judge
-from extender.verbs.nominated_pods import holding
-from extender.verbs.nominating import from_somewhere, loses_victims, suitable
+from extender.verbs.node_fit import NodeFit
+from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without, may_be_evicted
 from extender.verbs.ranking import Rank, rank
@@ -55,19 +54,38 @@ class Candidate:
 def ineligible(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> str | None:
     """Say why nobody is evicted for a pod whatever the nodes are like, None when some may be.
 
-    Not while victims are on their way out of the node that it is nominated to, unless evicting pods
-    there cannot help any more.
+    Not while victims of a preemption are on their way out of the node that it is nominated to,
+    unless evicting pods there cannot help any more (PodEligibleToPreemptOthers).
     """
     pod = preemptor.pod
     if not preemptor.may_preempt:
         return "its preemptionPolicy is Never"
     if len(pod.pod_class.affinity) > MOST_COMPARED:
         return f"it has more than {MOST_COMPARED} affinity terms"
-    if pod.nominated is not None and loses_victims(state, pod, pod.nominated):
-        refused = judge(state, pod, state.nodes.asked([pod.nominated]), plugins).refused
-        if all(reason.resolvable for reason, _ in refused):
-            return f"pods are on their way out of {pod.nominated}"
-    return None
+    node = pod.nominated
+    if node is None or not _victims_leave(state, pod, node):
+        return None
+    if not _is_curable(state, preemptor, node, plugins):
+        return None
+    return f"pods are on their way out of {node}"
+
+
+def _victims_leave(state: ClusterState, pod: Pod, node: str) -> bool:
+    return any(each.preempted and each.priority < pod.priority for each in state.pods_on(node))
+
+
+def _is_curable(state: ClusterState, preemptor: Preemptor, node: str, plugins: Plugins) -> bool:
+    """Return whether a node fits, or would if pods left it, as the first that refuses it says."""
+    pod, requirements, asked = preemptor.pod, preemptor.requirements, state.nodes.asked([node])
+    fixed, by_pods = _by_what_they_see(plugins)
+    if not suitable(state, pod, requirements)(node):
+        return False
+    if judge(state, pod, asked, fixed, nominated=False).refused:
+        return False
+    fit = NodeFit(state, pod, requirements, node)
+    if not fit.fits:
+        return fit.is_curable
+    return all(reason.resolvable for reason, _ in judge(state, pod, asked, by_pods).refused)
 
 
 def candidates(
@@ -105,61 +123,39 @@ def _potential(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> l
     """Return the nodes that refuse the pod, if evicting pods might cure that.
 
     The scheduler judges room before it judges affinity, and a node is given up for the first
-    refusal that nothing cures. A quota counts for all nodes, and nobody is evicted for its sake.
+    refusal that nothing cures.
     """
     pod = preemptor.pod
-    verdicts = judge(state, pod, state.nodes.asked(list(state.nodes)), plugins)
+    asked = state.nodes.asked(list(state.nodes))
+    fixed, by_pods = _by_what_they_see(plugins)
+    left = judge(state, pod, asked, fixed, nominated=False).fits
+    verdicts = judge(state, pod, left, by_pods)
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
-    if Reason.QUOTA in reasons.values():
-        return []
     suits = suitable(state, pod, preemptor.requirements)
     return [
         name
-        for name in state.nodes
+        for name in left.names
         if suits(name)
-        and (_is_resolvable(reasons.get(name)) or not _Resources(state, preemptor, name).are_enough)
+        and (
+            _is_resolvable(reasons.get(name))
+            or not NodeFit(state, pod, preemptor.requirements, name).fits
+        )
     ]
+
+
+def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
+    """Return the plugins whose verdict no eviction changes, and those that look at placed pods.
+
+    A quota on pods of a namespace is of the first kind: nobody is evicted for its sake.
+    """
+    return (
+        [each for each in plugins if not each.compares_pods],
+        [each for each in plugins if each.compares_pods],
+    )
 
 
 def _is_resolvable(reason: Reason | None) -> bool:
     return reason is not None and reason.resolvable
-
-
-class _Resources:
-    """What is requested on a node beside what it has, while victims are being chosen."""
-
-    def __init__(self, state: ClusterState, preemptor: Preemptor, node: str) -> None:
-        pod = preemptor.pod
-        self._requests = preemptor.requirements.requests
-        self._allocatable = state.node_resources.allocatable(node).amounts
-        self._used = Counter(state.node_resources.used(node))
-        for other in holding(state, pod, node):
-            self._used.update(dict(other.requests))
-        for reservation in state.reservations.of(pod.key, pod.uid):
-            if reservation.pod.node == node:
-                self.free(reservation.pod)
-
-    def free(self, pod: Pod) -> None:
-        """Take a pod away."""
-        self._used.subtract(dict(pod.requests))
-
-    def spare(self, pod: Pod) -> bool:
-        """Put a pod back if the preemptor has room all the same; tell whether it has."""
-        self._used.update(dict(pod.requests))
-        if self.are_enough:
-            return True
-        self.free(pod)
-        return False
-
-    @property
-    def are_enough(self) -> bool:
-        """Return whether the preemptor has resources."""
-        used, allocatable = self._used, self._allocatable
-        return all(
-            used[resource] + amount <= allocatable.get(resource, 0)
-            for resource, amount in self._requests
-            if amount
-        )
 
 
 class _DryRun:
@@ -169,6 +165,7 @@ class _DryRun:
         self._state = state
         self._preemptor = preemptor
         self._plugins = plugins
+        self._fixed, self._by_pods = _by_what_they_see(plugins)
         self._repelling: dict[PodClass, frozenset[str] | None] = {}
 
     def on(self, node: str) -> Candidate | None:
@@ -180,26 +177,39 @@ class _DryRun:
         be lost by it, and anti-affinity is between two pods. So the rules are judged once.
         """
         state, pod = self._state, self._preemptor.pod
-        lesser = [each for each in state.pods_on(node) if may_be_evicted(each, pod)]
+        lesser = self._lesser(node)
         if not lesser or not suitable(state, pod, self._preemptor.requirements)(node):
             return None
-        resources = _Resources(state, self._preemptor, node)
+        fit = NodeFit(state, pod, self._preemptor.requirements, node)
         for each in lesser:
-            resources.free(each)
-        concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
-        if not resources.are_enough or not fits_without(state, pod, node, concerned, self._plugins):
+            fit.free(each)
+        if not fit.fits or not self._obeys_rules_without(lesser, node):
             return None
-        return self._reprieve(node, sorted(lesser, key=importance), resources)
+        return self._reprieve(node, sorted(lesser, key=importance), fit)
 
-    def _reprieve(
-        self, node: str, lesser: Sequence[Pod], resources: _Resources
-    ) -> Candidate | None:
+    def _lesser(self, node: str) -> list[Pod]:
+        """Return the less important pods of a node, bound there whether the watch shows it or not.
+
+        One whose bind is under way, or has ended unclearly, may turn out to be elsewhere.
+        """
+        state, pod = self._state, self._preemptor.pod
+        unseen = [each for each in state.reservations.confirmed if each.node == node]
+        return [each for each in (*state.pods_on(node), *unseen) if may_be_evicted(each, pod)]
+
+    def _obeys_rules_without(self, lesser: Iterable[Pod], node: str) -> bool:
+        state, pod = self._state, self._preemptor.pod
+        concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
+        return fits_without(state, pod, node, concerned, self._by_pods) and bool(
+            judge(state, pod, state.nodes.asked([node]), self._fixed, nominated=False).fits.names
+        )
+
+    def _reprieve(self, node: str, lesser: Sequence[Pod], fit: NodeFit) -> Candidate | None:
         protected = self._state.budgets.violated_by(lesser)
         labels = self._state.nodes.labels(node)
         victims, violations = [], 0
         for pod in sorted(lesser, key=lambda each: each.uid not in protected):
             keys = self._keys(pod.pod_class)
-            if (keys is None or keys.isdisjoint(labels)) and resources.spare(pod):
+            if (keys is None or keys.isdisjoint(labels)) and fit.spare(pod):
                 continue
             victims.append(pod)
             violations += pod.uid in protected

@@ -14,6 +14,9 @@ from extender.model.labels import Operator
 
 NULL = msgspec.Raw(b"null")
 
+ALWAYS = "Always"
+"""The restartPolicy of an init container that goes on running beside those that come after it."""
+
 
 class LabelSelectorRequirement(msgspec.Struct):
     """metav1.LabelSelectorRequirement."""
@@ -124,10 +127,11 @@ class PodMetadata(msgspec.Struct):
 
 
 class Container(msgspec.Struct):
-    """What a container requests; raw, because most pods repeat those of another."""
+    """What a container takes; raw, because most pods repeat those of another."""
 
     resources: msgspec.Raw = NULL
     restartPolicy: str | None = None  # noqa: N815 - the API's spelling
+    ports: msgspec.Raw = NULL
 
 
 class SchedulingGroup(msgspec.Struct):
@@ -158,6 +162,7 @@ class PodStatus(msgspec.Struct):
     phase: str | None = None
     nominatedNodeName: str | None = None  # noqa: N815 - the API's spelling
     startTime: datetime | None = None  # noqa: N815
+    conditions: msgspec.Raw = NULL
 
 
 class PodManifest(msgspec.Struct):

@@ -20,7 +20,9 @@ from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, class_size, decoded_size
+from extender.wire.conditions import is_preempted
 from extender.wire.decoding import Json, decode
+from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
@@ -78,6 +80,7 @@ class PodReader:
         every name there ever was: in Python 3.12 what it returns lives for ever.)"""
         self._priorities: Pool[int] = Pool(memory.NUMBERS)
         self._requests = RequestsReader()
+        self._ports = HostPortsReader()
         self._charges = ChargeReader() if charges else None
         self._node_affinity = NodeAffinityReader(most_entries) if node_affinity else None
 
@@ -115,6 +118,7 @@ class PodReader:
         # An API server has given it a version, so it merged the label keys when it created the pod.
         stored = self._stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
+        deleting = metadata.deletionTimestamp is not None
         pod_class = self._class(namespace, labels, affinity, stored=stored)
         return Pod(
             key=key,
@@ -124,10 +128,12 @@ class PodReader:
             terminal=status.phase in TERMINAL_PHASES,
             pod_class=pod_class,
             priority=self._priorities.known(priority) or self._priority(priority),
-            deleting=metadata.deletionTimestamp is not None,
+            deleting=deleting,
+            preempted=deleting and is_preempted(status.conditions),
             # Of a pod that has its node the nomination is history.
             nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
+            ports=self._ports.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
             node_affinity=(

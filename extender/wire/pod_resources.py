@@ -17,7 +17,7 @@ from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import JUST_A_POD, PODS, Requests
 from extender.wire.class_cache import decoded_size
-from extender.wire.manifests import NULL, Container, PodSpec
+from extender.wire.manifests import ALWAYS, NULL, Container, PodSpec
 from extender.wire.quantities import read_exact_amounts, rounded
 
 T = TypeVar("T")
@@ -31,7 +31,6 @@ HUGE_PAGES = "hugepages-"
 PER_KEY_PART: Final = 64
 """Bytes of one part of a key, beside its text."""
 
-_ALWAYS = "Always"
 _NULL = bytes(NULL)
 
 
@@ -105,7 +104,7 @@ def resources_key(spec: PodSpec) -> ResourcesKey:
     key: list[bytes | bool] = [bytes(each.resources) for each in spec.containers or ()]
     for each in spec.initContainers or ():
         # The order of regular and init containers matters, so a flag stands between them.
-        key += (each.restartPolicy == _ALWAYS, bytes(each.resources))
+        key += (each.restartPolicy == ALWAYS, bytes(each.resources))
     key += (bytes(spec.overhead), bytes(spec.resources))
     return tuple(key)
 
@@ -130,7 +129,7 @@ def _containers(found: Iterable[Container] | None, path: str) -> Iterator[Resour
         said = _read(container.resources, f"{path}[{index}].resources")
         # A container with a limit requests as much, unless it says otherwise.
         requests = {**said.limits, **said.requests}
-        yield Resources(requests, said.limits, container.restartPolicy == _ALWAYS)
+        yield Resources(requests, said.limits, container.restartPolicy == ALWAYS)
 
 
 def _read(raw: msgspec.Raw, path: str) -> Resources:

@@ -6,6 +6,7 @@ from itertools import islice
 
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
+from extender.model.host_ports import HostPort
 from tests.builders import (
     ZONE,
     crossing,
@@ -64,6 +65,12 @@ def test_a_pod_that_slipped_through_is_noticed() -> None:
 def test_room_that_nobody_uses_is_noticed() -> None:
     state = a_state()
     state._node_resources.use("n", (("cpu", 100),), 1)
+    assert list(audit(state))[1:4] == [None, None, "room on n"]
+
+
+def test_a_host_port_that_nobody_has_is_noticed() -> None:
+    state = a_state()
+    state._node_resources.use_ports("n", (HostPort("", "TCP", 80),), 1)
     assert list(audit(state))[1:4] == [None, None, "room on n"]
 
 

@@ -131,6 +131,14 @@ def test_only_nodes_that_the_pod_asks_for(raw: Pod, expected: set[str]) -> None:
     assert found - {None} == expected
 
 
+def test_a_host_port_is_had_once() -> None:
+    state = state_of([host("a"), host("b")], [], [pod("there").host_port(80).on("a")])
+    assert choose(state, LONER.host_port(80), chance=0.0) == "b"
+    assert choose(state, LONER.host_port(81), chance=0.0) == "a"
+    state.remove_pod("default/there", "default-there")
+    assert choose(state, LONER.host_port(80), chance=0.0) == "a"
+
+
 def test_places_for_pods_are_counted() -> None:
     there = [pod(f"p{number}").on("a") for number in range(3)]
     state = state_of([host("a")], [], there)

@@ -252,6 +252,11 @@ def test_a_candidate_that_came_without_victims(
             id="a pod beyond two budgets is one violation",
         ),
         pytest.param(
+            [budget("none", selector(app="db", which="y"), 0), budget("one", DB, 1)],
+            2,
+            id="a budget behind one that is overdrawn is not charged",
+        ),
+        pytest.param(
             [budget("none", DB, 0, disrupted=["y"])],
             2,
             id="a pod whose eviction was granted before is charged no more",
@@ -267,7 +272,7 @@ def test_a_candidate_that_came_without_victims(
     ],
 )
 def test_budgets_are_charged_for_the_pods_that_join(budgets: list[Json], expected: int) -> None:
-    pods = [plain("x").labels(app="x"), db("y"), db("z")]
+    pods = [plain("x").labels(app="x"), db("y").labels(which="y"), db("z")]
     state = state_of(NODES, NAMESPACES, pods)
     for each in budgets:
         state.upsert_budget(read_budget(json.dumps(each).encode()))

@@ -32,10 +32,13 @@ from tests.builders import (
     Json,
     Pod,
     budget,
+    crossing,
     model_pod,
+    model_quota,
     namespace,
     node,
     pod,
+    quota,
     selector,
     state_of,
     term,
@@ -192,6 +195,34 @@ def named(found: dict[str, Candidate]) -> Expected:
             id="nobody goes where an equal pod in the way is nominated",
         ),
         pytest.param(
+            [db("x"), plain("y").host_port(80), plain("z").host_port(81), *everywhere("a1")],
+            APART.host_port(80),
+            {"a1": ["x", "y"]},
+            id="who has the pod's host port goes, who has another is spared",
+        ),
+        pytest.param(
+            [db("x"), plain("y", priority=HIGH).host_port(80), *everywhere("a1")],
+            APART.host_port(80),
+            {},
+            id="nobody goes where a more important pod has the host port",
+        ),
+        pytest.param(
+            [plain("x").host_port(80), *everywhere("a1")],
+            APART.host_port(80, "10.0.0.1"),
+            {"a1": ["x"]},
+            id="a host port alone may be what is missing: one on all addresses is in the way",
+        ),
+        pytest.param(
+            [
+                db("x"),
+                pod("held").priority(HIGH).host_port(80).nominated("a1"),
+                *everywhere("a1"),
+            ],
+            APART.host_port(80),
+            {},
+            id="a host port that a nominated pod waits for is not there",
+        ),
+        pytest.param(
             [
                 db("x"),
                 pod("held").priority(HIGH).requests(cpu="4").nominated("a1"),
@@ -288,12 +319,34 @@ def test_the_state_may_change_between_two_nodes() -> None:
 
 
 def test_nobody_goes_for_a_quota() -> None:
-    crossing = APART.anti_affinity(term(HOST, DB, namespaces=["other"]))
+    across = APART.anti_affinity(term(HOST, DB, namespaces=["other"]))
     state = state_of(NODES, [], [db("x"), *everywhere("a1")])
     plugins = (*AFFINITY, CrossNamespacePodAffinity(limited=True))
     assert named(look(state, APART, plugins)) == {"a1": ["x"]}
-    assert look(state, crossing, plugins) == {}
-    assert on_node(state, preemptor(crossing), plugins, "a1") is None
+    assert look(state, across, plugins) == {}
+    assert on_node(state, preemptor(across), plugins, "a1") is None
+
+
+def test_nobody_goes_for_the_sake_of_a_quota_that_it_uses_itself() -> None:
+    across = term(HOST, DB, namespaces=["other", "default"])
+    pods = [db("x").anti_affinity(across), *everywhere("a1")]
+    state = state_of(NODES, [], pods, [quota("q", {"pods": "1"}, crossing())])
+    plugins = (*AFFINITY, CrossNamespacePodAffinity())
+    asked = NEW.anti_affinity(across)
+    assert look(state, asked, plugins) == {}
+    assert on_node(state, preemptor(asked), plugins, "a1") is None
+    state.upsert_quota(model_quota(quota("q", {"pods": "2"}, crossing())))
+    assert named(look(state, asked, plugins)) == {"a1": ["x"]}
+
+
+def test_a_pod_that_is_known_to_be_bound_may_go_before_the_watch_shows_it() -> None:
+    state = state_of(NODES, [], [db("x"), *everywhere("a1")])
+    new = model_pod(db("y", priority=MIDDLE) | {"spec": {"priority": MIDDLE}})
+    claim = state.reserve(new, "a1", 10.0)
+    assert look(state, APART) == {}, "its bind is under way: it may turn out to be elsewhere"
+    state.hold(claim, 10.0)
+    state.settle(new, "a1", 10.0)
+    assert named(look(state, APART)) == {"a1": ["y", "x"]}
 
 
 @pytest.mark.parametrize(
@@ -309,6 +362,31 @@ def test_nobody_goes_for_a_quota() -> None:
         ),
         pytest.param(preemptor(APART.nominated("b1")), None, id="nobody leaves its node"),
         pytest.param(
+            preemptor(APART.nominated("a2")), None, id="who leaves it was not preempted there"
+        ),
+        pytest.param(
+            preemptor(APART.priority(LOW).nominated("a1")),
+            None,
+            id="who leaves it is as important as the pod",
+        ),
+        pytest.param(preemptor(APART.nominated("gone")), None, id="its node is gone"),
+        pytest.param(
+            preemptor(Pod(PICKY).nominated("a1")), None, id="its node is not what it selects"
+        ),
+        pytest.param(
+            preemptor(APART.requests(cpu="2").nominated("small")),
+            None,
+            id="its node is too small, whoever leaves it",
+        ),
+        pytest.param(
+            preemptor(APART.requests(cpu="5").host_port(80).nominated("a1")),
+            None,
+            id="its node is too small, though it has the host port",
+        ),
+        pytest.param(
+            preemptor(NEW.nominated("a1")), "on their way out of a1", id="one that fits already"
+        ),
+        pytest.param(
             preemptor(NEW.affinity(term(HOST, selector(app="none"))).nominated("a1")),
             None,
             id="one that cannot go to its node any more",
@@ -316,7 +394,11 @@ def test_nobody_goes_for_a_quota() -> None:
     ],
 )
 def test_who_may_preempt(asked: Preemptor, says: str | None) -> None:
-    state = state_of(NODES, [], [db("x").being_deleted()])
+    state = state_of(
+        [*NODES, node("small", {HOST: "small"}, {"pods": "10", "cpu": "1"})],
+        [],
+        [db("x").preempted(), db("y", "a2").being_deleted(), db("z", "small").preempted()],
+    )
     found = ineligible(state, asked, AFFINITY)
     assert (found is None) if says is None else (says in str(found))
 

@@ -45,6 +45,32 @@ def test_what_preemption_looks_at() -> None:
     assert (found.deleting, found.nominated) == (True, None), "it has its node: no wish is left"
 
 
+def _target(status: str = "True", reason: str = "PreemptionByScheduler") -> dict[str, str]:
+    return {"type": "DisruptionTarget", "status": status, "reason": reason}
+
+
+READY = {"type": "Ready", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "deleting", "expected"),
+    [
+        pytest.param([READY, _target()], True, True, id="marked and on its way out"),
+        pytest.param([_target()], False, False, id="marked, but not being deleted yet"),
+        pytest.param([READY], True, False, id="deleted by somebody else"),
+        pytest.param(None, True, False, id="no conditions"),
+        pytest.param([_target(reason="EvictionByEvictionAPI")], True, False, id="another reason"),
+        pytest.param([_target("False")], True, False, id="a mark that was taken back"),
+        pytest.param([_target("False"), _target()], True, False, id="the first mark counts"),
+    ],
+)
+def test_who_goes_for_a_more_important_pod(
+    conditions: object, deleting: bool, expected: bool
+) -> None:
+    raw = pod("p").on("b").being_deleted() if deleting else pod("p").on("b")
+    assert read({**raw, "status": {"conditions": conditions}}).preempted is expected
+
+
 @pytest.mark.parametrize(
     ("group", "expected"),
     [

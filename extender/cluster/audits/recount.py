@@ -15,6 +15,7 @@ from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
+from extender.model.host_ports import UsedPorts
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS
 from extender.model.objects import Pod, PodClass
@@ -77,14 +78,21 @@ def room_mismatches(state: ClusterState, names: Iterable[str] | None = None) -> 
     """Return the nodes, of all or some, where more or less is in use than their pods request."""
     if names is None:
         names = {*state.node_resources.in_use, *(pod.node or "" for pod in state.placed_pods)}
-    return [name for name in names if state.node_resources.used(name) != _requested(state, name)]
+    resources = state.node_resources
+    return [
+        name
+        for name in names
+        if (resources.used(name), resources.ports(name)) != _in_use(state, name)
+    ]
 
 
-def _requested(state: ClusterState, node: str) -> dict[str, int]:
+def _in_use(state: ClusterState, node: str) -> tuple[dict[str, int], UsedPorts]:
     total: Counter[str] = Counter()
+    ports = UsedPorts()
     for pod in (*state.pods_on(node), *state.reservations.on(node)):
         total.update(dict(pod.requests))
-    return {resource: amount for resource, amount in total.items() if amount}
+        ports.use(pod.ports, 1)
+    return {resource: amount for resource, amount in total.items() if amount}, ports
 
 
 def audit(state: ClusterState) -> Iterator[str | None]:

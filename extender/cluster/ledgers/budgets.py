@@ -47,13 +47,17 @@ class Budgets:
         return frozenset([pod.uid for pod in going if self._charge(pod, left)])
 
     def _charge(self, pod: Pod, left: dict[str, int]) -> bool:
-        """Charge every budget of a pod; return whether one of them is overdrawn by that."""
-        overdrawn = False
+        """Charge the budgets of a pod up to the first that it overdraws; tell whether one is.
+
+        As in FilterVictimsWithPDBViolation of kube-scheduler 1.37, which takes them in no certain
+        order; earlier releases charge those behind the first as well.
+        """
         for budget in self._in.get(pod.pod_class.namespace, {}).values():
             if budget.is_charged_for(pod):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
-                overdrawn = overdrawn or left[budget.key] < 0
-        return overdrawn
+                if left[budget.key] < 0:
+                    return True
+        return False
 
 
 class BudgetLedger(Budgets):

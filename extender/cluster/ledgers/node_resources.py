@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from extender.model.host_ports import HostPorts, UsedPorts
 from extender.model.node_resources import NOTHING_ALLOCATABLE, Allocatable, Requests
 from extender.model.signed import shift
 
 _NOTHING: Mapping[str, int] = {}
+_NO_PORTS = UsedPorts()
 
 
 class NodeResources:
@@ -19,6 +21,7 @@ class NodeResources:
     def __init__(self) -> None:
         self._allocatable: dict[str, Allocatable] = {}
         self._used: dict[str, dict[str, int]] = {}
+        self._ports: dict[str, UsedPorts] = {}
 
     def allocatable(self, node: str) -> Allocatable:
         """Return what a node offers, nothing for an unknown one."""
@@ -28,13 +31,19 @@ class NodeResources:
         """Return what is requested on a node, zeros left out."""
         return self._used.get(node, _NOTHING)
 
+    def ports(self, node: str) -> UsedPorts:
+        """Return the host ports that are taken on a node."""
+        return self._ports.get(node, _NO_PORTS)
+
     @property
     def in_use(self) -> Iterator[str]:
         """Return the nodes, known or not, that have pods."""
         return iter(self._used)
 
-    def has(self, node: str, requests: Requests) -> bool:
-        """Return whether a pod with these requests finds room on a node."""
+    def has(self, node: str, requests: Requests, ports: HostPorts = ()) -> bool:
+        """Return whether a pod with these requests and host ports finds room on a node."""
+        if ports and not self.ports(node).allow(ports):
+            return False
         allocatable = self.allocatable(node).amounts
         used = self.used(node)
         return all(
@@ -65,3 +74,12 @@ class NodeResourcesLedger(NodeResources):
             shift(used, resource, sign * amount)
         if not used:
             del self._used[node]
+
+    def use_ports(self, node: str, ports: HostPorts, sign: int) -> None:
+        """Count a pod's host ports on a node (1), or take them back (-1)."""
+        if not ports:
+            return
+        used = self._ports.setdefault(node, UsedPorts())
+        used.use(ports, sign)
+        if not used:
+            del self._ports[node]

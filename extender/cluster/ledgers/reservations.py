@@ -87,6 +87,11 @@ class Reservations:
         """Return the pods that have places on a node."""
         return [each.pod for each in self if each.pod.node == node]
 
+    @property
+    def confirmed(self) -> Iterator[Pod]:
+        """Yield the pods that are known to be bound where they are reserved."""
+        return (each.pod for each in self if each.confirmed)
+
     def find(self, pod: Pod) -> Reservation | None:
         """Return the reservation of a pod on its node."""
         return next((each for each in self.of(pod.key, pod.uid) if each.pod.node == pod.node), None)

@@ -1,0 +1,77 @@
+"""Which ports of its node a pod takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.errors import ObjectError
+from extender.model.host_ports import HostPort
+from extender.wire.objects import PodReader
+from tests.builders import model_pod
+
+
+def read(**spec: Any) -> list[HostPort]:
+    """Read a pod with this spec."""
+    return list(model_pod({"metadata": {"name": "x"}, "spec": spec}).ports)
+
+
+def container(*ports: Any, **fields: Any) -> dict[str, Any]:
+    """Build a container."""
+    return {"name": "c", "ports": list(ports), **fields}
+
+
+TAKEN = {"containerPort": 80, "hostPort": 80}
+HTTP = HostPort("", "TCP", 80)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, [], id="no containers"),
+        pytest.param({"containers": [container({"containerPort": 80})]}, [], id="no host port"),
+        pytest.param({"containers": [{"name": "c", "ports": None}]}, [], id="no ports"),
+        pytest.param({"containers": [container({**TAKEN, "hostPort": 0})]}, [], id="0 is none"),
+        pytest.param({"containers": [container(TAKEN)]}, [HTTP], id="TCP on every address"),
+        pytest.param(
+            {"containers": [container({**TAKEN, "hostIP": "0.0.0.0"})]},
+            [HTTP],
+            id="every address, written out",
+        ),
+        pytest.param(
+            {"containers": [container({**TAKEN, "hostIP": "10.0.0.1", "protocol": "UDP"})]},
+            [HostPort("10.0.0.1", "UDP", 80)],
+            id="an address and a protocol",
+        ),
+        pytest.param(
+            {"containers": [container(TAKEN), container({**TAKEN, "hostPort": 81})]},
+            [HTTP, HostPort("", "TCP", 81)],
+            id="of each container",
+        ),
+        pytest.param(
+            {"initContainers": [container(TAKEN)]}, [], id="not of one that ends before the others"
+        ),
+        pytest.param(
+            {"initContainers": [container(TAKEN, restartPolicy="Always")]},
+            [HTTP],
+            id="of a sidecar",
+        ),
+    ],
+)
+def test_ports_that_a_pod_holds(spec: dict[str, Any], expected: list[HostPort]) -> None:
+    assert read(**spec) == expected
+
+
+def test_pods_with_the_same_ports_share_them() -> None:
+    reader = PodReader()
+    raw = json.dumps({"metadata": {"name": "x"}, "spec": {"containers": [container(TAKEN)]}})
+    one, other = (reader.read(raw.encode()) for _ in range(2))
+    assert one.ports is other.ports
+
+
+def test_a_broken_port_is_refused_by_the_path_of_its_field() -> None:
+    with pytest.raises(ObjectError) as caught:
+        read(containers=[container(), container({"hostPort": "http"})])
+    assert caught.value.path == "spec.containers[1].ports[0].hostPort"
