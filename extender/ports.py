@@ -35,6 +35,19 @@ class Nominator(Protocol):
         """Change it from `before`; False when it is something else, or the pod is gone."""
 
 
+class Evictor(Protocol):
+    """Has pods deleted for the sake of others, each exactly the one that was seen."""
+
+    async def mark(self, victim: Pod, message: str) -> bool:
+        """Set the condition that says why a pod is about to go; False when it is gone already."""
+
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+        """Delete a pod, or only find out whether we may; False when it is gone already."""
+
+    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
+        """Write an Event about it."""
+
+
 class NoApiServer:
     """Stands in for the API server where the cluster comes from a file."""
 

@@ -34,7 +34,7 @@ from extender.web.domains import Domains
 from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
-from extender.wiring import build_callbacks, build_nomination
+from extender.wiring import build_callbacks, build_nomination, build_preemption
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +120,11 @@ async def running(config: Config) -> AsyncIterator[Running]:
         if nomination is not None:
             parts.push_async_callback(nomination.close)
             _keep_running("nomination", nomination.run(), parts)
+        preemption = build_preemption(
+            config, source, state, metrics, preparer=preparer, nomination=nomination
+        )
+        if preemption is not None:
+            _keep_running("preemption", preemption.run(), parts)
         callbacks = build_callbacks(
             config,
             source,
@@ -128,6 +133,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             lifecycle.unsynced,
             preparer=preparer,
             nomination=nomination,
+            preemption=preemption,
         )
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)

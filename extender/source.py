@@ -15,7 +15,7 @@ from extender.config import Config
 from extender.metrics import Metrics
 from extender.mirrored import VITAL, needed, object_counts
 from extender.offline import ClusterFiles
-from extender.ports import NoApiServer, Nominator, PodBinder
+from extender.ports import Evictor, NoApiServer, Nominator, PodBinder
 from extender.wire.affinity import Gates
 from extender.wire.annotations import warn_of_annotated
 from extender.wire.objects import PodReader
@@ -39,6 +39,9 @@ class Source(Protocol):
     nominator: Nominator | None
     """None where there is no API server to tell."""
 
+    evictor: Evictor | None
+    """None likewise."""
+
     @property
     def synced(self) -> Mapping[str, bool]:
         """Return whether each resource is known."""
@@ -59,6 +62,7 @@ class Files:
         self.description = description
         self.binder: PodBinder = NoApiServer()
         self.nominator: Nominator | None = None
+        self.evictor: Evictor | None = None
         self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
         self.silent_for: Mapping[str, float | None] = {}
@@ -68,11 +72,17 @@ class Live:
     """A cluster that is watched."""
 
     def __init__(
-        self, description: str, watchers: Watchers, binder: PodBinder, nominator: Nominator
+        self,
+        description: str,
+        watchers: Watchers,
+        binder: PodBinder,
+        nominator: Nominator,
+        evictor: Evictor,
     ) -> None:
         self.description = description
         self.binder = binder
         self.nominator: Nominator | None = nominator
+        self.evictor: Evictor | None = evictor
         self._watchers = watchers
 
     @property
@@ -168,6 +178,7 @@ async def mirror(
 ) -> Live:
     """Keep the state equal to what an API server has until the stack unwinds."""
     from extender.kube.binder import Binder  # noqa: PLC0415
+    from extender.kube.evictor import Evictor as ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
@@ -183,7 +194,8 @@ async def mirror(
     watchers = await parts.enter_async_context(watching)
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    return Live(description, watchers, Binder(client, pods), ApiNominator(client))
+    binder, nominator, evictor = Binder(client, pods), ApiNominator(client), ApiEvictor(client)
+    return Live(description, watchers, binder, nominator, evictor)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

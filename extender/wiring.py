@@ -18,6 +18,7 @@ from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
 from extender.controllers.nomination.controller import NominationController, NominationLimits
+from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check
@@ -42,6 +43,7 @@ def build_callbacks(
     *,
     preparer: Preparer,
     nomination: NominationController | None,
+    preemption: PreemptionController | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
@@ -83,9 +85,15 @@ def build_callbacks(
             clock=clock,
             pods=pods,
             give_way=None if nomination is None else nomination.give_way,
+            preemption=preemption,
             preparer=preparer,
         )
-        listeners = replace(listeners, nomination=nomination, keep_waiting=preemptions.keep_waiting)
+        listeners = replace(
+            listeners,
+            nomination=nomination,
+            preemption=preemption,
+            keep_waiting=preemptions.keep_waiting,
+        )
     filters = Filters(
         state,
         enforced,
@@ -133,6 +141,36 @@ def _interact(state: ClusterState, enforced: Plugins) -> Callable[[PodClass, Pod
     if any(plugin.compares_pods for plugin in enforced):
         return partial(interact, state)
     return lambda _one, _other: False
+
+
+def build_preemption(
+    config: Config,
+    source: Source,
+    state: ClusterState,
+    metrics: Metrics,
+    *,
+    preparer: Preparer,
+    nomination: NominationController | None,
+    clock: Callable[[], float] = monotonic,
+    chance: Callable[[], float] = random,
+) -> PreemptionController | None:
+    """Build what evicts pods for others, where the hard rules are ours and somebody can be told."""
+    nominator, evictor = source.nominator, source.evictor
+    wanted = config.preemption.enabled and config.mode is Mode.REPLACE
+    if nominator is None or evictor is None or not wanted:
+        return None
+    return PreemptionController(
+        state,
+        nominator,
+        evictor,
+        metrics,
+        _plugins(config),
+        clock=clock,
+        chance=chance,
+        preparer=preparer,
+        give_way=None if nomination is None else nomination.give_way,
+        is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
+    )
 
 
 def _plugins(config: Config) -> Plugins:

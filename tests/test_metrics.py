@@ -29,6 +29,7 @@ def exercise(metrics: Metrics) -> None:
     metrics.count_attempt("feasible")
     metrics.count_filtered("anti-affinity", 7)
     metrics.count_bind("bound")
+    metrics.count_eviction("InterPodAffinity", "evicted")
     metrics.observe_hold(0.004)
     metrics.track_reservations(lambda: 3)
     metrics.track_quotas(lambda: 5, lambda: 2)
@@ -84,6 +85,8 @@ CONTRACT = {
     "affinity_extender_drifted_pods": set(),
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},
+    "affinity_extender_preemptions": {"result"},
+    "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},
     "affinity_extender_filter_hold_seconds": {"le"},

@@ -16,6 +16,7 @@ from extender.callbacks.shadow import Disagreements
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import NominationController
+from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.metrics import Metrics
@@ -53,6 +54,7 @@ class Listeners:
     keep_waiting: Callable[[Pod], bool] | None = None
     """Tells whether the node held for a pod is refused for its victims alone."""
     answered: Answered | None = None
+    preemption: PreemptionController | None = None
 
 
 class Filters:
@@ -185,6 +187,11 @@ class Filters:
             else:
                 asked = sum(len(names) for _, names in verdicts.refused)
                 listeners.nomination.refused(args.pod, args.pod_json, asked)
+        if listeners.preemption is not None:
+            if verdicts.fits.names:
+                listeners.preemption.admitted(args.pod)
+            else:
+                listeners.preemption.refused(args.pod, args.pod_json, verdicts.refused)
         self._requests.remember(names_json, verdicts.fits)
         if listeners.answered is not None:
             listeners.answered(args, verdicts.fits, names_json)

@@ -10,6 +10,7 @@ from time import perf_counter
 from extender.callbacks.observing import fault_log
 from extender.callbacks.readiness import NotReadyError, check_ready
 from extender.cluster.state import ClusterState
+from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model import memory
@@ -63,10 +64,15 @@ class Preemptions:
         clock: Callable[[], float],
         pods: PodReader,
         give_way: GiveWay | None = None,
+        preemption: PreemptionController | None = None,
         preparer: Preparer | None = None,
     ) -> None:
-        """With `give_way`, whoever else nominates nodes hears of preemptions before they begin."""
+        """With `give_way`, whoever else nominates nodes hears of preemptions before they begin.
+
+        `preemption` evicts for pods by itself, and takes over those for which no candidate helps.
+        """
         self._give_way = give_way
+        self._preemption = preemption
         self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._metrics = metrics
@@ -90,7 +96,8 @@ class Preemptions:
             if self._preparer.takes_long(args.pod):
                 await self._preparer.prepare(args.pod)
             chosen = await self._without_our_hints(args, self._choose(args))
-            if chosen and args.pod.node is None:
+            if args.pod.node is None:
+                self._hand_over(args, chosen)
                 chosen = self._expect(args.pod, chosen)
             if chosen:
                 self._remember(args.pod.uid, chosen)
@@ -112,7 +119,8 @@ class Preemptions:
         told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
         victims = candidates.get(pod.nominated)
         lagging = victims is not None and self._clock() - told < LAG_SECONDS
-        going = victims.uids if victims and lagging else ()
+        ours = None if self._preemption is None else self._preemption.going(pod)
+        going = victims.uids if victims and lagging else ours or ()
         return only_waits(self._state, pod, going, self._plugins)
 
     def _read(self, body: bytes) -> PreemptionArgs:
@@ -120,6 +128,16 @@ class Preemptions:
         check_ready(self._unready)
         check_annotations(args.pod)
         return args
+
+    def _hand_over(self, args: PreemptionArgs, chosen: Mapping[str, Victims]) -> None:
+        """Tell who evicts by itself whether the scheduler does so for a pod."""
+        if self._preemption is None:
+            return
+        if chosen:
+            self._preemption.stand_back(args.pod)
+        elif args.may_preempt:
+            # The scheduler has looked at a tenth of the nodes.
+            self._preemption.refused(args.pod, args.pod_json, ())
 
     async def _without_our_hints(
         self, args: PreemptionArgs, chosen: Mapping[str, Victims]
@@ -150,6 +168,8 @@ class Preemptions:
             says = "%s waits for its victims on %s to go"
             self._log.log(logging.INFO, says, says, args.pod.key, args.pod.nominated)
             return {}
+        if self._preemption is not None and self._preemption.going(args.pod) is not None:
+            return {}
         why_unclear = unclear(self._state, args.pod, self._plugins)
         if why_unclear is not None:
             says = "no eviction for %s: %s"
@@ -175,7 +195,7 @@ class Preemptions:
 
     def _expect(self, pod: Pod, chosen: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Count the pod as nominated to the node that the scheduler will take, if that is plain."""
-        if not any(plugin.compares_pods for plugin in self._plugins):
+        if not chosen or not any(plugin.compares_pods for plugin in self._plugins):
             return chosen
         settled = settle(self._state, chosen)
         if settled.taken is not None:

@@ -122,6 +122,10 @@ class ClusterView:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
 
+    def has_less_important(self, priority: int) -> bool:
+        """Return whether a pod of a lower priority is bound anywhere."""
+        return self._pods_by_node.has_less_important(priority)
+
     def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
         """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
         return self._groups.of(group)

@@ -17,6 +17,7 @@ from extender.config.schema import (
     Logging,
     Mode,
     Plugin,
+    Preemption,
     Prioritize,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "Mode",
     "Option",
     "Plugin",
+    "Preemption",
     "Prioritize",
     "Serving",
     "effective",

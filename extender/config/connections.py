@@ -100,11 +100,11 @@ class ClientConnection(Block, frozen=True, kw_only=True):
     """Context in that file; unset means its current-context."""
 
     qps: Annotated[float, Meta(gt=0, le=10_000)] = 200
-    """Requests per second on average, of all kinds. 70 % are for binds alone, 15 % for reads, 10 %
-    for hints and 5 % for watches, so that no kind blocks another. What one kind does not use goes
-    to the others. In mode replace each placement is a request, so this limits the pods per second,
-    and a bind that could not be sent in time is refused at once. kube-scheduler's default of 50
-    would be less than the scheduler can decide."""
+    """Requests per second on average, of all kinds. 70 % are for binds alone, 10 % for reads, 10 %
+    for hints, 5 % for evictions and 5 % for watches, so that no kind blocks another. What one kind
+    does not use goes to the others. In mode replace each placement is a request, so this limits the
+    pods per second, and a bind that could not be sent in time is refused at once. kube-scheduler's
+    default of 50 would be less than the scheduler can decide."""
 
     burst: Annotated[int, Meta(ge=1, le=10_000)] = 400
     """Requests that may be sent at once before qps applies, shared out like qps. The default is

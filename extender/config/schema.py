@@ -122,6 +122,15 @@ class Hints(Block, frozen=True, kw_only=True):
     """Seconds after which a hint is withdrawn if the scheduler did not take it."""
 
 
+class Preemption(Block, frozen=True, kw_only=True):
+    """Evicting less important pods for one that only affinity rules keep from every node."""
+
+    enabled: bool = True
+    """True evicts as the scheduler does for its own plugins, in mode replace alone. This needs the
+    rights to delete pods, to patch pods/status and to create Events; without the first, no pod
+    is evicted. False evicts nobody for affinity rules alone: such pods wait."""
+
+
 class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Evicting pods whose rules stopped holding after they were placed."""
 
@@ -191,6 +200,7 @@ class Config(Block, frozen=True, kw_only=True):
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
     hints: Hints = Hints()
+    preemption: Preemption = Preemption()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()

@@ -78,6 +78,11 @@ def pod_path(key: str) -> str:
     return f"/api/v1/namespaces/{_segment(namespace_of(key))}/pods/{_segment(name_of(key))}"
 
 
+def events_path(namespace: str) -> str:
+    """Return where the API server takes Events about objects of a namespace."""
+    return f"/apis/events.k8s.io/v1/namespaces/{_segment(namespace)}/events"
+
+
 def _segment(name: str) -> str:
     # As the API machinery has it in IsValidPathSegmentName.
     if name in _NOT_SEGMENTS or "/" in name or "%" in name:

@@ -121,20 +121,27 @@ class ApiClient:
         """Return the body of a successful answer."""
         return await self._call(Call("GET", path, Flow.READS, params), within)
 
-    async def post(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
+    async def post(
+        self, path: str, body: bytes, *, within: float | None = None, flow: Flow = Flow.BINDS
+    ) -> bytes:
         """Create something; return the body of a successful answer."""
-        return await self._call(Call("POST", path, Flow.BINDS, content=Content(body)), within)
+        return await self._call(Call("POST", path, flow, content=Content(body)), within)
 
     async def patch(
-        self, path: str, body: bytes, kind: str, *, within: float | None = None
+        self,
+        path: str,
+        body: bytes,
+        kind: str,
+        *,
+        within: float | None = None,
+        flow: Flow = Flow.PATCHES,
     ) -> bytes:
         """Change something; return the body of a successful answer."""
-        content = Content(body, kind)
-        return await self._call(Call("PATCH", path, Flow.PATCHES, content=content), within)
+        return await self._call(Call("PATCH", path, flow, content=Content(body, kind)), within)
 
     async def delete(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
         """Remove something, with these DeleteOptions; return the body of a successful answer."""
-        return await self._call(Call("DELETE", path, Flow.PATCHES, content=Content(body)), within)
+        return await self._call(Call("DELETE", path, Flow.EVICTIONS, content=Content(body)), within)
 
     async def _call(self, call: Call, within: float | None) -> bytes:
         call.deadline = None if within is None else self._clock() + within

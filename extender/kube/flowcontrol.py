@@ -24,14 +24,22 @@ class Flow(Enum):
     READS = "reads"
     """Lists, and pods that are read one by one."""
     PATCHES = "patches"
+    EVICTIONS = "evictions"
+    """Deletions of pods, and what has to be written about them."""
     WATCHES = "watches"
     """Only their start: an open watch costs no request."""
 
 
-SHARES: Final = {Flow.BINDS: 0.70, Flow.READS: 0.15, Flow.PATCHES: 0.10, Flow.WATCHES: 0.05}
-"""Guaranteed parts of qps and burst. A bind that ended unclearly is followed by a read, and 15 %
-are enough for the pages of a relist; hints are limited to some tens a second anyway; and watches
-are opened a few times an hour."""
+SHARES: Final = {
+    Flow.BINDS: 0.70,
+    Flow.READS: 0.10,
+    Flow.PATCHES: 0.10,
+    Flow.EVICTIONS: 0.05,
+    Flow.WATCHES: 0.05,
+}
+"""Guaranteed parts of qps and burst. A bind that ended unclearly is followed by a read, and 10 %
+are enough for the pages of a relist; hints are limited to some tens a second anyway; an eviction
+makes three requests; and watches are opened a few times an hour."""
 
 _ALMOST_ONE: Final = 1.0 - 1e-9
 """A token, for all that sums of floats may lack."""

@@ -22,6 +22,8 @@ HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),
     *("refused", "withdrawn", "preempted", "failed", "skipped"),
 )
+PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed")
+EVICTIONS: Final = ("evicted", "gone", "failed")
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
@@ -67,6 +69,14 @@ class CallbackMetrics:
         self._hints = make.counters(
             "hints", "Hints: nodes nominated for refused pods, by result.", "result"
         )
+        self._preemptions = make.counters(
+            "preemptions",
+            "Pods that less important ones were evicted for by the extender, by result.",
+            "result",
+        )
+        self._evictions = make.counters(
+            "evictions", "Pods evicted by the extender, by result.", *("plugin", "result")
+        )
         self._holds = make.histogram(
             "filter_hold_seconds",
             "How long a filter call waited for pods in flight that conflict with its pod.",
@@ -85,6 +95,7 @@ class CallbackMetrics:
             (self._quota_refusals, ("Filter", "Bind")),
             (self._binds, BINDS),
             (self._hints, HINTS),
+            (self._preemptions, PREEMPTIONS),
         ):
             for value in values:
                 counters.begin(value)
@@ -132,6 +143,19 @@ class CallbackMetrics:
     def count_hint(self, result: str, number: int = 1) -> None:
         """Count what became of a hint; `result` is one of HINTS."""
         self._hints[result,].inc(number)
+
+    def count_preemption(self, result: str) -> None:
+        """Count the start or the end of a set of victims; `result` is one of PREEMPTIONS."""
+        self._preemptions[result,].inc()
+
+    def begin_evictions(self, plugin: str) -> None:
+        """Have the series of a plugin that pods are evicted for."""
+        for result in EVICTIONS:
+            self._evictions.begin(plugin, result)
+
+    def count_eviction(self, plugin: str, result: str) -> None:
+        """Count an eviction; `result` is one of EVICTIONS."""
+        self._evictions[plugin, result].inc()
 
     def count_slice(self) -> None:
         """Count a slice of a costly question."""

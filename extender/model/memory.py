@@ -49,6 +49,10 @@ REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
 """Refused pods for which hints know no node."""
+PREEMPTORS: Final = 8 * MIB
+"""Refused pods, as preemption needs them, with the nodes that they were refused on."""
+WITHOUT_VICTIMS: Final = 4 * MIB
+"""Refused pods for which nobody's eviction would help."""
 
 TOTAL: Final = (
     CLASSES
@@ -70,5 +74,7 @@ TOTAL: Final = (
     + VICTIMS
     + REFUSALS
     + FRUITLESS
+    + PREEMPTORS
+    + WITHOUT_VICTIMS
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

@@ -7,14 +7,14 @@ DefaultPreemption, its dry run (SelectVictimsOnNode) and its choice (pickOneNode
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import Reason
 from extender.verbs.company import exclusive_keys
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.verbs.filtering import judge
@@ -23,6 +23,8 @@ from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without, may_be_evicted
 from extender.verbs.ranking import Rank, rank
+
+NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,14 @@ class Candidate:
 
     node: str
     victims: Sequence[Pod]
-    """At least one, the most important one first."""
-    violations: int
+    """The most important one first. None of them: the node takes the pod as it is."""
+    violations: int = 0
     """How many of them a disruption budget does not allow."""
 
     @property
     def rank(self) -> Rank:
         """Return how bad it is: the scheduler takes the lowest."""
-        return rank(self.victims, self.violations)
+        return rank(self.victims, self.violations) if self.victims else NO_VICTIMS
 
 
 def ineligible(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> str | None:
@@ -89,18 +91,43 @@ def _is_curable(state: ClusterState, preemptor: Preemptor, node: str, plugins: P
 
 
 def candidates(
-    state: ClusterState, preemptor: Preemptor, plugins: Plugins, *, chance: float
+    state: ClusterState,
+    preemptor: Preemptor,
+    plugins: Plugins,
+    *,
+    chance: float,
+    passed: Container[str] | None = None,
 ) -> Iterator[Candidate | None]:
     """Look at every node in turn; yield a candidate, or None, for each.
 
     The state may change between two of them, so the one that is taken has to be looked at once more
-    (`on_node`). `chance` in [0, 1) says where to begin: of equal nodes the first is taken.
+    (`on_node`). `chance` in [0, 1) says where to begin: of equal nodes the first is taken. Where it
+    is known which nodes the scheduler's own plugins have `passed`, others count only where we see
+    why they did not: room that is missing can be made.
     O(pods of a node) at a step, after O(nodes) for the first.
+
+    The scheduler judges room before it judges affinity, and a node is given up for the first
+    refusal that nothing cures.
     """
-    potential = _potential(state, preemptor, plugins)
+    pod, requirements = preemptor.pod, preemptor.requirements
+    asked = state.nodes.asked(list(state.nodes))
+    fixed, by_pods = _by_what_they_see(plugins)
+    left = judge(state, pod, asked, fixed, nominated=False).fits
+    verdicts = judge(state, pod, left, by_pods)
+    reasons = {name: reason for reason, names in verdicts.refused for name in names}
     run = _DryRun(state, preemptor, plugins)
-    for name in from_somewhere(potential, chance):
-        yield run.on(name)
+    for name in from_somewhere(left.names, chance):
+        # What suits is looked up anew each time: nodes change between two steps.
+        if name not in state.nodes or not suitable(state, pod, requirements)(name):
+            yield None
+        elif not NodeFit(state, pod, requirements, name).fits:
+            yield run.on(name)
+        elif passed is not None and name not in passed:
+            yield None
+        elif name not in reasons:
+            yield Candidate(name, ())
+        else:
+            yield run.on(name) if reasons[name].resolvable else None
 
 
 def choose(found: Iterable[Candidate | None]) -> Candidate | None:
@@ -119,30 +146,6 @@ def on_node(
     return _DryRun(state, preemptor, plugins).on(node)
 
 
-def _potential(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> list[str]:
-    """Return the nodes that refuse the pod, if evicting pods might cure that.
-
-    The scheduler judges room before it judges affinity, and a node is given up for the first
-    refusal that nothing cures.
-    """
-    pod = preemptor.pod
-    asked = state.nodes.asked(list(state.nodes))
-    fixed, by_pods = _by_what_they_see(plugins)
-    left = judge(state, pod, asked, fixed, nominated=False).fits
-    verdicts = judge(state, pod, left, by_pods)
-    reasons = {name: reason for reason, names in verdicts.refused for name in names}
-    suits = suitable(state, pod, preemptor.requirements)
-    return [
-        name
-        for name in left.names
-        if suits(name)
-        and (
-            _is_resolvable(reasons.get(name))
-            or not NodeFit(state, pod, preemptor.requirements, name).fits
-        )
-    ]
-
-
 def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
     """Return the plugins whose verdict no eviction changes, and those that look at placed pods.
 
@@ -152,10 +155,6 @@ def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
         [each for each in plugins if not each.compares_pods],
         [each for each in plugins if each.compares_pods],
     )
-
-
-def _is_resolvable(reason: Reason | None) -> bool:
-    return reason is not None and reason.resolvable
 
 
 class _DryRun:

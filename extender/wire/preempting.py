@@ -39,6 +39,7 @@ class PreemptionArgs:
     """For which pod others may be evicted, and which ones the scheduler thinks of, by node."""
 
     pod: Pod
+    pod_json: msgspec.Raw
     may_preempt: bool
     """False when its preemptionPolicy is Never."""
     candidates: Mapping[str, Victims]
@@ -59,6 +60,7 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
     preemptor = decode(_PREEMPTOR, args["pod"], "Pod")
     return PreemptionArgs(
         pods.read(args["pod"]),
+        args["pod"],
         preemptor.spec is None or preemptor.spec.preemptionPolicy != _NEVER,
         _candidates(args, pods),
     )

@@ -94,6 +94,7 @@ def test_defaults() -> None:
             "maxOutstanding": 100,
             "patienceSeconds": 5,
         },
+        "preemption": {"enabled": True},
         "requiredDuringExecution": {"enabled": False, "dryRun": True, "evictionsPerMinute": 10},
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,

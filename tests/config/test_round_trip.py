@@ -50,6 +50,7 @@ def configurations(draw: st.DrawFn) -> config.Config:
             max_outstanding=draw(st.integers(1, 10_000)),
             patience_seconds=draw(st.integers(1, 300)),
         ),
+        preemption=config.Preemption(enabled=draw(st.booleans())),
         serving=config.Serving(
             bind_address=draw(st.ip_addresses().map(str)),
             port=port,

@@ -83,7 +83,7 @@ def test_all_of_it_goes_to_the_account_of_the_pod() -> None:
 
 
 @pytest.mark.parametrize("overlay", [SIDECARS["replace"], KUBEADM_REPLACE], ids=["sidecar", "host"])
-def test_in_replace_the_extender_also_binds_and_no_more(overlay: Path) -> None:
+def test_in_replace_the_extender_also_binds_and_preempts_and_no_more(overlay: Path) -> None:
     objects = render(overlay)
     role = named(objects, "ClusterRole", "affinity-extender-binder")
     assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
@@ -91,11 +91,17 @@ def test_in_replace_the_extender_also_binds_and_no_more(overlay: Path) -> None:
         (["pods"], ["get"]),
         (["pods/status"], ["patch"]),
     ]
-    reader, binder = (
+    preemptor = named(objects, "ClusterRole", "affinity-extender-preemptor")
+    assert [(rule["resources"], rule["verbs"]) for rule in preemptor["rules"]] == [
+        (["pods"], ["delete"]),
+        (["pods/status"], ["patch"]),
+        (["events"], ["create"]),
+    ]
+    reader, *others = (
         named(objects, "ClusterRoleBinding", name)["subjects"]
-        for name in ("affinity-extender", "affinity-extender-binder")
+        for name in ("affinity-extender", "affinity-extender-binder", "affinity-extender-preemptor")
     )
-    assert reader == binder
+    assert others == [reader, reader]
 
 
 @pytest.mark.parametrize("overlay", [SIDECAR_QUOTA, KUBEADM_QUOTA], ids=["sidecar", "host"])

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 _SHIPPED = tuple(
-    _MANIFESTS / folder / "rbac.yaml" for folder in ("base", "components/bind", "components/quota")
+    _MANIFESTS / folder / "rbac.yaml"
+    for folder in ("base", "components/bind", "components/quota", "components/preemption")
 )
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
@@ -39,7 +40,7 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 raise
     async with asyncio.timeout(10):
         # The authorizer follows the objects by a watch of its own that nobody can await.
-        for verb, resource in (("watch", "pods"), ("get", "pods"), ("watch", "resourcequotas")):
+        for verb, resource in (("watch", "pods"), ("delete", "pods"), ("watch", "resourcequotas")):
             while not await is_allowed(api, user, verb, resource):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 

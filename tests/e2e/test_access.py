@@ -1,4 +1,4 @@
-"""The shipped role lets the extender read what it needs, and nothing else."""
+"""The shipped roles let the extender do what it needs, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
             for resource in ("pods", "nodes", "namespaces", "resourcequotas")
         ),
         pytest.param("create", "pods", False, id="may not create pods"),
-        pytest.param("delete", "pods", False, id="may not delete pods"),
+        pytest.param("delete", "pods", True, id="may delete pods for more important ones"),
+        pytest.param("delete", "nodes", False, id="may not delete nodes"),
         pytest.param("patch", "nodes", False, id="may not change nodes"),
         pytest.param("list", "secrets", False, id="may not read secrets"),
         pytest.param("list", "configmaps", False, id="may not read config maps"),

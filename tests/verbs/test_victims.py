@@ -86,7 +86,8 @@ def preemptor(raw: Json, *, may_preempt: bool = True) -> Preemptor:
 def look(state: ClusterState, raw: Json, plugins: Plugins = AFFINITY) -> dict[str, Candidate]:
     """Look at every node; return the candidates by node."""
     asked = preemptor(raw)
-    found = [each for each in candidates(state, asked, plugins, chance=0.0) if each is not None]
+    every = candidates(state, asked, plugins, chance=0.0)
+    found = [each for each in every if each is not None and each.victims]
     assert mismatches(state) == [], "looking must leave the counters as they were"
     for each in found:
         assert on_node(state, asked, plugins, each.node) == each

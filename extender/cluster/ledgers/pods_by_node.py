@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from extender.model.objects import Pod
@@ -16,6 +17,12 @@ class PodsByNode:
 
     def __init__(self) -> None:
         self._on: dict[str, list[Pod]] = {}
+        self._priorities: Counter[int] = Counter()
+        """How many of them have each priority; a cluster has a handful."""
+
+    def has_less_important(self, priority: int) -> bool:
+        """Return whether any pod has a lower priority."""
+        return any(each < priority for each in self._priorities)
 
     def of(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, in no useful order."""
@@ -25,11 +32,15 @@ class PodsByNode:
         """Note where a pod is; one that waits is nowhere."""
         if pod.node is not None:
             self._on.setdefault(pod.node, []).append(pod)
+            self._priorities[pod.priority] += 1
 
     def remove(self, pod: Pod) -> None:
         """Forget where a pod is; it has to be the very object that was added."""
         if pod.node is None:
             return
+        self._priorities[pod.priority] -= 1
+        if not self._priorities[pod.priority]:
+            del self._priorities[pod.priority]
         pods = self._on[pod.node]
         index = next(index for index, each in enumerate(pods) if each is pod)
         last = pods.pop()

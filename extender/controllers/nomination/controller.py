@@ -110,6 +110,10 @@ class NominationController:
         """Return how many nominations are neither taken nor withdrawn."""
         return len(self._nominations)
 
+    def nominates(self, uid: str) -> bool:
+        """Return whether a pod has a nomination of ours."""
+        return uid in self._records.nominated
+
     # Told by filter
 
     def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:

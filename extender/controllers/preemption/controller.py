@@ -1,0 +1,291 @@
+"""Evicts less important pods for those that only our rules keep from every node.
+
+kube-scheduler preempts for what its own plugins refuse. Where only an extender refuses, its dry run
+finds nobody who has to go, and the pod waits. So this is done here: in the scheduler's way, by its
+preferences and with its effects on the cluster, among all nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from dataclasses import replace
+from typing import NoReturn
+
+import msgspec
+
+from extender.cluster.state import ClusterState
+from extender.controllers.preemption.evictions import Evictions
+from extender.controllers.preemption.preemptions import LOOK_SECONDS, GiveWay, Preemptions
+from extender.controllers.preemption.record import Record, Refusal, Refused
+from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
+from extender.controllers.preemption.search import Search
+from extender.controllers.workqueue import WorkQueue
+from extender.errors import ObjectError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.ports import Evictor, Nominator
+from extender.preparing import OverBudgetError, Preparer
+from extender.timing import LogThrottle
+from extender.verbs.nominating import loses_victims, observe
+from extender.verbs.plugins import Plugins, leading
+from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
+from extender.wire.preemptor import PreemptorManifest
+
+RESYNC = "*"
+"""The key that stands for the whole cluster. No uid is like that."""
+AFTER_CHANGE, AFTER_REFUSAL, EVICTING = -1, 0, 1
+"""Priorities: what was begun is looked after before anything more is begun."""
+WORKERS = 8
+"""Pods that are looked after at a time: most of it is waiting for the API server."""
+UNKNOWN_SECONDS = 5.0
+"""How long a refused pod that no watch has shown is taken to be there all the same."""
+REMEMBERED_SECONDS = 60.0
+"""How long it is remembered where victims were to make room for a pod, once none are left."""
+LOG_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class PreemptionController:
+    """Evicts pods for others, in tasks of its own: no answer ever waits for it."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nominator: Nominator,
+        evictor: Evictor,
+        metrics: Metrics,
+        plugins: Plugins,
+        *,
+        clock: Callable[[], float],
+        chance: Callable[[], float],
+        preparer: Preparer | None = None,
+        give_way: GiveWay | None = None,
+        is_hint: Callable[[str], bool] = lambda _: False,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """With `give_way`, who else nominates nodes hears before; `is_hint` knows theirs by uid."""
+        self._preparer = preparer or Preparer(state, metrics)
+        self._state = state
+        self._plugins = plugins
+        self._clock = clock
+        self._is_hint = is_hint
+        self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + 1, clock)
+        """The uids of pods that have a record, and RESYNC."""
+        self._records = Records(clock, self._queue.discard)
+        self._evictions = Evictions(evictor, metrics, leading(plugins), clock)
+        self._preemptions = Preemptions(
+            state,
+            self._records,
+            self._evictions,
+            nominator,
+            metrics=metrics,
+            plugins=plugins,
+            give_way=give_way,
+            clock=clock,
+        )
+        self._search = Search(state, plugins, chance, clock, sleep)
+        self._synced = state.version
+        self._queue.add_after(RESYNC, LOOK_SECONDS, EVICTING)
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+
+    # Told by filter
+
+    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+        """Note that a pod was refused on every node it was asked about; O(log n)."""
+        record = self._records.get(pod.uid)
+        if record is not None and record.preemption is not None:
+            record.preemption.unwanted = False
+        elif pod.group is not None or not self._state.has_less_important(pod.priority):
+            return
+        record = self._records.refuse(pod, pod_json, refused)
+        if pod.nominated is not None and not self._is_hint(pod.uid):
+            record.remember(pod.nominated, self._clock())
+        refusal = record.refusal
+        if refusal is not None and record.preemption is None:
+            self._queue.add_after(pod.uid, refusal.settled_at - self._clock())
+
+    def admitted(self, pod: Pod) -> None:
+        """Note that a pod was not refused everywhere: nobody more is evicted for it."""
+        record = self._records.get(pod.uid)
+        if record is not None:
+            if record.preemption is not None:
+                record.preemption.unwanted = True
+            self._records.admit(record)
+
+    # Told and asked by preempt
+
+    def going(self, pod: Pod) -> Collection[str] | None:
+        """Return the uids of the pods that are evicted for a pod; None when none are, by us."""
+        record = self._records.get(pod.uid)
+        if record is None or record.preemption is None:
+            return None
+        return record.preemption.victims.keys()
+
+    def stand_back(self, pod: Pod) -> None:
+        """Leave a pod to the scheduler, which is about to evict others for it."""
+        self._records.claim(pod.uid)
+
+    # The tasks
+
+    async def run(self) -> NoReturn:
+        """Look after refused pods for as long as the program runs."""
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(WORKERS - 1):
+                workers.create_task(self._work())
+            await self._work()
+
+    async def _work(self) -> NoReturn:
+        while True:
+            await self._process(await self._queue.get())
+
+    async def process_next(self) -> bool:
+        """Do what is due next, if anything is; return whether something was."""
+        uid = self._queue.take()
+        if uid is not None:
+            await self._process(uid)
+        return uid is not None
+
+    async def _process(self, uid: str) -> None:
+        after: float | None = LOOK_SECONDS
+        try:
+            after = self._resync() if uid == RESYNC else await self.reconcile(uid)
+        except OverBudgetError as error:
+            after = None
+            self._log.log(logging.DEBUG, "budget", "nobody is evicted: %s", error)
+        except Exception as error:  # noqa: BLE001 - the next pod may fare better
+            kind = type(error).__name__
+            self._log.log(logging.ERROR, kind, "preemption failed unexpectedly", exc_info=error)
+        finally:
+            if after is not None:
+                urgent = uid == RESYNC or uid in self._records.active
+                self._queue.add_after(uid, after, EVICTING if urgent else AFTER_REFUSAL)
+            self._queue.done(uid)
+
+    def _resync(self) -> float:
+        """Have the refused pods looked at if something has changed; those in a pause wait."""
+        if self._synced != self._state.version:
+            self._synced, now = self._state.version, self._clock()
+            for record in self._records.refused:
+                refusal = record.refusal
+                if record.preemption is None and refusal and refusal.not_before <= now:
+                    self._queue.add(record.uid, AFTER_CHANGE)
+        return LOOK_SECONDS
+
+    async def reconcile(self, uid: str) -> float | None:
+        """Do what is due for a pod; return after how many seconds to look again, if at all."""
+        record = self._records.get(uid)
+        if record is None:
+            return None
+        if record.preemption is not None:
+            after = await self._preemptions.look_after(record, record.preemption)
+        elif record.refusal is not None:
+            after = await self._look_for_victims(record, record.refusal)
+        else:
+            return None
+        return self._rest(record) if after is None else after
+
+    def _rest(self, record: Record) -> float | None:
+        """Return when a pause of a refused pod is over, None when it has none."""
+        refusal, now = record.refusal, self._clock()
+        if refusal is None or refusal.not_before <= now:
+            return None
+        return refusal.not_before - now
+
+    # Refused
+
+    async def _look_for_victims(self, record: Record, refusal: Refusal) -> float | None:
+        """Evict for a pod, if that helps it and it is our turn."""
+        wait = self._wait(record, refusal)
+        if wait is not None:
+            return wait
+        try:
+            manifest = refusal.read()
+        except ObjectError as error:
+            _log.debug("nobody is evicted for %s: %s", refusal.pod.key, error)
+            self._records.admit(record)
+            return None
+        self._records.keep_refusal(record)
+        preemptor = self._preemptor(record, refusal, manifest)
+        candidate = None
+        if preemptor is not None:
+            if self._preparer.takes_long(preemptor.pod):
+                await self._preparer.prepare(preemptor.pod)
+            candidate = await self._choose(record, refusal, preemptor)
+        if candidate is None or record.refusal is not refusal:
+            return None
+        return await self._begin(record, refusal, manifest, candidate)
+
+    async def _begin(
+        self, record: Record, refusal: Refusal, manifest: PreemptorManifest, candidate: Candidate
+    ) -> float | None:
+        """Evict the victims of a candidate, if it is still one that is as good."""
+        # Nothing is awaited from here to the nomination.
+        preemptor, wait = self._preemptor(record, refusal, manifest), self._wait(record, refusal)
+        if preemptor is None or wait is not None:
+            return wait
+        found = on_node(self._state, preemptor, self._plugins, candidate.node)
+        if found is None or found.rank > candidate.rank:
+            return 0.0
+        return await self._preemptions.begin(record, preemptor, manifest.scheduler, found)
+
+    def _wait(self, record: Record, refusal: Refusal) -> float | None:
+        """Return for how many seconds a pod has to wait for its turn, None when it is there."""
+        now = self._clock()
+        times = (
+            refusal.settled_at,
+            refusal.not_before,
+            self._records.claimed_until(record.uid),
+            self._evictions.denied_until,
+        )
+        if max(times) > now:
+            return max(times) - now
+        # Places that look taken may be free.
+        busy = len(self._records.active) >= MOST_ACTIVE or self._state.doubt is not None
+        unknown = self._state.pod(refusal.pod.key, refusal.pod.uid) is None
+        lagging = unknown and now - refusal.heard < UNKNOWN_SECONDS
+        return LOOK_SECONDS if busy or lagging else None
+
+    def _preemptor(
+        self, record: Record, refusal: Refusal, manifest: PreemptorManifest
+    ) -> Preemptor | None:
+        """Return a pod as it is now, None when nobody is to be evicted for it."""
+        seen = observe(self._state, refusal.pod)
+        known = self._state.pod(refusal.pod.key, refusal.pod.uid)
+        if known is None or seen.node is not None:
+            self._records.admit(record)
+            return None
+        pod = replace(refusal.pod, node=None, nominated=seen.nominated)
+        preemptor = Preemptor(pod, manifest.requirements, manifest.may_preempt)
+        why = ineligible(self._state, preemptor, self._plugins)
+        if why is None:
+            return preemptor
+        _log.debug("nobody is evicted for %s: %s", pod.key, why)
+        return None
+
+    async def _choose(
+        self, record: Record, refusal: Refusal, preemptor: Preemptor
+    ) -> Candidate | None:
+        """Return whose eviction is best, None when nobody's helps or is needed.
+
+        Where victims were to make room for the pod before, they do: those that are left.
+        """
+        for node in self._before(record, preemptor.pod):
+            before = on_node(self._state, preemptor, self._plugins, node)
+            if before is not None:
+                return before
+        found = await self._search.choose(refusal, preemptor)
+        return found if found is not None and found.victims else None
+
+    def _before(self, record: Record, pod: Pod) -> Iterator[str]:
+        """Yield where victims were to make room for a pod before, as far as we know."""
+        if pod.nominated is not None and not self._is_hint(pod.uid):
+            yield pod.nominated
+        node = record.last_node
+        if node is not None and (
+            self._clock() - record.last_at < REMEMBERED_SECONDS
+            or loses_victims(self._state, pod, node)
+        ):
+            yield node

@@ -1,0 +1,139 @@
+"""Has victims deleted by the API server, as the scheduler does, and counts how that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from extender.errors import ApiError, ExtenderError
+from extender.metrics import Metrics
+from extender.model.keys import name_of
+from extender.model.objects import Pod
+from extender.ports import Evictor
+from extender.timing import LogThrottle
+
+AT_A_TIME = 16
+"""Victims for which requests are under way, for all preemptors together."""
+DENIED_SECONDS = 60.0
+"""Until we look whether we may delete pods by now."""
+LOG_SECONDS = 60.0
+"""Between two lines about failures of the same kind."""
+FORBIDDEN = 403
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """For whom victims are evicted, and by which words."""
+
+    preemptor: Pod
+    condition: str
+    """The message of the condition DisruptionTarget."""
+    note: Callable[[Pod], str]
+    """What the Event about a victim says."""
+    wanted: Callable[[], bool]
+    """Tells whether they still have to go."""
+
+
+class Evictions:
+    """Talks to an evictor that may fail, or may not be allowed to evict."""
+
+    def __init__(
+        self, evictor: Evictor, metrics: Metrics, plugin: str, clock: Callable[[], float]
+    ) -> None:
+        """Evictions are counted as those of a plugin."""
+        self._evictor = evictor
+        self._metrics = metrics
+        self._plugin = plugin
+        metrics.begin_evictions(plugin)
+        self._clock = clock
+        self._allowed = False
+        self._denied_until = 0.0
+        self._turns = asyncio.Semaphore(AT_A_TIME)
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._said = False
+
+    @property
+    def denied_until(self) -> float:
+        """Return until when it is not tried whether we may delete pods."""
+        return self._denied_until
+
+    async def may_evict(self, victim: Pod) -> bool:
+        """Return whether we may delete pods; where that is not known, a dry run tells.
+
+        Nobody is to be nominated or marked for evictions that do not come.
+        """
+        if self._denied_until > self._clock():
+            return False
+        if self._allowed:
+            return True
+        try:
+            await self._evictor.delete(victim, dry_run=True)
+        except ApiError as error:
+            if error.status == FORBIDDEN:
+                self._deny(error)
+                return False
+            self._complain(victim, str(error))
+            return False
+        except ExtenderError as error:
+            self._complain(victim, str(error))
+            return False
+        self._allowed, self._said = True, False
+        return True
+
+    async def evict(self, victims: Sequence[Pod], order: Order) -> bool:
+        """Evict pods; return whether the API server has done, or there was no need to."""
+        done = await asyncio.gather(*(self._evict(victim, order) for victim in victims))
+        told = [victim for victim, was_there in zip(victims, done, strict=True) if was_there]
+        await asyncio.gather(*(self._tell(victim, order) for victim in told))
+        return None not in done
+
+    async def _evict(self, victim: Pod, order: Order) -> bool | None:
+        """Evict one; False when it was gone already, None when it may be there yet."""
+        async with self._turns:
+            if not order.wanted():
+                return None
+            try:
+                done = await self._evictor.mark(victim, order.condition)
+                # The preemptor may be gone by now, and nothing is lost yet.
+                if done and not order.wanted():
+                    return None
+                done = done and await self._evictor.delete(victim)
+            except ExtenderError as error:
+                self._metrics.count_eviction(self._plugin, "failed")
+                if isinstance(error, ApiError) and error.status == FORBIDDEN:
+                    self._deny(error)
+                else:
+                    self._complain(victim, str(error))
+                return None
+        self._metrics.count_eviction(self._plugin, "evicted" if done else "gone")
+        return done
+
+    async def _tell(self, victim: Pod, order: Order) -> None:
+        """Write the Event; whoever cannot has evicted all the same."""
+        async with self._turns:
+            try:
+                await self._evictor.tell(victim, order.preemptor, order.note(victim))
+            except ExtenderError as error:
+                what = "no Event about the eviction of %s: %s"
+                kind = str(error).replace(name_of(victim.key), "")
+                self._log.log(logging.WARNING, kind, what, victim.key, error)
+
+    def _deny(self, error: ApiError) -> None:
+        """Say once that nobody is evicted for want of the right to."""
+        self._allowed = False
+        self._denied_until = self._clock() + DENIED_SECONDS
+        if not self._said:
+            self._said = True
+            _log.warning(
+                "pods that only affinity rules keep from every node wait, though less important "
+                "ones could make way: the extender may not delete pods (%s)",
+                error,
+            )
+
+    def _complain(self, victim: Pod, why: str) -> None:
+        kind = why.replace(name_of(victim.key), "")
+        self._log.log(logging.WARNING, kind, "%s could not be evicted: %s", victim.key, why)

@@ -1,0 +1,190 @@
+"""What is known about one pod for which others may be evicted.
+
+::
+
+                filter refuses it, or preempt has no candidate for it
+     (none) ---------------------------------> REFUSED <-----------------------------+
+                                                |   ^                                |
+            victims were chosen: the API server |   | overtaken, not allowed, or     |
+            is asked to nominate their node     v   | it is unclear whether it was   |
+                                             NOMINATING                              |
+                                                |         done                       |
+                                                v                                    |
+     (none) <--bound, deleted------------- EVICTING --(no use any more, given up)----+
+                                                |  ^                                 |
+          the API server has been asked to      |  | one of them is there after all  |
+          delete every one of them              v  |                                 |
+     (none) <--bound, deleted-------------- WAITING ---(all gone, and refused)-------+
+
+A pod is REFUSED no more when filter admits it, when it is bound or deleted, or when others pushed
+it out. From NOMINATING on, it has one set of victims, and gets no other before that is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+
+from extender.model.objects import Pod
+from extender.model.verdict import Reason
+from extender.verbs.victims import Candidate, Preemptor
+from extender.wire.preemptor import PreemptorManifest, read_preemptor
+
+PER_POD = 1024
+"""Bytes of a refused pod beside its class, its requirements and the nodes that refused it."""
+PER_NAME = 8
+"""Bytes of a place in a list."""
+SETTLING_SECONDS = 0.03
+"""After a refusal. Until then the scheduler asks about further nodes, or preempts by itself."""
+WHOLE_SEARCH = 100
+"""The scheduler never stops looking before it has found as many nodes that pass its own plugins.
+When it asks about fewer, these are all that there are."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 300.0
+"""After victims that were of no use, or could not be had; it doubles each time."""
+
+Refused = Sequence[tuple[Reason, Sequence[str]]]
+"""The nodes that filter was asked about, by why each was refused."""
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """A pod that was refused, as the last request had it."""
+
+    pod: Pod
+    heard: float
+    """When it was refused last."""
+    not_before: float = 0.0
+    """When others may be evicted for it again."""
+    in_vain: bool = False
+    """Whether nobody was found whose eviction would help, when it was looked at last."""
+    _pause: float = FIRST_PAUSE_SECONDS
+    _manifest: PreemptorManifest | None = None
+    _unread: bytes | None = None
+    _refused: Refused = ()
+    _passed: frozenset[str] | None = None
+
+    def hear(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused, now: float) -> None:
+        """Take over what the latest request says; it is read when somebody wants to know."""
+        self.pod, self.heard = pod, now
+        self._unread, self._refused = bytes(pod_json), refused
+
+    def read(self) -> PreemptorManifest:
+        """Read the latest request; ObjectError when it is broken."""
+        if self._unread is not None or self._manifest is None:
+            raw, self._unread = self._unread or b"{}", None
+            self._manifest = read_preemptor(raw, self.pod.requests)
+            whole = sum(len(names) for _, names in self._refused) < WHOLE_SEARCH
+            if whole or not self._manifest.is_plain:
+                self._passed = frozenset(name for _, names in self._refused for name in names)
+            else:
+                self._passed = None
+            self._refused = ()
+        return self._manifest
+
+    @property
+    def passed(self) -> frozenset[str] | None:
+        """Return the nodes that the scheduler's own plugins let through, None when unknown."""
+        return self._passed
+
+    @property
+    def settled_at(self) -> float:
+        """Return when the scheduler is no longer expected to come back by itself."""
+        return self.heard + SETTLING_SECONDS
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes, in bytes."""
+        unread = 0 if self._unread is None else len(self._unread)
+        names = sum(len(names) for _, names in self._refused) + len(self._passed or ())
+        read = 0 if self._manifest is None else self._manifest.requirements.size
+        return PER_POD + self.pod.pod_class.size + unread + read + PER_NAME * names
+
+    def pause(self, now: float) -> None:
+        """Leave the pod alone for a while, each time for longer."""
+        self.not_before = now + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+class State(Enum):
+    """What is to be done about a pod."""
+
+    REFUSED = "refused"
+    """It waits, and nobody is evicted for it."""
+    NOMINATING = "nominating"
+    """The API server is asked to nominate the node of the victims."""
+    EVICTING = "evicting"
+    """The API server is asked to delete them."""
+    WAITING = "waiting"
+    """They are on their way out, or gone."""
+    OVER = "over"
+    """Nothing is left to be done or remembered."""
+
+
+@dataclass(slots=True, eq=False)
+class Preemption:
+    """One set of victims for one pod."""
+
+    preemptor: Preemptor
+    scheduler: str
+    """Who schedules it, by name."""
+    node: str
+    victims: dict[str, Pod]
+    """All that were to be evicted so far, by uid."""
+    deadline: float
+    """When it is given up to have them deleted."""
+    state: State = State.NOMINATING
+    nominated_at: float = 0.0
+    """When the API server was told of the node last."""
+    evicted_at: float = 0.0
+    """When all of them were deleted, as far as the API server says."""
+    gone_at: float | None = None
+    """When the watch showed the last of them gone."""
+    tries: int = 0
+    not_before: float = 0.0
+    """When the next try to have them deleted is due."""
+    cleared: bool = False
+    """Whether less important pods that were nominated to the node are so no more."""
+    unwanted: bool = False
+    """Whether filter has found a node for the pod meanwhile."""
+
+    @property
+    def pod(self) -> Pod:
+        """Return the pod that they are evicted for."""
+        return self.preemptor.pod
+
+    def take_over(self, candidate: Candidate) -> list[Pod]:
+        """Add the victims of a new look at the node; return those that are still to be deleted."""
+        self.victims.update({victim.uid: victim for victim in candidate.victims})
+        return [victim for victim in candidate.victims if not victim.deleting]
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """What is known about a pod; each part for as long as it is of use."""
+
+    uid: str
+    refusal: Refusal | None = None
+    preemption: Preemption | None = None
+    last_node: str | None = None
+    """Where victims were to make room for it before: they do, if that is of any use yet."""
+    last_at: float = 0.0
+    """When that was heard of last."""
+
+    def remember(self, node: str, now: float) -> None:
+        """Note where victims are to make room."""
+        self.last_node, self.last_at = node, now
+
+    def forget_node(self) -> None:
+        """Note that there are no victims that would be wasted."""
+        self.last_node = None
+
+    @property
+    def state(self) -> State:
+        """Return what is to be done about the pod."""
+        if self.preemption is not None:
+            return self.preemption.state
+        return State.OVER if self.refusal is None else State.REFUSED

@@ -1,0 +1,264 @@
+"""A cluster in which the preemption controller acts, on a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from msgspec import Raw
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.state import ClusterState
+from extender.controllers.preemption.controller import PreemptionController
+from extender.controllers.preemption.preemptions import LOOK_SECONDS, GiveWay
+from extender.controllers.preemption.record import SETTLING_SECONDS
+from extender.metrics import Metrics
+from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
+from extender.model.objects import Pod as ModelPod
+from extender.model.verdict import Reason
+from extender.verbs.filtering import judge
+from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
+from tests.verbs.judging import AFFINITY
+
+WAIT = 5.0
+LOW, MIDDLE, HIGH = 10, 20, 30
+ROOM = {"pods": "10", "cpu": "4"}
+DB = selector(app="db")
+Z1, Z2 = {ZONE: "z1"}, {ZONE: "z2"}
+
+
+def server(name: str, zone: str = "z1", pods: str = "10") -> dict[str, object]:
+    """Build a node."""
+    return node(name, {HOST: name, ZONE: zone}, {**ROOM, "pods": pods})
+
+
+def db(name: str, on: str, priority: int = LOW) -> Pod:
+    """Build a pod that the important ones avoid."""
+    return pod(name).labels(app="db").priority(priority).on(on)
+
+
+def plain(name: str, on: str, priority: int = LOW) -> Pod:
+    """Build a pod that concerns nobody."""
+    return pod(name).priority(priority).on(on)
+
+
+def important(name: str = "important", key: str = HOST, priority: int = HIGH) -> Pod:
+    """Build a pod that wants no database near it."""
+    return pod(name).priority(priority).anti_affinity(term(key, DB))
+
+
+def short(key: str) -> str:
+    """Return the name in a key."""
+    return key.partition("/")[2]
+
+
+@dataclass(slots=True)
+class Gate:
+    """Where requests wait until a test lets them through."""
+
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Api:
+    """Carries out what it is told, and shows it to every state that watches."""
+
+    def __init__(self, *states: ClusterState) -> None:
+        self.states = states
+        self.calls: list[str] = []
+        """What was done, in order."""
+        self.notes: list[str] = []
+        self.messages: set[str] = set()
+        self.marked: set[str] = set()
+        """The uids of the pods that have the condition."""
+        self.grace = False
+        """Whether pods take their time to end."""
+        self.shows = True
+        """Whether watches are up to date."""
+        self.fails: Callable[[str], Exception | None] = lambda _: None
+        """Says what goes wrong, given the call; nothing is done then."""
+        self.gates: dict[str, Gate] = {}
+        """Where requests have to wait, by their first word."""
+        self.pods = {each.uid: each for state in states for each in state.pods.values()}
+
+    async def _arrive(self, call: str) -> None:
+        self.calls.append(call)
+        gate = self.gates.get(call.partition(" ")[0])
+        if gate is not None:
+            gate.arrived.set()
+            await gate.opened.wait()
+        error = self.fails(call)
+        if error is not None:
+            self.calls[-1] += " failed"
+            raise error
+
+    async def nominate(self, pod: ModelPod, before: str | None, node: str | None) -> bool:
+        """Change a nomination."""
+        await self._arrive(f"nominate {short(pod.key)} {before}->{node}")
+        known = self.pods.get(pod.uid)
+        if known is None or known.nominated != before:
+            self.calls[-1] += " overtaken"
+            return False
+        self._set(replace(known, nominated=node))
+        return True
+
+    async def mark(self, victim: ModelPod, message: str) -> bool:
+        """Set a condition."""
+        await self._arrive(f"mark {short(victim.key)}")
+        self.messages.add(message)
+        self.marked.add(victim.uid)
+        return victim.uid in self.pods
+
+    async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
+        """Delete a pod."""
+        await self._arrive(f"{'try' if dry_run else 'delete'} {short(victim.key)}")
+        known = self.pods.get(victim.uid)
+        if known is None or dry_run:
+            return known is not None
+        if self.grace:
+            self._set(replace(known, deleting=True, preempted=known.uid in self.marked))
+        else:
+            self.end(victim.uid)
+        return True
+
+    async def tell(self, victim: ModelPod, preemptor: ModelPod, note: str) -> None:
+        """Take an Event."""
+        await self._arrive(f"tell {short(victim.key)} {short(preemptor.key)}")
+        self.notes.append(note)
+
+    def end(self, uid: str) -> None:
+        """Let a pod be gone."""
+        gone = self.pods.pop(uid)
+        if self.shows:
+            for state in self.states:
+                state.remove_pod(gone.key, uid)
+
+    def bind(self, name: str, node: str) -> None:
+        """Let the scheduler bind a pod."""
+        self._set(replace(self.pods[f"default-{name}"], node=node, nominated=None))
+
+    def _set(self, pod: ModelPod) -> None:
+        self.pods[pod.uid] = pod
+        if self.shows:
+            self.show()
+
+    def show(self) -> None:
+        """Let the watches catch up."""
+        for state in self.states:
+            for known in [*state.pods.values()]:
+                if known.uid not in self.pods:
+                    state.remove_pod(known.key, known.uid)
+            for each in self.pods.values():
+                state.upsert_pod(each)
+
+
+class PreemptionRig:
+    """A controller over a cluster of a few nodes; everything happens when a test says so."""
+
+    def __init__(
+        self,
+        nodes: list[dict[str, object]],
+        *pods: Pod,
+        api: Api | None = None,
+        give_way: GiveWay | None = None,
+        hints: frozenset[str] = frozenset(),
+    ) -> None:
+        self.now = 100.0
+        self.state = state_of(nodes, [], pods)
+        if api is None:
+            self.api = Api(self.state)
+        else:
+            self.api = api
+            api.states = (*api.states, self.state)
+        self.registry = CollectorRegistry()
+        self.raw = {short(model_pod(each).key): each for each in pods}
+        self.controller = self.another(give_way, hints)
+
+    def another(
+        self, give_way: GiveWay | None = None, hints: frozenset[str] = frozenset()
+    ) -> PreemptionController:
+        """Build a controller over the same picture, as after a restart."""
+        self.registry = CollectorRegistry()
+        return PreemptionController(
+            self.state,
+            self.api,
+            self.api,
+            Metrics(self.registry, "test"),
+            AFFINITY,
+            clock=lambda: self.now,
+            chance=lambda: 0.0,
+            give_way=give_way,
+            is_hint=lambda uid: uid in hints,
+            sleep=lambda _: asyncio.sleep(0),
+        )
+
+    def refuse(self, name: str = "important", *asked: str) -> None:
+        """Let filter refuse a pod on all nodes, or those asked about; it must be right to."""
+        known = self.state.pods.get(f"default/{name}") or model_pod(self.raw[name])
+        names = list(asked) or list(self.state.nodes)
+        verdicts = judge(self.state, known, self.state.nodes.asked(names), AFFINITY)
+        assert not verdicts.fits.names, "filter would not refuse it"
+        self.tell_of_refusal(known, verdicts.refused, name)
+
+    def tell_of_refusal(
+        self, known: ModelPod, refused: object = ((Reason.ANTI_AFFINITY, ()),), name: str = ""
+    ) -> None:
+        """Tell the controller."""
+        raw = Raw(json.dumps(self.raw[name or short(known.key)]).encode())
+        self.controller.refused(known, raw, refused)  # type: ignore[arg-type]
+
+    async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
+        """Let time pass, and do what is due."""
+        self.now += seconds
+        self.state.expire(self.now)
+        for _ in range(1000):
+            if not await self.controller.process_next():
+                return
+        raise AssertionError("the controller is busy without end")
+
+    @asynccontextmanager
+    async def held_at(self, word: str) -> AsyncIterator[asyncio.Task[None]]:
+        """Stop at the first request of a kind; let it through at the end."""
+        gate = self.api.gates[word] = Gate()
+        self.now += 1
+        work = asyncio.create_task(self.pass_time(0))
+        async with asyncio.timeout(WAIT):
+            await gate.arrived.wait()
+            yield work
+            del self.api.gates[word]
+            gate.opened.set()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def tick(self, times: int = 1) -> None:
+        """Let the next looks come."""
+        for _ in range(times):
+            await self.pass_time(LOOK_SECONDS)
+
+    def done(self, *words: str) -> list[str]:
+        """Return what the API server was told, of these kinds, without dry runs."""
+        calls = [call for call in self.api.calls if not call.startswith("try ")]
+        return [call for call in calls if not words or call.partition(" ")[0] in words]
+
+    def evicted(self) -> list[str]:
+        """Return the names of the pods that were deleted, each once, sorted."""
+        deleted = [call for call in self.done("delete") if not call.endswith("failed")]
+        return sorted({call.partition(" ")[2] for call in deleted})
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of preemptions."""
+        return self._counts("preemptions", PREEMPTIONS)
+
+    def eviction_counts(self) -> dict[str, int]:
+        """Return what became of evictions."""
+        return self._counts("evictions", EVICTIONS, plugin="InterPodAffinity")
+
+    def _counts(self, metric: str, results: tuple[str, ...], **labels: str) -> dict[str, int]:
+        name = f"affinity_extender_{metric}_total"
+        found = {
+            result: self.registry.get_sample_value(name, {**labels, "result": result})
+            for result in results
+        }
+        return {result: int(count) for result, count in found.items() if count}

@@ -1,0 +1,116 @@
+"""What is sent to evict a pod, and what the answers mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.errors import ApiError
+from extender.kube.client import ApiClient
+from extender.kube.evictor import LONGEST_NOTE, Evictor
+from tests.builders import model_pod, pod
+from tests.kube.rig import credentials_for
+
+VICTIM = model_pod(pod("victim"))
+PREEMPTOR = model_pod(pod("preemptor"))
+
+
+class Server:
+    """An API server that answers as it is told."""
+
+    def __init__(self) -> None:
+        self.code = 200
+        self.bodies: list[tuple[str, Any]] = []
+
+    async def take(self, request: web.Request) -> web.Response:
+        """Take a request."""
+        self.bodies.append((request.content_type, await request.json()))
+        body = {"kind": "Status", "code": self.code, "reason": "Why", "message": "because"}
+        return web.json_response(body, status=self.code)
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def evictor(server: Server, aiohttp_server: Any) -> AsyncIterator[Evictor]:
+    app = web.Application()
+    app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.take)
+    app.router.add_delete("/api/v1/namespaces/default/pods/victim", server.take)
+    app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
+    running = await aiohttp_server(app)
+    async with ApiClient(credentials_for(str(running.make_url("")))) as client:
+        yield Evictor(client)
+
+
+async def test_the_condition_says_why_and_names_the_very_pod(
+    server: Server, evictor: Evictor
+) -> None:
+    assert await evictor.mark(VICTIM, "for a better one")
+    ((kind, body),) = server.bodies
+    assert kind == "application/strategic-merge-patch+json"
+    (condition,) = body["status"]["conditions"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", condition.pop("lastTransitionTime"))
+    assert condition == {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "for a better one",
+    }
+    assert body["metadata"] == {"uid": "default-victim"}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_deletion_keeps_the_pod_s_own_grace_period(
+    server: Server, evictor: Evictor, *, dry_run: bool
+) -> None:
+    assert await evictor.delete(VICTIM, dry_run=dry_run)
+    assert server.bodies == [
+        (
+            "application/json",
+            {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "preconditions": {"uid": "default-victim"},
+                **({"dryRun": ["All"]} if dry_run else {}),
+            },
+        )
+    ]
+
+
+async def test_an_event_names_both_pods(server: Server, evictor: Evictor) -> None:
+    await evictor.tell(VICTIM, PREEMPTOR, "x" * 2000)
+    ((_, event),) = server.bodies
+    assert event["metadata"]["name"].startswith("victim.")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", event["eventTime"])
+    assert (event["regarding"]["name"], event["related"]["uid"]) == ("victim", "default-preemptor")
+    assert (event["reason"], event["action"], event["type"]) == (
+        "Preempted",
+        "Preempting",
+        "Normal",
+    )
+    assert event["reportingInstance"].startswith("affinity-extender-")
+    assert len(event["note"]) == LONGEST_NOTE
+
+
+async def test_a_victim_that_is_gone_is_no_failure(server: Server, evictor: Evictor) -> None:
+    server.code = 404
+    assert not await evictor.mark(VICTIM, "")
+    assert not await evictor.delete(VICTIM)
+
+
+@pytest.mark.parametrize("code", [403, 409, 500])
+async def test_a_refusal_is_an_error(server: Server, evictor: Evictor, code: int) -> None:
+    server.code = code
+    with pytest.raises(ApiError, match="because"):
+        await evictor.mark(VICTIM, "")
+    with pytest.raises(ApiError, match="because"):
+        await evictor.delete(VICTIM)
+    with pytest.raises(ApiError, match="because"):
+        await evictor.tell(VICTIM, PREEMPTOR, "")

@@ -1,0 +1,61 @@
+"""What is read of a pod that others may be evicted for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.errors import ObjectError
+from extender.model.node_resources import JUST_A_POD
+from extender.wire.preemptor import PreemptorManifest, read_preemptor
+
+
+def read(**spec: Any) -> PreemptorManifest:
+    """Read a pod with such a spec."""
+    return read_preemptor(json.dumps({"spec": spec}).encode(), JUST_A_POD)
+
+
+def test_defaults() -> None:
+    found = read()
+    assert (found.may_preempt, found.scheduler, found.is_plain) == (True, "default-scheduler", True)
+
+
+@pytest.mark.parametrize(("policy", "may"), [("Never", False), ("PreemptLowerPriority", True)])
+def test_its_policy(policy: str, *, may: bool) -> None:
+    assert read(preemptionPolicy=policy).may_preempt is may
+
+
+def test_its_scheduler_and_its_tolerations() -> None:
+    found = read(schedulerName="mine", tolerations=[{"operator": "Exists"}])
+    assert found.scheduler == "mine"
+    assert found.requirements.tolerations
+
+
+@pytest.mark.parametrize(
+    ("spec", "plain"),
+    [
+        pytest.param({"volumes": [{"name": "a", "configMap": {"name": "x"}}]}, True, id="a file"),
+        pytest.param(
+            {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "x"}}]},
+            False,
+            id="a volume that is somewhere",
+        ),
+        pytest.param({"resourceClaims": [{"name": "gpu"}]}, False, id="a device"),
+        pytest.param({"containers": [{"ports": [{"hostPort": 80}]}]}, True, id="a host port"),
+        pytest.param({"topologySpreadConstraints": [{}]}, False, id="required spread"),
+        pytest.param(
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
+            True,
+            id="preferred spread",
+        ),
+    ],
+)
+def test_what_only_the_scheduler_looks_at(spec: dict[str, Any], *, plain: bool) -> None:
+    assert read(**spec).is_plain is plain
+
+
+def test_what_is_broken_is_named() -> None:
+    with pytest.raises(ObjectError, match="schedulerName"):
+        read(schedulerName=5)
