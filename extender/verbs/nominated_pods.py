@@ -57,24 +57,25 @@ def _groups(
     state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
 ) -> Iterator[tuple[Sequence[Effects], list[str]]]:
     """Yield the nodes asked about together with what the pods nominated to them change there."""
-    own, on = state.class_of(pod), dict[str, set[int]]()
+    own = state.class_of(pod)
+    on: dict[str, int] = {}  # by name of a node: the numbers of the effects there, one bit each
     numbers: dict[Effects, int] = {}
     for pod_class, others in _classes(state, asked):
         effects = tuple(plugin.company(state, own, pod_class) for plugin in plugins)
         if any(effects):
-            number = numbers.setdefault(effects, len(numbers))
+            bit = 1 << numbers.setdefault(effects, len(numbers))
             for other in others:
                 if _yields_to(state, pod, other):
-                    on.setdefault(str(other.nominated), set()).add(number)
+                    node = str(other.nominated)
+                    on[node] = on.get(node, 0) | bit
     if not on:
         return
-    groups: dict[frozenset[int], list[str]] = {}
+    groups: dict[int, list[str]] = {}
     for name in asked.names:
         if name in on:
-            groups.setdefault(frozenset(on[name]), []).append(name)
-    every = list(numbers)
-    for group, names in groups.items():
-        yield [every[number] for number in group], names
+            groups.setdefault(on[name], []).append(name)
+    for bits, names in groups.items():
+        yield [effects for effects, number in numbers.items() if bits >> number & 1], names
 
 
 def _classes(state: ClusterState, asked: AskedNodes) -> Iterator[tuple[PodClass, Iterable[Pod]]]:
