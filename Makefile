@@ -60,8 +60,8 @@ fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECO
 simulate: $(STAMP) ## the program in a simulated cluster: SEEDS of them (100), or one SEED again
 	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100))
 
-conformance: $(STAMP) ## 100,000 fresh questions to the plugins of four Kubernetes releases
-	@$(BIN)/python -m pytest tests/e2e/test_differential.py -v --releases all --questions 25000
+conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
+	@$(BIN)/python -m pytest tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000
 
 lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/ruff check .

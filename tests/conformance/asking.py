@@ -50,15 +50,23 @@ class InTree:
 
     def answers(self, case: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return for each question of a case what each plugin says."""
+        answers: list[dict[str, Any]] = self._ask(case)["answers"]
+        return answers
+
+    def preemptions(self, case: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return for each preemptor of a case what comes of scheduling it."""
+        attempts: list[dict[str, Any]] = self._ask(case)["preemptions"]
+        return attempts
+
+    def _ask(self, case: Mapping[str, Any]) -> dict[str, Any]:
         self._cases.write(json.dumps(case).encode() + b"\n")
         self._cases.flush()
         line = self._replies.readline()
         assert line, f"the program with Kubernetes {self.release} ended"
-        reply = json.loads(line)
+        reply: dict[str, Any] = json.loads(line)
         # The API server would not have stored such a pod, or the case is malformed.
         assert "error" not in reply, f"Kubernetes {self.release}: {reply['error']}"
-        answers: list[dict[str, Any]] = reply["answers"]
-        return answers
+        return reply
 
 
 @contextmanager

@@ -44,6 +44,18 @@ def unknown_nodes_are_known(asked: Asked) -> Asked:
     return asked.with_pods(move)
 
 
+def nobody_is_nominated(asked: Asked) -> Asked:
+    return asked.with_pods(lambda pod: pod | {"status": _without_nomination(pod["status"])})
+
+
+def _without_nomination(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if name != "nominatedNodeName"}
+
+
+def nominated_are_important(asked: Asked) -> Asked:
+    return asked.with_pods(lambda pod: pod | {"spec": pod["spec"] | {"priority": 1000}})
+
+
 def only_asked_nodes_count(asked: Asked) -> Asked:
     return asked.with_pods(lambda p: p if p["spec"].get("nodeName") in asked.names else None)
 

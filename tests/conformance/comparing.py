@@ -9,6 +9,7 @@ from tests.builders import HOST
 from tests.conformance.asking import INTER_POD_AFFINITY, InTree
 from tests.conformance.ours import Ours
 from tests.conformance.programs import FAST_PATH
+from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 from tests.conformance.upstream_fault import as_meant
 from tests.oracle import UNKNOWN_NODE, Cluster
 
@@ -39,11 +40,12 @@ def differences(case: Case, in_tree: InTree) -> Iterator[Difference]:
     """
     if FAST_PATH in in_tree.release.gates:
         case = _with_a_hostname_each(case)
-    ours = Ours(case)
+    ours, blind = Ours(case), Ours(without_rules_of_nominated(case))
     for number, (question, theirs) in enumerate(
         zip(case["questions"], expected(case, in_tree), strict=True)
     ):
-        answer = ours.answer(question["pod"], question["names"])
+        asked = blind if theirs.pop(SKIPPED) else ours
+        answer = asked.answer(question["pod"], question["names"])
         if answer != theirs:
             yield Difference(number, theirs, answer)
 
@@ -58,7 +60,10 @@ def _with_a_hostname_each(case: Case) -> Case:
 
 
 def expected(case: Case, in_tree: InTree) -> list[Answer]:
-    """Return what Kubernetes answers; a node that it could not be asked about is unknown."""
+    """Return what Kubernetes answers; a node that it could not be asked about is unknown.
+
+    And whether it did not look at nominated pods.
+    """
     cluster = Cluster.from_json(case["cluster"])
     known = {node["metadata"]["name"] for node in cluster.nodes}
     asked = [
@@ -75,4 +80,7 @@ def expected(case: Case, in_tree: InTree) -> list[Answer]:
         strangers = [name for name in question["names"] if name not in known]
         refusal = {"code": UNKNOWN_NODE.code, "reason": UNKNOWN_NODE.reason}
         answer["refused"].update(dict.fromkeys(strangers, refusal))
-    return [{field: answer[field] for field in _COMPARED} for answer in answers]
+    return [
+        {field: answer[field] for field in _COMPARED} | {SKIPPED: answer.get(SKIPPED, False)}
+        for answer in answers
+    ]

@@ -38,7 +38,7 @@ def cases(draw: st.DrawFn) -> Drawn:
     The pods are as written; those that are listed as stored are as the API server stored them.
     """
     cluster = draw(strategies.clusters(most_pods=_MOST_PODS))
-    pods = [_not_nominated(admissible(pod)) for pod in cluster.pods]
+    pods = [admissible(pod) for pod in cluster.pods]
     stored = []
     for index, pod in enumerate(pods):
         if any(_label_keys(term) for term in terms_of(pod)) and not draw(strategies.rarely(3)):
@@ -95,12 +95,6 @@ def admissible(pod: Mapping[str, Any]) -> dict[str, Any]:
     looks like a merged one of an API server, and ours takes it for the latter.
     """
     return with_terms(pod, _make_admissible)
-
-
-def _not_nominated(pod: dict[str, Any]) -> dict[str, Any]:
-    """Take a pod's nomination away: plugins are asked by themselves, in a single pass."""
-    pod.get("status", {}).pop("nominatedNodeName", None)
-    return pod
 
 
 def _make_admissible(term: dict[str, Any]) -> None:

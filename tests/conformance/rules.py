@@ -30,6 +30,8 @@ RULES: Mapping[str, Change] = {
     "a pod being deleted counts": changes.vanishing_are_gone,
     "a pod without a node does not count": changes.waiting_are_bound,
     "a pod on an unknown node does not count": changes.unknown_nodes_are_known,
+    "a nominated pod holds its place": changes.nobody_is_nominated,
+    "only against pods of no higher priority": changes.nominated_are_important,
     "pods count wherever they are, asked about or not": changes.only_asked_nodes_count,
     "no labelSelector matches nothing": changes.terms_where(
         lambda term: "labelSelector" not in term, labelSelector={}

@@ -75,6 +75,15 @@ def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return write
 
 
+@pytest.fixture(scope="module")
+def start(request: pytest.FixtureRequest, say: Callable[[str], None]) -> int:
+    """Return the seed of what is drawn: another one each time, unless one is given."""
+    given_seed: int | None = request.config.getoption("--seed")
+    chosen = int.from_bytes(os.urandom(4)) if given_seed is None else given_seed
+    say(f"questions with --seed {chosen}")
+    return chosen
+
+
 @pytest.fixture(scope="session")
 def built(say: Callable[[str], None]) -> Callable[[Build], Binaries]:
     """Return what runs a build: it tells how far it is, and skips where a tool is missing."""

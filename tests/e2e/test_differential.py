@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -44,15 +43,6 @@ def plugins(release: str, built: Callable[[Build], Binaries]) -> Iterator[InTree
     asked_of = Release.parse(release)
     with in_tree(asked_of, built(partial(answering, asked_of.version))[ANSWER]) as asked:
         yield asked
-
-
-@pytest.fixture(scope="module")
-def start(request: pytest.FixtureRequest, say: Callable[[str], None]) -> int:
-    """Return the seed of this run: another one each time, unless one is given."""
-    given_seed: int | None = request.config.getoption("--seed")
-    chosen = int.from_bytes(os.urandom(4)) if given_seed is None else given_seed
-    say(f"questions with --seed {chosen}")
-    return chosen
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
@@ -160,6 +150,23 @@ def test_schedulers_from_1_34_to_1_36_misread_a_purely_negative_namespace_select
 
     assert _in_short(theirs) == (misread if misreads(plugins.release) else documented)
     assert _in_short(ours) == documented
+
+
+def test_the_plugin_does_not_see_the_rules_of_nominated_pods_where_it_has_nothing_else_to_look_at(
+    plugins: InTree,
+) -> None:
+    """It skips the cycle: tests/conformance/README.md."""
+    away_from_web = term("zone", selector(app="web"))
+    held = pod("held", "red").priority(1).anti_affinity(away_from_web).nominated("a")
+    cluster = {"nodes": [node("a", {"zone": "a"})], "namespaces": [namespace("red")]}
+    incoming = pod("new", "red").labels(app="web")
+    refused = {"refused": {"a": "Unschedulable"}, "score": {}}
+    allowed: dict[str, Any] = {"refused": {}, "score": {}}
+    args = {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
+    case = {"args": args, "cluster": {**cluster, "pods": [held]}, "stored": [], "order": 0}
+    case["questions"] = [{"pod": incoming, "nodeNames": ["a"]}]
+    assert _in_short(plugins.answers(case)[0][INTER_POD_AFFINITY]) == allowed
+    assert _in_short(Ours(case).answer(incoming, ["a"])) == refused
 
 
 def _in_short(answer: dict[str, Any]) -> dict[str, Any]:

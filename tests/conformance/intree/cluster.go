@@ -35,8 +35,10 @@ type Cluster struct {
 	InterPodAffinity Plugin
 	NodeAffinity     Plugin
 
-	all    []NodeInfo
-	byName map[string]NodeInfo
+	all       []NodeInfo
+	byName    map[string]NodeInfo
+	snapshot  *cache.Snapshot
+	nominator *Nominator
 }
 
 // NewCluster takes a snapshot of these objects, as a scheduler would see them.
@@ -50,7 +52,7 @@ func NewCluster(ctx context.Context, objects Objects, args Args) (*Cluster, erro
 			return nil, err
 		}
 	}
-	snapshot := cache.NewSnapshot(objects.placed(), objects.Nodes)
+	snapshot := cache.NewSnapshot(objects.Placed(), objects.Nodes)
 	handle, err := runtime.NewFramework(ctx, nil, nil,
 		runtime.WithSnapshotSharedLister(snapshot),
 		runtime.WithInformerFactory(factory),
@@ -75,24 +77,33 @@ func NewCluster(ctx context.Context, objects Objects, args Args) (*Cluster, erro
 	for _, node := range all {
 		byName[node.Node().Name] = node
 	}
-	return &Cluster{interPodAffinity.(Plugin), nodeAffinity.(Plugin), all, byName}, nil
+	nominator, err := NewNominator(objects.Pods)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{
+		interPodAffinity.(Plugin), nodeAffinity.(Plugin), all, byName, snapshot, nominator,
+	}, nil
 }
 
-// placed returns the pods in a scheduler's snapshot: its informer leaves finished pods out, its
+// Placed returns the pods in a scheduler's snapshot: its informer leaves finished pods out, its
 // queue has the unbound ones, and a node that it does not know is no part of a snapshot.
-func (o Objects) placed() []*v1.Pod {
+func (o Objects) Placed() []*v1.Pod {
 	known := make(map[string]bool, len(o.Nodes))
 	for _, node := range o.Nodes {
 		known[node.Name] = true
 	}
 	var placed []*v1.Pod
 	for _, pod := range o.Pods {
-		finished := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-		if known[pod.Spec.NodeName] && !finished {
+		if known[pod.Spec.NodeName] && !isFinished(pod) {
 			placed = append(placed, pod)
 		}
 	}
 	return placed
+}
+
+func isFinished(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
 // Named returns the nodes of these names, in their order; all nodes for no names at all.

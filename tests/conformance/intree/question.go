@@ -35,16 +35,15 @@ type Answer struct {
 	// Score is normalised over the nodes asked about, ScoreFeasible over those that no plugin refused.
 	Score         map[string]int64 `json:"score"`
 	ScoreFeasible map[string]int64 `json:"scoreFeasible"`
+	// NominatedIgnored is whether the pods nominated to the nodes were left out of account.
+	NominatedIgnored bool `json:"nominatedIgnored,omitempty"`
 }
 
 // Answers are the answers to one question, by plugin.
 type Answers map[string]*Answer
 
-// Answer answers all questions of a case, in their order.
+// Answer answers all questions of a case, in their order; its pods have been created.
 func (c Case) Answer(ctx context.Context) ([]Answers, error) {
-	if err := c.create(ctx); err != nil {
-		return nil, err
-	}
 	cluster, err := NewCluster(ctx, c.Cluster, c.Args)
 	if err != nil {
 		return nil, err
@@ -59,9 +58,10 @@ func (c Case) Answer(ctx context.Context) ([]Answers, error) {
 	return answers, nil
 }
 
-func (c Case) create(ctx context.Context) error {
+// Create creates the pods of a case, and others, unless they have been stored already.
+func (c Case) Create(ctx context.Context, others []*v1.Pod) error {
 	stored := sets.New(c.Stored...)
-	pods := append([]*v1.Pod{}, c.Cluster.Pods...)
+	pods := append(append([]*v1.Pod{}, c.Cluster.Pods...), others...)
 	for _, question := range c.Questions {
 		pods = append(pods, question.Pod)
 	}
@@ -88,11 +88,11 @@ func (c *Cluster) answer(ctx context.Context, question Question) (Answers, error
 	answers := make(Answers, len(question.Plugins))
 	refused := make(sets.Set[string])
 	for _, name := range question.Plugins {
-		refusals, err := c.NewCycle(plugins[name], question.Pod).Filter(ctx, nodes)
+		answers[name] = &Answer{Refused: make(map[string]*Refusal)}
+		refusals, err := c.filter(ctx, plugins[name], question.Pod, nodes, answers[name])
 		if err != nil {
 			return nil, err
 		}
-		answers[name] = &Answer{Refused: make(map[string]*Refusal)}
 		for i, refusal := range refusals {
 			if refusal != nil {
 				answers[name].Refused[nodes[i].Node().Name] = refusal
@@ -117,6 +117,17 @@ func (c *Cluster) answer(ctx context.Context, question Question) (Answers, error
 		}
 	}
 	return answers, nil
+}
+
+// filter asks one plugin; nominated pods are of account to one that looks at other pods.
+func (c *Cluster) filter(
+	ctx context.Context, plugin Plugin, pod *v1.Pod, nodes []NodeInfo, answer *Answer,
+) (refusals []*Refusal, err error) {
+	if len(c.nominator.onNode) == 0 || plugin.PreFilterExtensions() == nil {
+		return c.NewCycle(plugin, pod).Filter(ctx, nodes)
+	}
+	refusals, answer.NominatedIgnored, err = c.filterWithNominated(ctx, plugin, pod, nodes)
+	return refusals, err
 }
 
 // scores returns what nodes score before and after they are normalised.

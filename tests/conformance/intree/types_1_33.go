@@ -6,6 +6,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
@@ -14,6 +15,11 @@ type (
 	NodeInfo      = *framework.NodeInfo
 	CycleState    = *framework.CycleState
 	NodeScoreList = framework.NodeScoreList
+	Handle        = framework.Handle
+	NamedPlugin   = framework.Plugin
+	Object        = runtime.Object
+	PodInfo       = *framework.PodInfo
+	PodNominator  = framework.PodNominator
 )
 
 const codeError = framework.Error

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -16,6 +17,11 @@ type (
 	NodeInfo      = fwk.NodeInfo
 	CycleState    = fwk.CycleState
 	NodeScoreList = framework.NodeScoreList
+	Handle        = framework.Handle
+	NamedPlugin   = framework.Plugin
+	Object        = runtime.Object
+	PodInfo       = fwk.PodInfo
+	PodNominator  = framework.PodNominator
 )
 
 const codeError = fwk.Error

@@ -1,4 +1,5 @@
-// Answer reads cases, one JSON object a line, and writes the plugins' answers, one line a case.
+// Answer reads cases, one JSON object a line, and writes what a scheduler's own code answers, one
+// line a case: its plugins to questions, and its preemption to pods that find no node.
 package main
 
 import (
@@ -12,12 +13,26 @@ import (
 
 	"intree"
 
+	v1 "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
 	"k8s.io/klog/v2"
 )
 
+type asked struct {
+	intree.Case
+	Preemptions preemptions `json:"preemptions"`
+}
+
+// preemptions are pods to be scheduled, in a cluster with disruption budgets.
+type preemptions struct {
+	Budgets []*policy.PodDisruptionBudget `json:"budgets"`
+	Pods    []*v1.Pod                     `json:"pods"`
+}
+
 type reply struct {
-	Answers []intree.Answers `json:"answers,omitempty"`
-	Error   string           `json:"error,omitempty"`
+	Answers     []intree.Answers `json:"answers,omitempty"`
+	Preemptions []attempt        `json:"preemptions,omitempty"`
+	Error       string           `json:"error,omitempty"`
 }
 
 func main() {
@@ -42,22 +57,38 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 	replies := bufio.NewWriter(out)
 	encoder := json.NewEncoder(replies)
 	for {
-		var asked intree.Case
-		if err := cases.Decode(&asked); err == io.EOF {
+		var next asked
+		if err := cases.Decode(&next); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		answered, failure := asked.Answer(ctx)
-		said := reply{Answers: answered}
-		if failure != nil {
-			said.Error = failure.Error()
-		}
-		if err := encoder.Encode(said); err != nil {
+		if err := encoder.Encode(next.answer(ctx)); err != nil {
 			return err
 		}
 		if err := replies.Flush(); err != nil {
 			return err
 		}
 	}
+}
+
+func (a asked) answer(ctx context.Context) reply {
+	// What a framework starts ends with its case.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := a.Create(ctx, a.Preemptions.Pods); err != nil {
+		return reply{Error: err.Error()}
+	}
+	var said reply
+	var err error
+	if len(a.Questions) > 0 {
+		said.Answers, err = a.Answer(ctx)
+	}
+	if err == nil && len(a.Preemptions.Pods) > 0 {
+		said.Preemptions, err = preempt(ctx, a.Cluster, a.Preemptions)
+	}
+	if err != nil {
+		return reply{Error: err.Error()}
+	}
+	return said
 }
