@@ -15,7 +15,7 @@ from tests.strategies import NODE_NAMES, POD_LABELS, RACK, UNKNOWN_NODE, rarely
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PREEMPTORS_PER_CASE = 8
+PREEMPTORS_PER_CASE = 10
 _MOST_PODS = 14
 _NAMESPACES = ("alpha", "alpha", "alpha", "beta")
 _TAINTS = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Change = Callable[[Case], None]
 
-ENOUGH = 20
+ENOUGH = 5
 """Preemptors after which a part is not looked at any more."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -1,8 +1,8 @@
 """What a scheduler's plugin does not look at, having skipped the whole cycle of a pod.
 
-InterPodAffinity does so when neither the pod has required rules nor any placed pod has required
-anti-affinity. Then the rules of nominated pods are not looked at either, and such a pod may take
-the place for which others were evicted. The extender looks at them all the same.
+InterPodAffinity does so when the pod has no required rules, and no placed pod's required
+anti-affinity is about it. Then the rules of nominated pods are not looked at either, and such a pod
+may take the place for which others were evicted. The extender looks at them all the same.
 """
 
 from __future__ import annotations
