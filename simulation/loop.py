@@ -4,71 +4,161 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import selectors
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 OWNER: contextvars.ContextVar[str] = contextvars.ContextVar("OWNER", default="world")
 """Whose code is running: a process that is killed takes its tasks with it, and no others."""
 
 
-TURN_SECONDS = 1e-6
+TURN_SECONDS: Final = 1e-6
 """What one turn of the loop takes: whoever waits for time to pass, however little, gets on."""
+RESOLUTION: Final = 1e-9
+"""A timer that rings may be so much too early."""
 
 
 class StuckError(Exception):
     """Everybody waits for somebody else."""
 
 
-class _NoSelector(selectors.SelectSelector):
-    """Moves the clock to the next timer instead of waiting for it; no file is ever ready."""
+def _nothing() -> None:
+    """Stand where a call was that is not to come."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.turns = 0
-        self.on_turn: Callable[[], None] | None = None
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Let time pass, as far as the next timer."""
-        self.turns += 1
-        if self.on_turn is not None:
-            self.on_turn()
-        if timeout is None:
-            raise StuckError("everybody waits for somebody else")
-        self.now += max(timeout, TURN_SECONDS)
-        return []
+class _Timer(asyncio.TimerHandle):
+    """A call to come. Half of a simulation is these, so nothing is done that nobody asks for."""
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Sequence[Any],
+        loop: SimulatedLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        # Asyncio's own also ask for the loop's debug mode, several times.
+        self.is_cancelled = False
+        self._callback: Callable[..., object] = callback
+        self._args = args
+        self._loop = loop
+        self._context = contextvars.copy_context() if context is None else context
+        self._when = when
+        self._repr = None
+
+    def cancel(self) -> None:
+        """Never call it."""
+        self.is_cancelled = True
+        self._callback, self._args = _nothing, ()
+
+    def cancelled(self) -> bool:
+        """Tell whether it is never called."""
+        return self.is_cancelled
+
+    def run(self) -> None:
+        """Call it."""
+        try:
+            self._context.run(self._callback, *self._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as failure:  # noqa: BLE001 - as asyncio does
+            about = {"message": f"exception in {self._callback}", "exception": failure}
+            self._loop.call_exception_handler(about)
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """The loop; `time()` starts at 0, and code that runs takes next to none."""
+    """The loop; `time()` starts at 0, and code that runs takes next to none.
+
+    Its inside is much shorter than that of asyncio, with the same order: no file is ever ready, so
+    that nothing has to be asked whether it is, and timers are compared without a call of Python.
+    """
+
+    _ready: deque[_Timer]
+    """What is to run in this turn; asyncio's own."""
 
     def __init__(self) -> None:
-        self._nothing = _NoSelector()
-        super().__init__(self._nothing)
+        super().__init__()
+        self.turns = 0
+        """How often the loop has gone round: time stands still in most of them."""
+        self._now = 0.0
+        self._on_turn: Callable[[], None] | None = None
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._numbers = count()
         self._owned: dict[asyncio.Task[Any], str] = {}
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         """Return the simulated seconds since the start."""
-        return self._nothing.now
+        return self._now
 
-    @property
-    def turns(self) -> int:
-        """Return how often the loop has gone round: time stands still in most of them."""
-        return self._nothing.turns
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        """Have something called in the next turn."""
+        handle = _Timer(self._now, callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Have something called at a time, after all that was asked for the same time before."""
+        timer = _Timer(when, callback, args, self, context)
+        heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Have something called after some seconds."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def _run_once(self) -> None:
+        """Let time pass as far as the next timer if nobody has anything to do, and let all run."""
+        self.turns += 1
+        if self._on_turn is not None:
+            self._on_turn()
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][2].is_cancelled:
+            heappop(timers)
+        now = self._now + TURN_SECONDS
+        if not ready:
+            if not timers:
+                raise StuckError("everybody waits for somebody else")
+            now = max(now, timers[0][0])
+        self._now = now
+        while timers and timers[0][0] <= now + RESOLUTION:
+            ready.append(heappop(timers)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.is_cancelled:
+                handle.run()
 
     def at_turn(self, turn: int, act: Callable[[], None]) -> None:
         """Do something between two steps of the program, wherever in its awaits that finds it."""
 
         def look() -> None:
-            if self._nothing.turns >= turn:
-                self._nothing.on_turn = None
+            if self.turns >= turn:
+                self._on_turn = None
                 self.call_soon(act, context=contextvars.Context())
 
-        self._nothing.on_turn = look
+        self._on_turn = look
 
     def kill(self, owner: str) -> None:
         """End all tasks of one process. What they still do reaches nobody: see `Session.dead`."""

@@ -30,6 +30,31 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """A size of clusters and a length of runs."""
+
+    weight: int
+    nodes: tuple[int, ...]
+    busy: tuple[float, float]
+    """Seconds until the calm begins, from and to."""
+    episodes: int = 0
+    """How often something happens, for less than a minute each; 0 for all the time."""
+
+
+MINUTE: Final = 60.0
+DAY: Final = 86_400.0
+
+SHAPES: Final = (
+    Shape(690, (3, 4, 6, 9, 12, 20), (20.0, 2 * MINUTE)),
+    Shape(200, (30, 50, 80), (20.0, 2 * MINUTE)),
+    Shape(47, (150, 300), (20.0, MINUTE)),
+    Shape(60, (3, 6, 12), (DAY / 24, DAY / 4), 4),
+    Shape(3, (3, 6, 12), (7 * DAY, 14 * DAY), 10),
+)
+"""Most clusters are small and short of places: there pods get in each other's way most often."""
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """One thing that users, operators or bad luck do."""
 
@@ -57,7 +82,8 @@ class Plan:
 
 
 USERS: Final = {
-    "new workload": 12,
+    "wave": 16,
+    "new workload": 8,
     "scale": 10,
     "roll out": 6,
     "delete workload": 3,
@@ -133,11 +159,12 @@ _LASTING_ONE_OF: Final = {
 def make_plan(seed: int) -> Plan:
     """Draw a run from its seed."""
     chance = Random(f"plan {seed}")
+    shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
     setup = Setup(
-        nodes=chance.choice((3, 4, 6, 9, 12, 20, 40)),
+        nodes=chance.choice(shape.nodes),
         zones=chance.choice((1, 2, 3, 4)),
         cpu=chance.choice((3, 8, 16)),
-        workloads=chance.randint(1, 10),
+        workloads=chance.randint(1, 6),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
         least_sampled=chance.choice((2, 5, 100)),
@@ -145,23 +172,38 @@ def make_plan(seed: int) -> Plan:
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
-    busy = chance.uniform(20.0, 150.0)
-    actions = _some(chance, USERS, chance.randint(10, 90), busy)
-    if chance.random() < 0.9:
-        actions += _some(chance, FAULTS, chance.randint(1, 18), busy)
-    if chance.random() < 0.3:
-        actions += _storm(chance, busy)
+    busy = round(chance.uniform(*shape.busy), 3)
+    faulty = chance.random() < 0.95
+    actions: list[Action] = []
+    for start, end in _episodes(chance, shape, busy):
+        minutes = (end - start) / 60.0
+        actions += _some(chance, USERS, chance.randint(10, 30 + int(20 * minutes)), start, end)
+        if faulty:
+            actions += _some(chance, FAULTS, chance.randint(1, 4 + int(8 * minutes)), start, end)
+            if chance.random() < 0.3:
+                actions += _storm(chance, start, end)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
-def _some(chance: Random, weights: dict[str, int], count: int, busy: float) -> list[Action]:
+def _episodes(chance: Random, shape: Shape, busy: float) -> list[tuple[float, float]]:
+    """Return when things happen: all the time, or now and then."""
+    if shape.episodes == 0:
+        return [(0.0, busy)]
+    lasting = [chance.uniform(20.0, 60.0) for _ in range(shape.episodes)]
+    starts = [chance.uniform(0.0, busy - each) for each in lasting]
+    return [(start, start + each) for start, each in zip(starts, lasting, strict=True)]
+
+
+def _some(
+    chance: Random, weights: dict[str, int], count: int, start: float, end: float
+) -> list[Action]:
     kinds = chance.choices([*weights], [*weights.values()], k=count)
-    return [_action(chance, kind, chance.uniform(0.5, busy)) for kind in kinds]
+    return [_action(chance, kind, chance.uniform(start + 0.5, end)) for kind in kinds]
 
 
-def _storm(chance: Random, busy: float) -> list[Action]:
+def _storm(chance: Random, start: float, end: float) -> list[Action]:
     """Everything at once."""
-    start = chance.uniform(1.0, busy)
+    start = chance.uniform(start + 1.0, end)
     kinds = chance.choices([*FAULTS], k=chance.randint(3, 8))
     return [_action(chance, kind, start + 2.0 * chance.random()) for kind in kinds]
 

@@ -41,8 +41,13 @@ def budget(app: str, allowed: int) -> Json:
 
 
 def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
-    """Build what the pods of a workload are made of; `other` is an app that its rules may name."""
+    """Build what the pods of a workload are made of; `other` is an app that its rules may name.
+
+    `apart` is the topology key by which they exclude each other.
+    """
     affinity: Json = {}
+    labels = {"app": app}
+    apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
     own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
     match sort:
         case "apart by host":
@@ -58,6 +63,10 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
         case "away from a team":
             teams = {"matchLabels": {"team": "green"}}
             affinity = _anti(_term(HOST, others, namespaceSelector=teams))
+        case "rivals by host" | "rivals by zone":
+            key = HOST if sort.endswith("host") else ZONE
+            affinity = _anti(_term(key, {"matchLabels": {"group": other}}))
+            labels["group"] = other
         case "spread if possible":
             wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
             affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
@@ -73,7 +82,7 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
                 _term(key, {"matchLabels": {"app": app, f"k{n}": "v"}})
                 for n, key in enumerate((HOST, ZONE, "no/such-key", HOST))
             ]
-    return {"labels": {"app": app}, "affinity": affinity, "priority": priority}
+    return {"labels": labels, "affinity": affinity, "priority": priority, "apart": apart}
 
 
 SORTS: Final = (

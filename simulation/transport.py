@@ -26,7 +26,10 @@ READ_BUFFER: Final = 1 << 26
 class Exchange:
     """One request and its answer, on a connection of their own."""
 
-    def __init__(self, link: Link, idle: float) -> None:
+    def __init__(self, link: Link, idle: float, among: dict[Exchange, None]) -> None:
+        """`among` are the exchanges that are open; this one is until its answer has ended."""
+        self._among = among
+        among[self] = None
         self._up: Pipe = link.up.pipe()
         self._down: Pipe = link.down.pipe()
         self._idle = idle
@@ -90,6 +93,7 @@ class Exchange:
     def close(self) -> None:
         """Close the connection; the server learns of it."""
         self._stop()
+        self._among.pop(self, None)
         self._down.close()
         self._up.send(self._closed)
 
@@ -103,6 +107,7 @@ class Exchange:
 
     def _finish(self) -> None:
         self._stop()
+        self._among.pop(self, None)
         self.content.feed_eof()
 
     def _wind_up(self) -> None:
@@ -159,7 +164,8 @@ class Session:
         self._link = link
         self._server = server
         self._by = by
-        self._open: list[Exchange] = []
+        self._open: dict[Exchange, None] = {}
+        """In the order in which they were opened."""
 
     async def request(
         self,
@@ -179,9 +185,7 @@ class Session:
             if self.dead:
                 raise aiohttp.ClientConnectionError("this process is dead")
         self._note_sent(method, url.path, data or b"")
-        exchange = Exchange(self._link, timeout.sock_read or 3600.0)
-        self._open = [each for each in self._open if not each.content.is_eof()]
-        self._open.append(exchange)
+        exchange = Exchange(self._link, timeout.sock_read or 3600.0, self._open)
         exchange.send(self._server, Request(method, url.path, params, data or b"", self._by))
         try:
             status, headers = await exchange.head
@@ -196,14 +200,14 @@ class Session:
 
     def reset(self) -> None:
         """Break every connection that is open."""
-        for exchange in self._open:
+        for exchange in [*self._open]:
             exchange.fail(aiohttp.ClientConnectionResetError("Connection reset by peer"))
         self._open.clear()
 
     def cut_off(self) -> None:
         """Let nothing out any more; what has left is on its way all the same."""
         self.dead = True
-        for exchange in self._open:
+        for exchange in [*self._open]:
             exchange.close()
 
     async def _connect(self, patience: aiohttp.ClientTimeout) -> None:

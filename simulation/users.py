@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import Final
 
 from simulation import templates
 from simulation.apiserver.store import Json, Store, is_live
@@ -15,6 +16,9 @@ from simulation.loop import spawn
 from simulation.plan import Action, Setup
 from simulation.tenants import Tenants
 from simulation.workloads import Controllers, Workload
+
+MOST_AT_ONCE: Final = 30
+"""Pods of a wave."""
 
 
 class Users:
@@ -28,6 +32,7 @@ class Users:
         self._apps: list[str] = []
         self._nodes = 0
         self.acts: dict[str, Callable[[Random], None]] = {
+            "wave": self._wave,
             "new workload": self.new_workload,
             "scale": self._scale,
             "roll out": self._roll_out,
@@ -71,10 +76,21 @@ class Users:
                 )
             )
 
-    def _within_bounds(self, replicas: int) -> int:
-        """Return how many pods somebody may have more: a few beyond what there is room for."""
+    def _places(self, made_of: Json) -> int:
+        """Return how many pods have a place that are made alike."""
+        nodes = len(self._store.all("nodes"))
+        return {templates.HOST: nodes, templates.ZONE: self._setup.zones}.get(
+            made_of["apart"], 3 * nodes
+        )
+
+    def _within_bounds(self, replicas: int, made_of: Json) -> int:
+        """Return how many pods somebody may have more: hardly more than there is room for.
+
+        Those without a place are tried again at each event, and nothing comes of it.
+        """
         wanted = sum(each.replicas for each in self._controllers.workloads.values())
-        return max(min(replicas, 3 * len(self._store.all("nodes")) + 10 - wanted), 1)
+        room = 3 * len(self._store.all("nodes")) + 10 - wanted
+        return max(min(replicas, room, self._places(made_of) + 1), 1)
 
     def _apply(self, chance: Random, name: str, made_of: Json, replicas: int) -> None:
         kind = chance.random()
@@ -83,7 +99,7 @@ class Users:
                 name=name,
                 space=chance.choice(("default", "default", "other")),
                 made_of=made_of,
-                replicas=self._within_bounds(replicas),
+                replicas=self._within_bounds(replicas, made_of),
                 scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
                 milli=chance.choice((100, 100, 500, 1000)),
                 ordered=kind < 0.2,
@@ -96,9 +112,34 @@ class Users:
         app = f"app{len(self._apps)}"
         self._apps.append(app)
         sort = chance.choice(("apart by host", "apart by host", "apart by zone", "together"))
-        places = self._setup.zones if sort == "apart by zone" else len(self._store.all("nodes"))
         made_of = templates.template(sort, app, app)
-        self._apply(chance, app, made_of, chance.randint(2, places + 3))
+        self._apply(chance, app, made_of, chance.randint(2, self._places(made_of) + 3))
+
+    def _wave(self, chance: Random) -> None:
+        """Create jobs whose pods exclude each other, one after the other, where few have a place.
+
+        They may be of several apps, and of several schedulers.
+        """
+        group = f"app{len(self._apps)}"
+        sort = chance.choice(("rivals by host", "rivals by host", "rivals by zone"))
+        places = self._places(templates.template(sort, group, group))
+        at_once = min(places, MOST_AT_ONCE) + chance.choice((-1, 0, 1))
+        jobs = chance.randint(1, max(min(at_once // 2, 3), 1))
+        for _ in range(jobs):
+            app = f"app{len(self._apps)}"
+            self._apps.append(app)
+            self._controllers.apply(
+                Workload(
+                    name=app,
+                    space="default",
+                    made_of=templates.template(sort, app, group),
+                    replicas=max(at_once // jobs, 1),
+                    scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
+                    milli=10,
+                    lasts=chance.uniform(0.1, 2.0),
+                    completions=chance.randint(20, 120) // jobs,
+                )
+            )
 
     def _urgent(self, chance: Random) -> None:
         """Create pods that may drive out others."""
@@ -116,7 +157,7 @@ class Users:
     def _scale(self, chance: Random) -> None:
         if (workload := self._any(chance)) is not None and workload.lasts is None:
             wanted = chance.choice((0, 1, 2, 3, 5, 8, 12))
-            workload.replicas = self._within_bounds(wanted) if wanted else 0
+            workload.replicas = self._within_bounds(wanted, workload.made_of) if wanted else 0
             self._controllers.wake(workload.name)
 
     def _roll_out(self, chance: Random) -> None:

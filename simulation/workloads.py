@@ -33,10 +33,18 @@ class Workload:
     milli: int
     ordered: bool = False
     lasts: float | None = None
+    completions: int | None = None
+    """How many pods of a job there are to be, `replicas` of them at a time; else as many."""
     revision: int = 0
     started: int = 0
     pods: dict[str, str] = field(default_factory=dict)
     """Key to revision of the pods that it has made and that have not gone."""
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it is a job whose pods have all been made."""
+        wanted = self.replicas if self.completions is None else self.completions
+        return self.lasts is not None and self.started >= wanted
 
 
 class Controllers:
@@ -91,7 +99,7 @@ class Controllers:
             self.wake(name)
 
     async def _reconcile(self, workload: Workload) -> None:
-        if workload.lasts is not None and workload.started >= workload.replicas:
+        if workload.is_over:
             return
         old = [key for key, made in workload.pods.items() if made != str(workload.revision)]
         wanted = workload.replicas

@@ -86,6 +86,8 @@ class ApiClient:
         self._clock = clock
         self._sleep = sleep
         self._base = URL(credentials.host)
+        # Once: to read the whole environment takes longer than all else that is done for a call.
+        self._proxy = proxy_for(self._base)
         timeouts = self.timeouts = timeouts or Timeouts()
         self._whole = aiohttp.ClientTimeout(
             total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.read
@@ -206,7 +208,7 @@ class ApiClient:
                 timeout=patience,
                 ssl=self._credentials.tls or True,
                 server_hostname=self._credentials.tls_server_name,
-                proxy=self._credentials.proxy or proxy_for(self._base),
+                proxy=self._credentials.proxy or self._proxy,
                 # A redirect would take the token along.
                 allow_redirects=False,
             )

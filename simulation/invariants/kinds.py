@@ -12,7 +12,7 @@ Spaces: TypeAlias = tuple[int, dict[str, Labels]]
 """The labels of all namespaces at some time, with a number that no other picture has."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """Pods of one namespace with the same labels and rules."""
 
@@ -62,6 +62,12 @@ class Kinds:
                 speaks_of(term, pod.pod, other.pod, spaces[1]) for term in affinity_terms(pod.pod)
             )
         return self._joins[name]
+
+    def concern(self, one: Kind, other: Kind, spaces: Spaces) -> bool:
+        """Return whether one pod may not share a domain with another, or has to be near it."""
+        return bool(self.repels(one, other, spaces)) or bool(
+            one.needs and self.joins(other, one, spaces)
+        )
 
     def exclude(
         self, one: tuple[Kind, Labels | None], other: tuple[Kind, Labels | None], spaces: Spaces

@@ -8,7 +8,7 @@ long before the request as its watches had been silent.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -16,8 +16,10 @@ from typing import Final
 import msgspec
 
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.invariants.contention import Contention
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.rules import Labels, has_rules
+from simulation.scheduler.objects import PodInfo
 
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
@@ -85,9 +87,11 @@ class Referee:
         self.binds: Counter[str] = Counter()
         self.broken: list[BrokenError] = []
         self.kinds = Kinds()
+        self.contention = Contention(self.kinds, clock)
         self.nodes = History()
         self.spaces = History()
         self.placed: dict[str, Placed] = {}
+        self._by_kind: dict[Kind, dict[str, Placed]] = {}
         self.sent: dict[tuple[str, str], float] = {}
         """When the oldest bind of a pod to a node was sent that may still be under way."""
         self.asked: set[tuple[str, str]] = set()
@@ -113,6 +117,10 @@ class Referee:
             asked = msgspec.json.decode(body)
             self.asked.add((asked["PodUID"], asked["Node"]))
 
+    def note_cycle(self, pod: PodInfo) -> None:
+        """Note that a scheduling cycle starts."""
+        self.contention.begin(pod.uid, self.kinds.of(pod.raw))
+
     def take(self, change: Change) -> None:
         """See a write."""
         labels = None if change.new is None else change.new["metadata"].get("labels", {})
@@ -129,7 +137,7 @@ class Referee:
         uid = (new or old or {})["metadata"]["uid"]
         self._note_hint(change, uid)
         if new is None or not is_live(new):
-            placed = self.placed.pop(uid, None)
+            placed = self._displace(uid)
             if placed is not None:
                 self._gone.append(replace(placed, until=now))
             while self._gone and (self._gone[0].until or 0.0) < now - REMEMBERED_SECONDS:
@@ -146,10 +154,15 @@ class Referee:
         ours = change.by.startswith("extender") and change.by == self._alive()
         if change.by.startswith("extender") and not ours:
             self.binds["after death"] += 1
-        placed = self.placed[uid] = Placed(change.key, self.kinds.of(new), node, ours, now)
+        placed = Placed(change.key, self.kinds.of(new), node, ours, now)
+        sent = self.sent.pop((uid, node), now)
         if ours:
-            self.binds["with rules" if has_rules(new) else "plain"] += 1
-            since = self._known_since(uid, node)
+            self._count(uid, placed, sent)
+        self.contention.end(uid)
+        self.placed[uid] = placed
+        self._by_kind.setdefault(placed.kind, {})[uid] = placed
+        if ours:
+            since = sent - self._silence(sent) - SLACK_SECONDS
             why = self._refusal(placed, since, (uid,))
             if why is not None:
                 self.broken.append(
@@ -192,16 +205,27 @@ class Referee:
             self.kinds.exclude(one, other, spaces) for other in others
         ) and self.kinds.has_company(one, others, spaces)
 
-    def _known_since(self, uid: str, node: str) -> float:
-        sent = self.sent.pop((uid, node), self._clock())
-        return sent - self._silence(sent) - SLACK_SECONDS
+    def _count(self, uid: str, placed: Placed, sent: float) -> None:
+        """Count a bind that is carried out now."""
+        spaces = self.spaces.number, self.spaces.now
+        contest = self.contention.of(uid, placed.kind, sent, self._by_kind, spaces)
+        self.binds["with rules" if has_rules(placed.kind.pod) else "plain"] += 1
+        self.binds[contest.value] += 1
+
+    def _displace(self, uid: str) -> Placed | None:
+        placed = self.placed.pop(uid, None)
+        if placed is not None:
+            alike = self._by_kind[placed.kind]
+            del alike[uid]
+            if not alike:
+                del self._by_kind[placed.kind]
+        return placed
 
     def _refusal(
         self, placed: Placed, since: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
-        others = [each for uid, each in self.placed.items() if uid not in without and each.ours]
         pictures = self._pictures(since)
-        for other in others:
+        for other in self._adversaries(placed.kind, since, without):
             if all(
                 self.kinds.exclude(
                     (placed.kind, nodes.get(placed.node)),
@@ -214,6 +238,13 @@ class Referee:
         if placed.kind.needs and not self._may_have_company(placed, since, without):
             return "required affinity not met", "", ()
         return None
+
+    def _adversaries(self, kind: Kind, since: float, without: tuple[str, ...]) -> Iterator[Placed]:
+        """Yield the pods that we placed and that may not share any domain with a kind."""
+        pictures = self.spaces.pictures(since)
+        for other, alike in self._by_kind.items():
+            if all(self.kinds.repels(kind, other, spaces) for spaces in pictures):
+                yield from (each for uid, each in alike.items() if uid not in without and each.ours)
 
     def _may_have_company(self, placed: Placed, since: float, without: tuple[str, ...]) -> bool:
         there = [each for uid, each in self.placed.items() if uid not in without]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from simulation.apiserver.store import Json
 from simulation.scheduler.objects import NodeInfo, PodInfo
@@ -20,6 +20,14 @@ class Cache:
         self._places: dict[str, str] = {}
         """The node of each pod that counts, by uid; its node may be unknown."""
         self._homeless: dict[str, PodInfo] = {}
+        self._names: list[str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all nodes in order."""
+        if self._names is None:
+            self._names = sorted(self.nodes)
+        return self._names
 
     def set_node(self, raw: Json) -> None:
         """Add or change a node."""
@@ -28,6 +36,7 @@ class Cache:
         if known is not None:
             self.nodes[name] = NodeInfo(name, raw, known.pods, known.used)
             return
+        self._names = None
         node = self.nodes[name] = NodeInfo(name, raw)
         for pod in [each for each in self._homeless.values() if self._places[each.uid] == name]:
             node.add(self._homeless.pop(pod.uid))
@@ -36,6 +45,7 @@ class Cache:
         """Forget a node."""
         node = self.nodes.pop(name, None)
         if node is not None:
+            self._names = None
             self._homeless.update(node.pods)
 
     def place(self, pod: PodInfo, node: str) -> None:
@@ -68,15 +78,19 @@ class Cache:
         if self.assumed.pop(uid, None) is not None:
             self.unplace(uid)
 
-    def fits(self, pod: PodInfo, node: NodeInfo, gone: Iterable[PodInfo] = ()) -> bool:
+    def fits(self, pod: PodInfo, node: NodeInfo, gone: Collection[PodInfo] = ()) -> bool:
         """Judge by in-tree's filters: twice where more important pods are nominated to the node."""
         if not node.takes(pod):
             return False
-        leaving = [*gone]
-        freed, left = sum(each.cpu for each in leaving), len(leaving)
-        coming = sum(
-            each.cpu
-            for each in self.nominated.values()
-            if each.nominated == node.name and each.uid != pod.uid and each.priority >= pod.priority
-        )
-        return node.has_room(pod.cpu + coming, freed, left)
+        coming = 0
+        if self.nominated:
+            coming = sum(
+                each.cpu
+                for each in self.nominated.values()
+                if each.nominated == node.name
+                and each.uid != pod.uid
+                and each.priority >= pod.priority
+            )
+        if not gone:
+            return node.has_room(pod.cpu + coming)
+        return node.has_room(pod.cpu + coming, sum(each.cpu for each in gone), len(gone))

@@ -129,7 +129,7 @@ class Scheduler:
 
         The next search begins where this one stopped.
         """
-        names = sorted(self.cache.nodes)
+        names = self.cache.names
         wanted = min(max(self.settings.least_sampled, len(names) // 2), len(names))
         found: list[str] = []
         resolvable: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,6 +54,10 @@ class Queue:
         self._next_flush = 0.0
         self._seen: dict[str, tuple[int, int]] = {}
         self._changed = asyncio.Event()
+        self.on_cycle: Callable[[PodInfo], None] = lambda _: None
+        """Hears when a scheduling cycle starts."""
+        self.on_end: Callable[[str], None] = lambda _: None
+        """Hears the uid when a pod is in flight no more."""
 
     def find(self, uid: str) -> Queued | None:
         """Return a pod, wherever it waits."""
@@ -79,6 +84,7 @@ class Queue:
         for part in (self.active, self.backing_off, self.unschedulable, self.in_flight):
             part.pop(uid, None)
         self._seen.pop(uid, None)
+        self.on_end(uid)
 
     def something_happened(self, *, more_room: bool) -> None:
         """Bring unschedulable pods back for which it may be of use; those in flight do so later."""
@@ -100,6 +106,7 @@ class Queue:
                     part.pop(uid, None)
                 self.in_flight[uid] = queued
                 self._seen[uid] = self._events, self._more_room
+                self.on_cycle(queued.pod)
                 return queued
             self._changed.clear()
             pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
@@ -113,12 +120,14 @@ class Queue:
         """Take a pod out of flight that has a place."""
         self.in_flight.pop(queued.pod.uid, None)
         self._seen.pop(queued.pod.uid, None)
+        self.on_end(queued.pod.uid)
 
     def failed(self, queued: Queued, *, error: bool, by_extender: bool = True) -> None:
         """Put a pod back for which there was no place, or whose attempt broke."""
         uid = queued.pod.uid
         if self.in_flight.pop(uid, None) is None:
             return
+        self.on_end(uid)
         queued.attempts += 1
         queued.failed_at, queued.after_error, queued.by_extender = now(), error, by_extender
         events, more_room = self._seen.pop(uid, (-1, -1))

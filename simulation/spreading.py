@@ -1,0 +1,53 @@
+"""Runs seeds in several processes, each seed in one of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from simulation.plan import make_plan
+from simulation.world import Outcome, run
+
+SEEDS_OF_A_PROCESS: Final = 200
+"""Then another one takes its place, so that hours leave nothing behind."""
+LONGEST_SECONDS: Final = 3600.0
+"""Without a result for so long, a process must have been killed."""
+
+
+def run_seed(seed: int) -> Outcome:
+    """Run the plan of a seed."""
+    return run(make_plan(seed))
+
+
+def run_seeds(seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
+    """Run seeds, a few at a time, and yield how each went, in whatever order they end."""
+    if jobs == 1:
+        yield from map(run_seed, seeds)
+        return
+    left = iter(seeds)
+    ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(jobs, _ignore_interrupts, maxtasksperchild=SEEDS_OF_A_PROCESS) as pool:
+
+        def begin() -> int:
+            seed = next(left, None)
+            if seed is None:
+                return 0
+            pool.apply_async(run_seed, (seed,), callback=ended.put, error_callback=ended.put)
+            return 1
+
+        # One more each, so that nobody waits for the next.
+        running = sum(begin() for _ in range(2 * jobs))
+        while running:
+            outcome = ended.get(timeout=LONGEST_SECONDS)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            running += begin() - 1
+            yield outcome
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
