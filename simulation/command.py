@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return _again(given.seed, whole=given.lines)
+    _print(f"seeds from {given.first} on, in {given.jobs} processes")
     seeds = islice(count(given.first), given.seeds)
     return _many(seeds, given.jobs, given.seconds, given.binds)
 

@@ -30,7 +30,8 @@ class Way:
         self.slower = 1.0
         """Factor on all delays."""
         self._cuts = 0
-        self._pipes: list[Pipe] = []
+        self._held: dict[Pipe, None] = {}
+        """Connections with something to deliver when the link is whole again."""
 
     @property
     def is_cut(self) -> bool:
@@ -49,19 +50,17 @@ class Way:
     def _heal(self) -> None:
         self._cuts -= 1
         if not self.is_cut:
-            for pipe in [*self._pipes]:
+            held, self._held = self._held, {}
+            for pipe in held:
                 pipe.pump()
 
     def pipe(self) -> Pipe:
         """Open a connection in this direction."""
-        pipe = Pipe(self)
-        self._pipes.append(pipe)
-        return pipe
+        return Pipe(self)
 
-    def forget(self, pipe: Pipe) -> None:
-        """Forget a connection that is closed."""
-        if pipe in self._pipes:
-            self._pipes.remove(pipe)
+    def hold(self, pipe: Pipe) -> None:
+        """Have a connection deliver what it has as soon as the link is whole again."""
+        self._held[pipe] = None
 
 
 class Pipe:
@@ -69,6 +68,7 @@ class Pipe:
 
     def __init__(self, way: Way) -> None:
         self._way = way
+        self._loop = asyncio.get_running_loop()
         self._queue: deque[tuple[float, float, Callable[[], None]]] = deque()
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -81,7 +81,7 @@ class Pipe:
         """Send a message: `deliver` is called where and when it arrives."""
         if self.closed:
             return
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         self._last = max(self._last, now + self._way.delay())
         self._queue.append((self._last, now, deliver))
         if self._timer is None:
@@ -91,15 +91,15 @@ class Pipe:
         """Forget what has not arrived."""
         self.closed = True
         self._queue.clear()
-        self._way.forget(self)
         if self._timer is not None:
             self._timer.cancel()
 
     def pump(self) -> None:
         """Deliver what is due, and come back for the rest."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         self._timer = None
         if self._way.is_cut:
+            self._way.hold(self)
             return
         while self._queue and not self.closed:
             due, sent, deliver = self._queue[0]

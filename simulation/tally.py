@@ -56,8 +56,8 @@ class Tally:
         """Say in one line what there is so far, after so many seconds."""
         raced = 100 * self.binds["raced"] // max(self.contested, 1)
         return (
-            f"{self.seeds} seeds ({self.first} to {self.last}), "
-            f"{self.smallest} to {self.largest} nodes, "
+            f"{self.seeds} seeds ({self.first or 0} to {self.last or 0}), "
+            f"{self.smallest or 0} to {self.largest} nodes, "
             f"{_long(self.simulated)} simulated, {_long(self.longest)} at most; "
             f"{self.contested:,} contested binds, {raced} % raced, "
             f"{self.contested / max(seconds, 1e-3):.0f}/s; {len(self.broken)} broken"

@@ -6,9 +6,8 @@ import asyncio
 import gc
 import logging
 import random
-import traceback
 from collections import Counter, deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -19,6 +18,7 @@ from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Change, Store
 from simulation.caller import Caller
 from simulation.calm import Calm
+from simulation.defects import Defects
 from simulation.faults import Faults
 from simulation.invariants.referee import BrokenError, Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
@@ -156,7 +156,7 @@ class World:
 
     async def run(self) -> None:
         """Let everything happen; BrokenError as soon as something does not hold."""
-        log = _Defects()
+        log = Defects()
         logger = logging.getLogger("extender")
         logger.addHandler(log)
         self._loop.set_exception_handler(log.take)
@@ -247,25 +247,6 @@ class World:
             what = "pod changed"
             about = f"{change.key} {status.get('phase')} {status.get('nominatedNodeName', '')}"
         self.trace.say(change.by, what, about)
-
-
-class _Defects(logging.Handler):
-    """Keeps what the program itself calls a defect."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.defects: list[str] = []
-
-    def take(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """Keep what broke in a task or a callback that nobody waits for."""
-        failure = context.get("exception")
-        told = "" if failure is None else "".join(traceback.format_exception(failure))
-        self.defects.append(f"{context['message']} {told[-2_000:]}")
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep it, unless it tells of the cluster rather than of the program."""
-        if record.exc_info is not None or "differ" in record.getMessage():
-            self.defects.append(logging.Formatter().format(record)[-2_000:])
 
 
 def _config() -> Config:

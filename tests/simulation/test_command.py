@@ -1,0 +1,41 @@
+"""The command that runs many seeds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation.command import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_it_ends_after_enough_binds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--binds", "1", "--jobs", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "1 seeds (1 to 1)" in told
+    assert "contested binds" in told
+    assert "kill extender" in told
+
+
+def test_it_reports_when_it_is_interrupted() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "simulation", "--jobs", "2"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("seeds from 1 on")
+        # As a terminal does: all processes are sent it.
+        os.killpg(process.pid, signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "interrupted" in told
+    assert "contested binds" in told
