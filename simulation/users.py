@@ -80,7 +80,7 @@ class Users:
         """Return how many pods have a place that are made alike."""
         nodes = len(self._store.all("nodes"))
         return {templates.HOST: nodes, templates.ZONE: self._setup.zones}.get(
-            made_of["apart"], 3 * nodes
+            made_of.get("apart", ""), 3 * nodes
         )
 
     def _within_bounds(self, replicas: int, made_of: Json) -> int:

@@ -149,10 +149,11 @@ class Referee:
                 self._gone.popleft()
             return
         node = new["spec"].get("nodeName")
-        if not node:
-            return
-        if uid in self.placed:
-            return
+        if node and uid not in self.placed:
+            self._take_bind(change, uid, new, node)
+
+    def _take_bind(self, change: Change, uid: str, new: Json, node: str) -> None:
+        now = self._clock()
         if change.by.startswith("extender") and (uid, node) not in self.asked:
             about = f"{change.key} on {node}: nobody has asked for that"
             self.broken.append(BrokenError("bound by mistake", about, (change.key,)))
