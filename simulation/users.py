@@ -137,7 +137,7 @@ class Users:
                     scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
                     milli=10,
                     lasts=chance.uniform(0.1, 2.0),
-                    completions=chance.randint(20, 120) // jobs,
+                    completions=chance.randint(40, 240) // jobs,
                 )
             )
 
