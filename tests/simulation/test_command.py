@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_it_ends_after_enough_binds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--binds", "1", "--jobs", "1"]) == 0
+    assert main(["--first", "4", "--binds", "1", "--jobs", "1"]) == 0
     told = capsys.readouterr().out
-    assert "1 seeds (1 to 1)" in told
+    assert "1 seeds (4 to 4)" in told
     assert "contested binds" in told
     assert "kill extender" in told
 
