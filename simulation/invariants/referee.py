@@ -19,7 +19,6 @@ from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.invariants.contention import Contention
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.rules import Labels, has_rules
-from simulation.scheduler.objects import PodInfo
 
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
@@ -122,9 +121,9 @@ class Referee:
             asked = msgspec.json.decode(body)
             self.asked.add((asked["PodUID"], asked["Node"]))
 
-    def note_cycle(self, pod: PodInfo) -> None:
-        """Note that a scheduling cycle starts."""
-        self.contention.begin(pod.uid, self.kinds.of(pod.raw))
+    def note_cycle(self, pod: Json) -> None:
+        """Note that a pod's scheduling cycle starts."""
+        self.contention.begin(pod["metadata"]["uid"], self.kinds.of(pod))
 
     def take(self, change: Change) -> None:
         """See a write."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from simulation.apiserver.store import Json
 from simulation.loop import now
 from simulation.scheduler.objects import PodInfo
 
@@ -54,8 +55,8 @@ class Queue:
         self._next_flush = 0.0
         self._seen: dict[str, tuple[int, int]] = {}
         self._changed = asyncio.Event()
-        self.on_cycle: Callable[[PodInfo], None] = lambda _: None
-        """Hears when a scheduling cycle starts."""
+        self.on_cycle: Callable[[Json], None] = lambda _: None
+        """Hears of a pod when its scheduling cycle starts."""
         self.on_end: Callable[[str], None] = lambda _: None
         """Hears the uid when a pod is in flight no more."""
 
@@ -106,7 +107,7 @@ class Queue:
                     part.pop(uid, None)
                 self.in_flight[uid] = queued
                 self._seen[uid] = self._events, self._more_room
-                self.on_cycle(queued.pod)
+                self.on_cycle(queued.pod.raw)
                 return queued
             self._changed.clear()
             pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
