@@ -36,6 +36,11 @@ _NODE_TERMS = (
     [builders.requirement("size", "Lt", "3")],
 )
 _STARTS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-02T00:00:01Z", None)
+_PROTECTED = (
+    builders.selector(app="web"),
+    builders.selector(app="db"),
+    builders.selector(tier="a"),
+)
 _PORTS = ((80, ""), (80, "10.0.0.1"), (80, "10.0.0.2"), (81, ""))
 
 
@@ -46,7 +51,7 @@ def cases(draw: st.DrawFn) -> Drawn:
     workloads = [draw(_templates()) for _ in range(draw(st.sampled_from([2, 3, 1])))]
     count = _MOST_PODS - draw(st.sampled_from(range(_MOST_PODS)))
     pods = [draw(_pods(f"pod-{number:02}", workloads, names)) for number in range(count)]
-    budgets = [draw(_budgets(f"b{number}")) for number in range(draw(st.sampled_from([0, 1, 2])))]
+    budgets = [draw(_budgets(f"b{number}")) for number in range(draw(st.sampled_from([2, 1, 0])))]
     preemptors = [
         draw(_preemptors(f"new-{number}", workloads, names))
         for number in range(PREEMPTORS_PER_CASE)
@@ -115,8 +120,8 @@ def _pods(draw: st.DrawFn, name: str, workloads: list[Pod], names: Iterable[str]
     made = made.on(place) if started is None else made.started(started).on(place)
     if draw(rarely(12)):
         return made.phase("Succeeded")
-    if draw(rarely(6)):
-        return draw(st.sampled_from([made.being_deleted(), made.preempted()]))
+    if draw(rarely(4)):
+        return draw(st.sampled_from([made.preempted(), made.preempted(), made.being_deleted()]))
     return made
 
 
@@ -140,7 +145,7 @@ def _preemptors(draw: st.DrawFn, name: str, workloads: list[Pod], names: Iterabl
     if draw(rarely(12)):
         spec["preemptionPolicy"] = "Never"
     return (
-        made.nominated(draw(st.sampled_from([*names, UNKNOWN_NODE]))) if draw(rarely(4)) else made
+        made.nominated(draw(st.sampled_from([*names, UNKNOWN_NODE]))) if draw(rarely(3)) else made
     )
 
 
@@ -164,9 +169,11 @@ def _nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 @st.composite
 def _budgets(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    granted = [f"pod-{draw(st.integers(0, _MOST_PODS)):02}"] if draw(rarely(5)) else []
+    numbers = draw(st.lists(st.integers(0, _MOST_PODS - 1), max_size=4)) if draw(rarely(2)) else []
+    granted = [f"pod-{number:02}" for number in numbers]
     allowed = draw(st.sampled_from([0, 0, 1, 2, -1]))
-    made = builders.budget(name, draw(strategies.selectors(POD_LABELS)), allowed, disrupted=granted)
+    chosen = draw(st.sampled_from(_PROTECTED) | strategies.selectors(POD_LABELS))
+    made = builders.budget(name, chosen, allowed, disrupted=granted)
     made["metadata"]["namespace"] = draw(st.sampled_from(_NAMESPACES))
     return made
 

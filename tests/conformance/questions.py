@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import strategies
 from tests.conformance.terms import PREFERRED, SIDES, terms_of, with_terms
-from tests.oracle import Cluster, merged
+from tests.oracle import Cluster, is_finished, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ def cases(draw: st.DrawFn) -> Drawn:
     The pods are as written; those that are listed as stored are as the API server stored them.
     """
     cluster = draw(strategies.clusters(most_pods=_MOST_PODS))
-    pods = [admissible(pod) for pod in cluster.pods]
+    pods = [draw(_perhaps_nominated(admissible(pod))) for pod in cluster.pods]
     stored = []
     for index, pod in enumerate(pods):
         if any(_label_keys(term) for term in terms_of(pod)) and not draw(strategies.rarely(3)):
@@ -53,6 +53,17 @@ def cases(draw: st.DrawFn) -> Drawn:
         order=draw(st.integers(0, 1000)),
         questions=[draw(_questions(cluster)) for _ in range(QUESTIONS_PER_CASE)],
     )
+
+
+@st.composite
+def _perhaps_nominated(draw: st.DrawFn, pod: dict[str, Any]) -> dict[str, Any]:
+    """Let a placed pod wait for its node now and then, more important than most."""
+    spec = pod["spec"]
+    if "nodeName" not in spec or is_finished(pod) or not draw(strategies.rarely(5)):
+        return pod
+    waiting = {name: value for name, value in spec.items() if name != "nodeName"}
+    waiting["priority"] = draw(st.sampled_from([2, 1, 0, -1]))
+    return pod | {"spec": waiting, "status": {"nominatedNodeName": spec["nodeName"]}}
 
 
 @st.composite
