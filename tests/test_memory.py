@@ -66,6 +66,14 @@ def demanding(number: int) -> Json:
     return {}, {"containers": [{"resources": {"claims": [*words(number)]}}]}
 
 
+def picky(number: int) -> Json:
+    """Return a pod that asks for nodes."""
+    among = {"key": "app", "operator": "NotIn", "values": [*words(number)]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [among]}]}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    return {}, {"affinity": {"nodeAffinity": rules}}
+
+
 def manifest(parts: Json, uid: int) -> bytes:
     """Write a pod."""
     metadata, spec = parts
@@ -73,13 +81,14 @@ def manifest(parts: Json, uid: int) -> bytes:
     return msgspec.json.encode({"metadata": metadata | known, "spec": spec | {"nodeName": "n"}})
 
 
-@pytest.mark.parametrize("make", [labelled, ruled, demanding])
+@pytest.mark.parametrize("make", [labelled, ruled, demanding, picky])
 def test_huge_pods_that_are_gone_leave_little_behind(
     make: Callable[[int], Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "CLASSES", 4 * MIB)
     monkeypatch.setattr(memory, "LARGE_CLASSES", 8 * MIB)
-    reader, state = PodReader(charges=True), ClusterState()
+    monkeypatch.setattr(memory, "NODE_AFFINITIES", 4 * MIB)
+    reader, state = PodReader(charges=True, node_affinity=True), ClusterState()
     before = held()
     for number in range(HUGE):
         found = reader.read(manifest(make(number), number))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests import oracle
+from tests import node_oracle, oracle
 from tests.builders import HOST, ZONE, Json, namespace, node, pod, requirement, selector, term
 from tests.conformance.cases import Case, load_cases
 
@@ -41,6 +41,23 @@ def test_agrees_with_kubernetes(case: Case) -> None:
             "raw": sparse(raw),
             "score": sparse(oracle.normalised(raw)),
             "scoreFeasible": sparse(oracle.normalised(feasible)),
+        }
+        assert actual == expected, question.id
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
+def test_agrees_with_kubernetes_about_nodes(case: Case) -> None:
+    picture, added = oracle.Cluster.from_json(case.cluster), case.args.get("addedAffinity")
+    for question in case.questions:
+        expected = question.expected["nodeAffinity"]
+        raw = node_oracle.raw_node_scores(picture, question.pod, case.node_names, added)
+        feasible = {name: raw[name] for name in question.feasible(case.node_names)}
+        refused = node_oracle.node_refusals(picture, question.pod, case.node_names, added)
+        actual = {
+            "refused": {n: {"code": r.code, "reason": r.reason} for n, r in refused.items()},
+            "raw": sparse(raw),
+            "score": sparse(node_oracle.shares(raw)),
+            "scoreFeasible": sparse(node_oracle.shares(feasible)),
         }
         assert actual == expected, question.id
 

@@ -10,6 +10,7 @@ import pytest
 
 from extender import config
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.wiring import score_plugins
 
 
@@ -39,3 +40,24 @@ def test_arguments_of_inter_pod_affinity(
     }
     loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
     assert score_plugins(loaded) == (expected,)
+
+
+def test_arguments_of_node_affinity() -> None:
+    added = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 3, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+        ]
+    }
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "plugins": ["NodeAffinity"],
+        "nodeAffinity": {"addedAffinity": added, "weight": 7},
+    }
+    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    (plugin,) = score_plugins(loaded)
+    assert isinstance(plugin, NodeAffinityPlugin)
+    assert plugin.weight == 7
+    assert plugin.added.required is None
+    assert plugin.added.preferred is not None
+    assert plugin.added.preferred.judge("n", {"a": ""}) == 3

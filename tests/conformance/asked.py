@@ -6,8 +6,8 @@ import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tests import oracle
-from tests.conformance.terms import with_terms
+from tests import node_oracle, oracle
+from tests.conformance.terms import PREFERRED, REQUIRED, with_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,13 +21,22 @@ class Asked:
     pod: Mapping[str, Any]
     names: tuple[str, ...]
     args: oracle.Args
+    added: Mapping[str, Any]
+    """The node affinity that is added to every pod's."""
 
-    def answer(self) -> tuple[dict[str, Any], dict[str, int], dict[str, int]]:
-        """Return refusals, scores of all nodes, and scores of those that fit."""
-        refused = oracle.refusals(self.cluster, self.pod, self.names, self.args)
-        raw = oracle.raw_scores(self.cluster, self.pod, self.names, self.args)
-        fits = {name: score for name, score in raw.items() if name not in refused}
-        return refused, oracle.normalised(raw), oracle.normalised(fits)
+    def answer(self) -> tuple[Any, ...]:
+        """Return refusals, scores of all nodes, and scores of those that fit, by each plugin."""
+        cluster, pod, names = self.cluster, self.pod, self.names
+        by_pods = oracle.refusals(cluster, pod, names, self.args)
+        by_nodes = node_oracle.node_refusals(cluster, pod, names, self.added)
+        found: list[Any] = [by_pods, by_nodes]
+        for raw, normalised in (
+            (oracle.raw_scores(cluster, pod, names, self.args), oracle.normalised),
+            (node_oracle.raw_node_scores(cluster, pod, names, self.added), node_oracle.shares),
+        ):
+            fits = {n: score for n, score in raw.items() if n not in by_pods and n not in by_nodes}
+            found += [normalised(raw), normalised(fits)]
+        return tuple(found)
 
     def with_pods(self, change: Callable[[dict[str, Any]], Any]) -> Asked:
         """Change the existing pods; a pod for which None is returned is taken away."""
@@ -40,6 +49,17 @@ class Asked:
         pods = [with_terms(pod, change) for pod in self.cluster.pods]
         cluster = replace(self.cluster, pods=pods)
         return replace(self, cluster=cluster, pod=with_terms(self.pod, change))
+
+    def with_node_terms(self, change: Callable[[dict[str, Any]], Any]) -> Asked:
+        """Change each NodeSelectorTerm, the pod's own and those that are added."""
+        pod, added = copy.deepcopy(dict(self.pod)), copy.deepcopy(dict(self.added))
+        own = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+        for rules in (own, added):
+            for term in rules.get(REQUIRED, {}).get("nodeSelectorTerms", ()):
+                change(term)
+            for weighted in rules.get(PREFERRED, ()):
+                change(weighted["preference"])
+        return replace(self, pod=pod, added=added)
 
     def with_node_labels(self, change: Callable[[dict[str, str]], None]) -> Asked:
         """Change the labels of each node."""

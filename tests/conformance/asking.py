@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-INTER_POD_AFFINITY = "interPodAffinity"
+INTER_POD_AFFINITY, NODE_AFFINITY = "interPodAffinity", "nodeAffinity"
+PLUGINS = (INTER_POD_AFFINITY, NODE_AFFINITY)
 
 
 @dataclass(frozen=True, slots=True)

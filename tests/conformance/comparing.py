@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.builders import HOST
-from tests.conformance.asking import INTER_POD_AFFINITY, InTree
+from tests.conformance.asking import INTER_POD_AFFINITY, PLUGINS, InTree
 from tests.conformance.ours import Ours
 from tests.conformance.programs import FAST_PATH
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Case = dict[str, Any]
 Answer = dict[str, Any]
+"""By plugin."""
 
 _COMPARED = ("refused", "score", "scoreFeasible")
 
@@ -70,17 +71,18 @@ def expected(case: Case, in_tree: InTree) -> list[Answer]:
         {
             "pod": as_meant(question["pod"], cluster, in_tree.release),
             "nodeNames": [name for name in question["names"] if name in known],
-            "plugins": [INTER_POD_AFFINITY],
+            "plugins": PLUGINS,
         }
         for question in case["questions"]
     ]
     sent = {key: case[key] for key in ("args", "cluster", "stored")} | {"questions": asked}
-    answers = [answers[INTER_POD_AFFINITY] for answers in in_tree.answers(sent)]
-    for question, answer in zip(case["questions"], answers, strict=True):
-        strangers = [name for name in question["names"] if name not in known]
-        refusal = {"code": UNKNOWN_NODE.code, "reason": UNKNOWN_NODE.reason}
-        answer["refused"].update(dict.fromkeys(strangers, refusal))
-    return [
-        {field: answer[field] for field in _COMPARED} | {SKIPPED: answer.get(SKIPPED, False)}
-        for answer in answers
-    ]
+    refusal = {"code": UNKNOWN_NODE.code, "reason": UNKNOWN_NODE.reason}
+    answers = []
+    for question, found in zip(case["questions"], in_tree.answers(sent), strict=True):
+        strangers = dict.fromkeys((n for n in question["names"] if n not in known), refusal)
+        answer = {name: {field: found[name][field] for field in _COMPARED} for name in PLUGINS}
+        answer[INTER_POD_AFFINITY]["refused"] |= strangers
+        # The other plugin does not look at pods, nominated or not.
+        skipped = found[INTER_POD_AFFINITY].get(SKIPPED, False)
+        answers.append({**answer, SKIPPED: skipped})
+    return answers

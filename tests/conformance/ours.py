@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from extender.cluster.state import ClusterState
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.wire.node_affinity import read_node_affinity
 from tests.answering import Answering
 from tests.builders import model_namespace, model_node, model_pod
+from tests.conformance.asking import INTER_POD_AFFINITY, NODE_AFFINITY
 from tests.oracle import UNKNOWN_NODE
 
 if TYPE_CHECKING:
@@ -38,40 +41,74 @@ class Ours:
                     case _:
                         state.upsert_pod(model_pod(raw))
         args = case["args"]
-        plugin = InterPodAffinity(
+        inter_pod_affinity = InterPodAffinity(
             args["hardPodAffinityWeight"], args["ignorePreferredTermsOfExistingPods"]
         )
-        self._answers = Answering(
-            state,
-            plugins=[plugin],
-            scoring=[plugin],
-            resolvable=True,
-            max_score=100,
-            defer=lambda work: work(),
-        )
-
-    def answer(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Filter the named nodes; prioritize them all, and then those that fit."""
-        body = _body(pod, json.dumps(names, separators=(",", ":")))
-        result = json.loads(_done(self._answers.filter(body)))
-        assert not result["Error"], result["Error"]
-        refused = {
-            name: {"code": code, "reason": reason}
-            for field, code in _CODES.items()
-            for name, reason in result[field].items()
+        added, faults = read_node_affinity(json.dumps(args.get("addedAffinity") or {}).encode())
+        assert faults == []
+        node_affinity = NodeAffinityPlugin(added)
+        self._each = {
+            INTER_POD_AFFINITY: _answering(state, inter_pod_affinity),
+            NODE_AFFINITY: _answering(state, node_affinity),
         }
-        assert result["NodeNames"] == [name for name in names if name not in refused]
-        known = [n for n in names if refused.get(n, {}).get("reason") != UNKNOWN_NODE.reason]
+        self._together = _answering(state, inter_pod_affinity, node_affinity)
+
+    def answer(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what each plugin says if it is alone.
+
+        Filter the named nodes; prioritize them all, and then those that fit under every plugin.
+        """
+        refused = {name: _refused(each, pod, names) for name, each in self._each.items()}
+        # By itself, NodeAffinity looks at nodes only where a rule is about them.
+        about_nodes = refused[NODE_AFFINITY].items()
+        refused[NODE_AFFINITY] = {
+            name: each for name, each in about_nodes if each["reason"] != UNKNOWN_NODE.reason
+        }
+        together = refused[NODE_AFFINITY] | refused[INTER_POD_AFFINITY]
+        # Which reason is told hangs on the pass, with nominated pods or without them.
+        assert _refused(self._together, pod, names).keys() == together.keys()
+        known = [n for n in names if together.get(n, {}).get("reason") != UNKNOWN_NODE.reason]
+        feasible = [name for name in names if name not in together]
         return {
-            "refused": refused,
-            "score": self._scores(pod, known),
-            "scoreFeasible": self._scores(pod, result["NodeNames"]),
+            name: {
+                "refused": refused[name],
+                "score": _scores(each, pod, known),
+                "scoreFeasible": _scores(each, pod, feasible),
+            }
+            for name, each in self._each.items()
         }
 
-    def _scores(self, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
-        body = _body(pod, json.dumps(names, separators=(",", ":")))
-        scores = json.loads(_done(self._answers.prioritize(body)))
-        return {score["Host"]: score["Score"] for score in scores}
+
+def _answering(state: ClusterState, *plugins: InterPodAffinity | NodeAffinityPlugin) -> Answering:
+    return Answering(
+        state,
+        plugins=plugins,
+        scoring=plugins,
+        resolvable=True,
+        max_score=100,
+        defer=lambda work: work(),
+    )
+
+
+def _refused(
+    answers: Answering, pod: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    body = _body(pod, json.dumps(names, separators=(",", ":")))
+    result = json.loads(_done(answers.filter(body)))
+    assert not result["Error"], result["Error"]
+    refused = {
+        name: {"code": code, "reason": reason}
+        for field, code in _CODES.items()
+        for name, reason in result[field].items()
+    }
+    assert result["NodeNames"] == [name for name in names if name not in refused]
+    return refused
+
+
+def _scores(answers: Answering, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
+    body = _body(pod, json.dumps(names, separators=(",", ":")))
+    scores = json.loads(_done(answers.prioritize(body)))
+    return {score["Host"]: score["Score"] for score in scores}
 
 
 def _body(pod: Mapping[str, Any], names_json: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from tests import strategies
+from tests.builders import Pod
 from tests.conformance.terms import PREFERRED, SIDES, terms_of, with_terms
 from tests.oracle import Cluster, is_finished, merged
 
@@ -47,7 +48,8 @@ def cases(draw: st.DrawFn) -> Drawn:
     cluster = Cluster(cluster.nodes, cluster.namespaces, pods)
     args = asdict(draw(strategies.plugin_args()))
     return Drawn(
-        args={api_name: args[name] for name, api_name in _ARGUMENTS.items()},
+        args={api_name: args[name] for name, api_name in _ARGUMENTS.items()}
+        | {"addedAffinity": draw(strategies.added_affinities())},
         cluster={"nodes": cluster.nodes, "namespaces": cluster.namespaces, "pods": pods},
         stored=stored,
         order=draw(st.integers(0, 1000)),
@@ -74,6 +76,8 @@ def _questions(draw: st.DrawFn, cluster: Cluster) -> dict[str, Any]:
         # Such a pod is scored by what others prefer, or by nothing.
         for side in SIDES:
             pod["spec"].get("affinity", {}).get(side, {}).pop(PREFERRED, None)
+    if not draw(strategies.rarely(4)):
+        pod = draw(strategies.with_node_affinity(Pod(pod)))
     names = draw(strategies.asked_names(cluster))
     if draw(strategies.rarely(3)):
         names = names[: draw(st.integers(1, len(names) or 1))]

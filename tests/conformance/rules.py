@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tests import oracle
-from tests.conformance import changes
+from tests.conformance import changes, node_changes
 from tests.conformance.asked import Asked
 from tests.conformance.terms import PREFERRED, REQUIRED
 
@@ -92,6 +92,7 @@ RULES: Mapping[str, Change] = {
     "ignorePreferredTermsOfExistingPods": changes.arguments(
         ignore_preferred_terms_of_existing_pods=False
     ),
+    **node_changes.RULES,
 }
 """What semantics and the scheduler's documentation promise, and the change that would break it."""
 
@@ -110,7 +111,11 @@ class Reached:
         for question in case["questions"]:
             self.questions += 1
             asked = Asked(
-                cluster, question["pod"], tuple(question["names"]), oracle.Args.from_json(args)
+                cluster,
+                question["pod"],
+                tuple(question["names"]),
+                oracle.Args.from_json(args),
+                args.get("addedAffinity") or {},
             )
             missing = [rule for rule, count in self._counts.items() if count < ENOUGH]
             before = asked.answer() if missing else None

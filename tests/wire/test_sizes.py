@@ -12,7 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from extender.model.node_affinity import NodeAffinity
+from extender.wire.class_cache import decoded_size
 from extender.wire.manifests import PodManifest
+from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import PodReader
 from extender.wire.pod_resources import RequestsReader, key_size, resources_key
 
@@ -125,6 +128,43 @@ def test_what_a_class_takes(case: str) -> None:
     times = 100 if len(json.dumps(CLASSES[case])) < 1000 else 3
     estimated = read(times)
     # The reader keeps the rules once for their own sake: the estimate counts them for each.
+    assert LEAST <= estimated / taken(read, times) <= MOST
+
+
+def wishes(*terms: dict[str, Any]) -> dict[str, Any]:
+    """Build required node affinity."""
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def named(name: str) -> dict[str, Any]:
+    """Build a term about a node's name."""
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        pytest.param(None, id="a selector"),
+        pytest.param(wishes(named("node-7")), id="a name"),
+        pytest.param(wishes(*map(named, words(MANY, 9))), id="many names"),
+        pytest.param(wishes(expressions(2, "In", 2)), id="one term"),
+        pytest.param(wishes(*(expressions(1, "In", 1) for _ in range(MANY))), id="many terms"),
+        pytest.param(wishes(expressions(MANY, "Exists", 0)), id="many requirements"),
+        pytest.param(wishes(expressions(1, "In", MANY)), id="many values"),
+    ],
+)
+def test_what_node_affinity_takes(affinity: Any) -> None:
+    reader, raw = NodeAffinityReader(), json.dumps(affinity)
+
+    def read(number: int) -> NodeAffinity:
+        found = reader.read(raw.encode(), json.dumps({"disk": f"d{number}"}).encode())
+        assert found is not None
+        return found
+
+    times = 100 if len(raw) < 1000 else 3
+    # Its bytes are kept as well, and counted with it.
+    estimated = decoded_size(raw.encode(), b'{"disk": "d1"}')
     assert LEAST <= estimated / taken(read, times) <= MOST
 
 
