@@ -91,6 +91,7 @@ bench-memory: $(STAMP) ## memory over a million pods that are all different (hal
 performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
 	@$(BIN)/python -m bench.churn $(call results,churn)
 	@$(BIN)/python -m bench.relabel $(call results,relabel)
+	@$(BIN)/python -m bench.node_affinity $(call results,node_affinity)
 	@$(BIN)/python -m bench.overload $(call results,overload)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)

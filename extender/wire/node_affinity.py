@@ -24,6 +24,8 @@ from extender.wire.node_terms import (
 _PATH = "spec.affinity.nodeAffinity"
 _NULL = bytes(NULL)
 
+PER_AFFINITY = 1_024
+"""Bytes of node affinity, however short it is."""
 MOST_CONDITIONS = 1_024
 """Conditions of a pod in a request on labels of nodes: more than a hundred milliseconds for 5,000
 nodes, when they are seen first. With many values in a condition, or many named nodes, it takes
@@ -60,7 +62,7 @@ class NodeAffinityReader:
         found = self._known.peek(key)
         if found is None:
             found = self._read(affinity, node_selector)
-            if not self._known.put(key, found, decoded_size(affinity, node_selector)):
+            if not self._known.put(key, found, _size(affinity, node_selector)):
                 found = self._shared(found)
         return None if found == NO_NODE_AFFINITY else found
 
@@ -81,7 +83,7 @@ class NodeAffinityReader:
             rules = NodeAffinityManifest()
         self._check_length(rules, pairs)
         # The decoded part in JSON again: of the pod's affinity, most may be about other pods.
-        size = decoded_size(msgspec.json.encode(rules), node_selector)
+        size = _size(msgspec.json.encode(rules), node_selector)
         return _affinity(rules, pairs, size, [])
 
     def _check_length(self, rules: NodeAffinityManifest, pairs: dict[str, str]) -> None:
@@ -105,7 +107,12 @@ class NodeAffinityReader:
 def read_node_affinity(raw: bytes) -> tuple[NodeAffinity, list[Fault]]:
     """Read a v1.NodeAffinity that is no pod's, and say what is wrong with its terms."""
     faults: list[Fault] = []
-    return _affinity(decode(_NODE_AFFINITY, raw), {}, decoded_size(raw), faults), faults
+    return _affinity(decode(_NODE_AFFINITY, raw), {}, _size(raw), faults), faults
+
+
+def _size(*documents: bytes) -> int:
+    """Estimate what some JSON and the node affinity read from it take, in bytes."""
+    return PER_AFFINITY + decoded_size(*documents)
 
 
 def _affinity(
