@@ -34,7 +34,7 @@ def about(key: str, operator: str, *values: str) -> JSON:
     return {"matchExpressions": [requirement | ({"values": [*values]} if values else {})]}
 
 
-def wishing(name: str, *, selector: JSON | None = None, **rules: JSON) -> JSON:
+def wishing(name: str, *, selector: JSON | None = None, rules: JSON | None = None) -> JSON:
     """Return a pod with a node selector, or node affinity."""
     made = pod(name)
     affinity = {"affinity": {"nodeAffinity": rules}} if rules else {}
@@ -44,7 +44,7 @@ def wishing(name: str, *, selector: JSON | None = None, **rules: JSON) -> JSON:
 def named(name: str, where: str) -> JSON:
     """Return a pod for one node, as a DaemonSet's controller makes it."""
     field = {"key": "metadata.name", "operator": "In", "values": [where]}
-    return wishing(name, **{REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}})
+    return wishing(name, rules={REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}})
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ async def test_the_extender_enforces_node_affinity_in_replace(sandbox: Sandbox) 
         placed = await sandbox.settle(
             wishing("selects", selector={"disk": "hdd"}),
             named("named", "c"),
-            wishing("prefers", **hdd),
+            wishing("prefers", rules=hdd),
             apart | {"spec": apart["spec"] | {"nodeSelector": {"disk": "hdd"}}},
             named("system", "d"),
         )
@@ -128,7 +128,7 @@ async def test_the_extender_scores_node_affinity_in_assist(sandbox: Sandbox) -> 
     async with scheduled_by(sandbox, ASSIST):
         some = about("disk", "In", "hdd"), about("pool", "DoesNotExist")
         both = {PREFERRED: [{"weight": 50, "preference": each} for each in some]}
-        placed = await sandbox.settle(wishing("prefers", **both))
+        placed = await sandbox.settle(wishing("prefers", rules=both))
         assert placed == {"prefers": "b"}
         # What is required stays with the scheduler there, and what is added is ours alone.
         assert await sandbox.settle(named("system", "d")) == {"system": "d"}
