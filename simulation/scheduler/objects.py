@@ -25,9 +25,13 @@ class PodInfo:
     nominated: str
     scheduler: str
     deleting: bool
-    json: bytes
     volume_zone: str = ""
     """The zone of its volume; "" without one."""
+
+    @property
+    def json(self) -> bytes:
+        """Return it as it is sent."""
+        return encode(self.raw)
 
     @property
     def never_preempts(self) -> bool:
@@ -48,7 +52,6 @@ def pod_info(raw: Json) -> PodInfo:
         nominated=status.get("nominatedNodeName", ""),
         scheduler=spec.get("schedulerName", ""),
         deleting="deletionTimestamp" in metadata,
-        json=encode(raw),
         volume_zone=metadata.get("annotations", {}).get(VOLUME, ""),
     )
 
