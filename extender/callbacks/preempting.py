@@ -136,8 +136,7 @@ class Preemptions:
         if chosen:
             self._preemption.stand_back(args.pod)
         elif args.may_preempt:
-            # The scheduler has looked at a tenth of the nodes.
-            self._preemption.refused(args.pod, args.pod_json, ())
+            self._preemption.unhelped(args.pod, args.pod_json)
 
     async def _without_our_hints(
         self, args: PreemptionArgs, chosen: Mapping[str, Victims]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
+from msgspec import Raw
 
 from extender.controllers.preemption.evictions import DENIED_SECONDS
 from extender.controllers.preemption.preemptions import (
@@ -503,3 +505,28 @@ async def test_two_replicas_at_once_evict_one_set() -> None:
     one.api.show()
     await asyncio.gather(one.tick(8), two.tick(8))
     assert one.evicted() == ["on-a"]
+
+
+# Where the scheduler preempts
+
+
+def raw_of(each: Pod) -> Raw:
+    """Return a pod as the scheduler sends it."""
+    return Raw(json.dumps(each).encode())
+
+
+async def test_what_filter_has_just_said_counts_when_no_candidate_helps() -> None:
+    full = server("full", pods="1")
+    rig = PreemptionRig([full, A], db("rock", "full", HIGH), ON_A, important())
+    rig.refuse("important", "a")
+    rig.controller.unhelped(model_pod(important()), raw_of(important()))
+    await rig.pass_time()
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_a_pod_that_no_candidate_helps_is_looked_after_everywhere() -> None:
+    full = server("full", pods="1")
+    rig = PreemptionRig([full, server("b", pods="1")], plain("x", "full"), ON_B, important())
+    rig.controller.unhelped(model_pod(important()), raw_of(important()))
+    await rig.pass_time()
+    assert rig.evicted() == ["x"]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import NoReturn
 
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import LOOK_SECONDS, GiveWay, Preemptions
 from extender.controllers.preemption.record import Record, Refusal, Refused
@@ -28,7 +29,7 @@ from extender.model.objects import Pod
 from extender.ports import Evictor, Nominator
 from extender.preparing import OverBudgetError, Preparer
 from extender.timing import LogThrottle
-from extender.verbs.nominating import loses_victims, observe
+from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, leading
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
 from extender.wire.preemptor import PreemptorManifest
@@ -41,8 +42,6 @@ WORKERS = 8
 """Pods that are looked after at a time: most of it is waiting for the API server."""
 UNKNOWN_SECONDS = 5.0
 """How long a refused pod that no watch has shown is taken to be there all the same."""
-REMEMBERED_SECONDS = 60.0
-"""How long it is remembered where victims were to make room for a pod, once none are left."""
 LOG_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
@@ -123,6 +122,11 @@ class PreemptionController:
         if record is None or record.preemption is None:
             return None
         return record.preemption.victims.keys()
+
+    def unhelped(self, pod: Pod, pod_json: msgspec.Raw) -> None:
+        """Note that no candidate of the scheduler's helps a pod; it looks at a tenth of all."""
+        if self._records.latest(pod.uid) is None:
+            self.refused(pod, pod_json, ())
 
     def stand_back(self, pod: Pod) -> None:
         """Leave a pod to the scheduler, which is about to evict others for it."""
@@ -272,20 +276,10 @@ class PreemptionController:
 
         Where victims were to make room for the pod before, they do: those that are left.
         """
-        for node in self._before(record, preemptor.pod):
+        hint = self._is_hint(record.uid)
+        for node in earlier_nodes(self._state, record, preemptor.pod, self._clock(), is_hint=hint):
             before = on_node(self._state, preemptor, self._plugins, node)
             if before is not None:
                 return before
         found = await self._search.choose(refusal, preemptor)
         return found if found is not None and found.victims else None
-
-    def _before(self, record: Record, pod: Pod) -> Iterator[str]:
-        """Yield where victims were to make room for a pod before, as far as we know."""
-        if pod.nominated is not None and not self._is_hint(pod.uid):
-            yield pod.nominated
-        node = record.last_node
-        if node is not None and (
-            self._clock() - record.last_at < REMEMBERED_SECONDS
-            or loses_victims(self._state, pod, node)
-        ):
-            yield node

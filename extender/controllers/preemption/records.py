@@ -20,6 +20,8 @@ MOST_CLAIMS = 1024
 CLAIM_SECONDS = 2.0
 """From the answer to /preempt until we may evict anybody for the pod. By then the watch has shown
 whom the scheduler evicts for it."""
+CYCLE_SECONDS = 1.0
+"""From filter's answer until the scheduler has asked /preempt in the same cycle."""
 MOST_KEPT = MOST_REFUSED + MOST_ACTIVE
 
 
@@ -60,6 +62,14 @@ class Records:
     def active(self) -> dict[str, Record]:
         """Return the pods that others are evicted for, by uid."""
         return self._active
+
+    def latest(self, uid: str) -> Refusal | None:
+        """Return the refusal of a pod in the scheduling cycle that preempts for it now."""
+        record = self._records.get(uid)
+        refusal = None if record is None else record.refusal
+        if refusal is None or self._clock() - refusal.heard >= CYCLE_SECONDS:
+            return None
+        return refusal
 
     # Refusals
 
