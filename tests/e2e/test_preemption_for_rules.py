@@ -151,7 +151,7 @@ def placed(sandbox: Sandbox, names: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", CASES)
 async def test_the_same_pods_go_for_the_same_places_as_with_stock(
-    sandbox: Sandbox, name: str, record_property: Any
+    sandbox: Sandbox, name: str
 ) -> None:
     case = CASES[name]
     seconds = {}
@@ -160,6 +160,5 @@ async def test_the_same_pods_go_for_the_same_places_as_with_stock(
         assert outcome.places in case.places, mode
         assert outcome.victims == case.victims[case.places.index(outcome.places)], mode
         seconds[mode] = outcome.seconds
-        record_property(mode, round(outcome.seconds, 3))
     # A place is found soon, however busy the machine is.
     assert seconds[REPLACE] < 2 * seconds[STOCK] + 1
