@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol, TypeAlias
 
 from extender.model.objects import Pod
@@ -10,6 +10,11 @@ from extender.model.verdict import BindOutcome, Bound
 
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
+
+GiveWay: TypeAlias = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
+"""Has whoever nominates nodes for a pod leave that to another, who is about to evict pods on one of
+these nodes for it; returns those where a nomination may be removed all the same, so that nobody may
+be evicted there."""
 
 
 class Remark(str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import perf_counter
 
@@ -16,7 +16,7 @@ from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
-from extender.ports import Check
+from extender.ports import Check, GiveWay
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, leading
@@ -36,9 +36,6 @@ scheduler's own watch may be ahead. Longer, and an eviction that failed would ho
 MOST_REMEMBERED = 64
 PER_NAME = 128
 """Bytes of a node's name or a victim's uid, beside its text."""
-
-GiveWay = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
-"""Leaves a pod's nomination to the scheduler; returns a node of these where it must not preempt."""
 
 _NONE = write_preemption_result({})
 

@@ -13,12 +13,13 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
-from extender.controllers.preemption.preemptions import LOOK_SECONDS, GiveWay
+from extender.controllers.preemption.preemptions import LOOK_SECONDS
 from extender.controllers.preemption.record import SETTLING_SECONDS
 from extender.metrics import Metrics
 from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
+from extender.ports import GiveWay
 from extender.verbs.filtering import judge
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
 from tests.verbs.judging import AFFINITY

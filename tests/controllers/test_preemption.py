@@ -407,9 +407,9 @@ async def test_who_is_second_to_nominate_evicts_nobody() -> None:
 async def test_what_hints_nominated_is_theirs_to_give_up_first() -> None:
     told: list[tuple[str, set[str]]] = []
 
-    async def give_way(each: ModelPod, nodes: Collection[str]) -> Collection[str]:
+    async def give_way(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
         told.append((each.key, {*nodes}))
-        return {"a"}
+        return frozenset("a")
 
     rig = PreemptionRig([A], ON_A, important(), give_way=give_way)
     rig.refuse()

@@ -8,9 +8,10 @@ from contextlib import suppress
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.patches import Patched, Patches
+from extender.controllers.nomination.patches import Patches
 from extender.controllers.nomination.record import Fate, Nomination, Record, Refusal, Withdrawal
 from extender.controllers.nomination.records import Records
+from extender.controllers.patching import Patched
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.timing import TokenBucket

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from enum import Enum
 
-from extender.errors import ApiError, ExtenderError
+from extender.controllers.patching import Patched, patch_nomination
+from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.keys import name_of
 from extender.model.objects import Pod
@@ -15,21 +15,7 @@ from extender.timing import LogThrottle
 LOG_SECONDS = 60.0
 """Between two lines about failures of the same kind."""
 
-FIRST_UNCLEAR_STATUS = 500
-
 _log = logging.getLogger(__name__)
-
-
-class Patched(Enum):
-    """What became of a request to change the field."""
-
-    DONE = "done"
-    OVERTAKEN = "overtaken"
-    """The field was not, or the pod is not any more, what it was taken for."""
-    REFUSED = "refused"
-    """Certainly not done: the field is as it was."""
-    UNCLEAR = "unclear"
-    """Perhaps it was done, perhaps not; it may be done yet."""
 
 
 class Patches:
@@ -50,31 +36,28 @@ class Patches:
         overtaken: str = "skipped",
     ) -> Patched:
         """Change the field and count the result: `overtaken` if it was not what `before` says."""
-        try:
-            done = await self._nominator.nominate(pod, before, node)
-        except ExtenderError as error:
-            self._metrics.count_hint("failed")
-            self._complain(pod, str(error))
-            # An API server that has trouble of its own may have done it, or do it yet.
-            clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
-            return Patched.REFUSED if clear else Patched.UNCLEAR
-        self._metrics.count_hint(success if done else overtaken)
-        return Patched.DONE if done else Patched.OVERTAKEN
+        patched = await self._ask(pod, before, node)
+        if patched is Patched.DONE:
+            self._metrics.count_hint(success)
+        elif patched is Patched.OVERTAKEN:
+            self._metrics.count_hint(overtaken)
+        return patched
 
     async def restore(self, pod: Pod, node: str) -> bool:
         """Put back a nomination that was removed; False when it may still be missing.
 
         When somebody else has set the field meanwhile, that stands.
         """
-        try:
-            await self._nominator.nominate(pod, None, node)
-        except ExtenderError as error:
-            self._metrics.count_hint("failed")
-            self._complain(pod, str(error))
-            return False
-        return True
+        return await self._ask(pod, None, node) in {Patched.DONE, Patched.OVERTAKEN}
 
-    def _complain(self, pod: Pod, why: str) -> None:
-        """Warn once a minute of what is likely to be the same for every pod."""
+    async def _ask(self, pod: Pod, before: str | None, node: str | None) -> Patched:
+        return await patch_nomination(
+            self._nominator, pod, before, node, lambda error: self._note_failure(pod, error)
+        )
+
+    def _note_failure(self, pod: Pod, error: ExtenderError) -> None:
+        """Count it, and warn once a minute of what is likely to be the same for every pod."""
+        self._metrics.count_hint("failed")
+        why = str(error)
         kind = why.replace(name_of(pod.key), "")
         self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)

@@ -18,7 +18,7 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
-from extender.controllers.preemption.preemptions import LOOK_SECONDS, GiveWay, Preemptions
+from extender.controllers.preemption.preemptions import LOOK_SECONDS, Preemptions
 from extender.controllers.preemption.record import Record, Refusal, Refused
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.search import Search
@@ -26,7 +26,7 @@ from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Evictor, Nominator
+from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import OverBudgetError, Preparer
 from extender.timing import LogThrottle
 from extender.verbs.nominating import observe

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
+from extender.controllers.patching import Patched, patch_nomination
 from extender.controllers.preemption.evictions import Evictions, Order
-from extender.controllers.preemption.patches import Outcome, Patches
 from extender.controllers.preemption.record import Preemption, Record, State
 from extender.controllers.preemption.records import Records
+from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Nominator
+from extender.ports import GiveWay, Nominator
+from extender.timing import LogThrottle
 from extender.verbs.grounds import ground_of
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
@@ -37,11 +39,10 @@ EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 8.0
+LOG_SECONDS = 60.0
+"""Between two lines about failures of the same kind."""
 BINDING_SECONDS = 10.0
 """How long the preemptor may take to be bound once its victims are gone."""
-
-GiveWay = Callable[[Pod, Collection[str]], Awaitable[Collection[str]]]
-"""Has others leave a pod's nomination alone; returns the nodes of these where they may not."""
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +65,8 @@ class Preemptions:
         self._state = state
         self._records = records
         self._evictions = evictions
-        self._patches = Patches(nominator)
+        self._nominator = nominator
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
         self._metrics = metrics
         self._plugins = plugins
         self._give_way = give_way
@@ -159,13 +161,22 @@ class Preemptions:
         if seen.nominated == node:
             return True
         record.remember(node, self._clock())
-        outcome = await self._patches.change(pod, seen.nominated, node)
-        if outcome in {Outcome.OVERTAKEN, Outcome.REFUSED}:
+        patched = await self._patch(pod, seen.nominated, node)
+        if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
             record.forget_node()
-        if outcome is not Outcome.DONE:
-            result = "overtaken" if outcome is Outcome.OVERTAKEN else "failed"
+        if patched is not Patched.DONE:
+            result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
             self._metrics.count_preemption(result)
-        return outcome is Outcome.DONE
+        return patched is Patched.DONE
+
+    async def _patch(self, pod: Pod, before: str | None, node: str | None) -> Patched:
+        """Change the field from `before`, and warn of what nobody can have wanted."""
+
+        def complain(error: ExtenderError) -> None:
+            what = "%s could not be nominated to %s: %s"
+            self._log.log(logging.WARNING, type(error).__name__, what, pod.key, node, error)
+
+        return await patch_nomination(self._nominator, pod, before, node, complain)
 
     async def _renew(self, preemption: Preemption, seen: Observed) -> None:
         """Nominate the node again if the scheduler has wiped that out, as after an error."""
@@ -173,19 +184,19 @@ class Preemptions:
         if seen.nominated is None and now - preemption.nominated_at >= RENEWAL_SECONDS:
             preemption.nominated_at = now
             self._state.expect_nomination(preemption.pod, preemption.node, now + SHOWN_SECONDS)
-            await self._patches.change(preemption.pod, None, preemption.node)
+            await self._patch(preemption.pod, None, preemption.node)
 
     async def _withdraw(self, preemption: Preemption) -> None:
         """Take the nomination back: it would hold a place that does not come."""
         self._state.give_up_nomination(preemption.pod.uid)
-        await self._patches.change(preemption.pod, preemption.node, None)
+        await self._patch(preemption.pod, preemption.node, None)
 
     async def _clear_lesser(self, preemption: Preemption) -> None:
         """End the nominations of less important pods there, which are to look elsewhere."""
         preemption.cleared = True
         node, priority = preemption.node, preemption.pod.priority
         lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
-        await asyncio.gather(*(self._patches.change(each, node, None) for each in lesser))
+        await asyncio.gather(*(self._patch(each, node, None) for each in lesser))
 
     # The victims
 
