@@ -164,6 +164,18 @@ async def test_a_search_of_all_nodes_needs_no_hint_until_something_changes() -> 
     assert rig.api.made == [("three", None, "a")], "the wake-up came before the watch event"
 
 
+async def test_what_was_in_vain_for_a_port_is_tried_for_a_pod_without_it() -> None:
+    taken = [pod(f"taken-{name}").host_port(80).on(name) for name in ("a", "b")]
+    ported, other = pod("ported").host_port(80), pod("other")
+    rig = NominationRig(*taken, ported, other)
+    rig.refuse(ported)
+    await rig.pass_time()
+    assert rig.api.made == []
+    rig.refuse(other)
+    await rig.pass_time()
+    assert [name for name, _, _ in rig.api.made] == ["other"]
+
+
 async def test_a_pod_that_no_watch_has_shown_yet_is_waited_for() -> None:
     rig = NominationRig(ONE.on("a"))
     rig.refuse(TWO)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
+from extender.controllers.in_vain import InVain, prospects
 from extender.controllers.nomination.record import Refusal
 from extender.model import memory
-from extender.model.lru_cache import LruCache
 from extender.verbs.nominating import Chooser, Promise
 from extender.verbs.plugins import Plugins
 
@@ -22,12 +22,10 @@ class Search:
         chance: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
-        self._state = state
         self._clock = clock
         self._chance = chance
         self._chooser = Chooser(state, plugins)
-        self._fruitless: tuple[int, LruCache[object, bool]] = (-1, LruCache(memory.FRUITLESS))
-        """Prospects without a node, and the version of the state that this is true of."""
+        self._in_vain = InVain(state, memory.FRUITLESS)
         self._spent = 0.0
 
     def time_spent(self) -> float:
@@ -38,11 +36,8 @@ class Search:
     def choose(self, refusal: Refusal, promises: Sequence[Promise]) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
         pod, requirements = refusal.pod, refusal.requirements
-        # Replicas of a workload have the same prospects.
-        prospects = (pod.pod_class, pod.priority, pod.charge, pod.node_affinity, requirements)
-        if self._fruitless[0] != self._state.version:
-            self._fruitless = self._state.version, LruCache(memory.FRUITLESS)
-        if self._fruitless[1].get(prospects):
+        key = prospects(pod, requirements)
+        if self._in_vain.knows(key):
             return None
         start = self._clock()
         node = self._chooser.choose(
@@ -50,5 +45,5 @@ class Search:
         )
         self._spent += self._clock() - start
         if node is None and not refusal.tried and not promises:
-            self._fruitless[1].put(prospects, value=True, size=pod.size + requirements.size)
+            self._in_vain.note(key, pod.size + requirements.size)
         return node

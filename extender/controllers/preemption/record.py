@@ -101,7 +101,7 @@ class Refusal:
         unread = 0 if self._unread is None else len(self._unread)
         names = sum(len(names) for _, names in self._refused) + len(self._passed or ())
         read = 0 if self._manifest is None else self._manifest.requirements.size
-        return PER_POD + self.pod.pod_class.size + unread + read + PER_NAME * names
+        return PER_POD + self.pod.size + unread + read + PER_NAME * names
 
     def pause(self, now: float) -> None:
         """Leave the pod alone for a while, each time for longer."""

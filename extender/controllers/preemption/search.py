@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.record import Refusal
+from extender.controllers.in_vain import InVain, prospects
+from extender.controllers.preemption.record import PER_NAME, Refusal
 from extender.model import memory
-from extender.model.lru_cache import LruCache
 from extender.verbs.plugins import Plugins
 from extender.verbs.ranking import Rank
 from extender.verbs.victims import Candidate, Preemptor, candidates
@@ -37,8 +37,7 @@ class Search:
         self._clock = clock
         self._sleep = sleep
         self._turn = asyncio.Lock()
-        self._in_vain: tuple[int, LruCache[object, bool]] = (-1, LruCache(memory.WITHOUT_VICTIMS))
-        """Pods for which nobody's eviction helps, and the version that this is true of."""
+        self._in_vain = InVain(state, memory.WITHOUT_VICTIMS)
 
     async def choose(self, refusal: Refusal, preemptor: Preemptor) -> Candidate | None:
         """Return the node whose victims the scheduler would choose, as it was when we were there.
@@ -46,29 +45,16 @@ class Search:
         One without victims takes the pod as it is: then nobody is to be evicted.
         """
         pod = preemptor.pod
-        # Replicas of a workload have the same prospects.
-        alike = (
-            pod.pod_class,
-            pod.node_affinity,
-            pod.ports,
-            pod.priority,
-            pod.charge,
-            pod.nominated,
-            preemptor.requirements,
-            refusal.passed,
-        )
+        passed = refusal.passed
+        key = prospects(pod, preemptor.requirements), pod.nominated, passed
         async with self._turn:
-            version = self._state.version
-            if self._in_vain[0] != version:
-                self._in_vain = version, LruCache(memory.WITHOUT_VICTIMS)
-            if self._in_vain[1].get(alike):
+            if self._in_vain.knows(key):
                 return None
-            rest = REST_IN_VAIN if refusal.in_vain else REST
-            best = await self._best(preemptor, refusal.passed, rest)
+            best = await self._best(preemptor, passed, REST_IN_VAIN if refusal.in_vain else REST)
             refusal.in_vain = best is None
-            if best is None and version == self._state.version:
-                size = pod.pod_class.size + preemptor.requirements.size
-                self._in_vain[1].put(alike, value=True, size=size)
+            if best is None:
+                size = pod.size + preemptor.requirements.size + PER_NAME * len(passed or ())
+                self._in_vain.note(key, size)
         return best
 
     async def _best(
