@@ -20,8 +20,9 @@ from extender.controllers.nomination.controller import (
     NominationLimits,
 )
 from extender.controllers.nomination.nominations import MOST_RENEWALS
-from extender.controllers.nomination.record import LOOK_SECONDS, SETTLING_SECONDS
+from extender.controllers.nomination.record import LOOK_SECONDS
 from extender.controllers.nomination.records import Records
+from extender.controllers.refusals import SETTLING_SECONDS
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod

@@ -22,13 +22,13 @@ from extender.controllers.nomination.nominations import Nominations, is_elses
 from extender.controllers.nomination.patches import Patches
 from extender.controllers.nomination.record import (
     LOOK_SECONDS,
-    SETTLING_SECONDS,
     Record,
     Refusal,
     State,
 )
 from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
+from extender.controllers.refusals import SETTLING_SECONDS, UNKNOWN_SECONDS
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -48,8 +48,6 @@ WHOLE_SEARCH = 100
 has tried every other in vain, and nominating one would be of no use."""
 PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
-UNKNOWN_SECONDS = 5.0
-"""How long a refused pod that no watch has shown is taken to be there all the same."""
 CLOSING_SECONDS = 2.0
 LOG_SECONDS = 10.0
 """Between two lines about the same kind of failure."""

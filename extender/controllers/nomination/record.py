@@ -32,25 +32,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-import msgspec
-
+from extender.controllers import refusals
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.wire.placement import read_requirements
 
-PER_POD = 1024
-"""Bytes of a refused pod beside its class and its requirements."""
 LOOK_SECONDS = 0.25
 """Between two looks at what became of a nomination."""
-SETTLING_SECONDS = 0.03
-"""After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
-itself; and when it ends an attempt, it wipes out a nomination that came during it."""
 TRIED = 8
 """Nodes remembered that a pod was nominated for in vain."""
 FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 300.0
-"""After a nomination that was of no use; it doubles each time. The scheduler itself retries a pod
-that nothing wakes after as long."""
+"""After a nomination that was of no use; it doubles each time."""
 REMEMBERED_SECONDS = 180.0
 """How long a withdrawal is remembered: as long as one whose end is unclear may still be carried
 out, which is as for binds (`binding.RESERVATION_SECONDS`)."""
@@ -74,22 +66,12 @@ class State(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Refusal:
-    """A pod that was refused, as the last request had it."""
+class Refusal(refusals.Refusal):
+    """A pod that was refused, and the nodes that it was pointed to in vain."""
 
-    pod: Pod
-    heard: float
-    """When it was refused last."""
-    not_before: float = 0.0
-    """When it may be nominated again."""
     tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
     _pause: float = FIRST_PAUSE_SECONDS
     _wish: Requirements | None = None
-    _unread: bytes | None = None
-
-    def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
-        """Take over what the latest request says; it is read when somebody wants to know."""
-        self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
 
     def read(self) -> bool:
         """Read the latest request, ObjectError when it is broken; return whether it is news."""
@@ -100,16 +82,9 @@ class Refusal:
         return True
 
     @property
-    def settled_at(self) -> float:
-        """Return when the scheduler is no longer expected to come back by itself."""
-        return self.heard + SETTLING_SECONDS
-
-    @property
-    def size(self) -> int:
-        """Return about what it takes, in bytes."""
-        # The JSON is there for a moment; what is read from it is measured when it was read.
-        unread = 0 if self._unread is None else len(self._unread)
-        return PER_POD + self.pod.size + self.requirements.size + unread
+    def read_size(self) -> int:
+        """Return about what its requirements take, in bytes."""
+        return self.requirements.size
 
     @property
     def requirements(self) -> Requirements:
@@ -120,11 +95,6 @@ class Refusal:
         """Note that a nomination for a node was of no use."""
         self.tried.append(node)
         self.pause(now)
-
-    def pause(self, now: float) -> None:
-        """Leave the pod alone for a while, each time for longer."""
-        self.not_before = now + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -177,15 +147,18 @@ class Claim:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class Record(refusals.RefusalRecord[Refusal]):
     """What is known about a pod; each part for as long as it is of use."""
 
-    uid: str
-    refusal: Refusal | None = None
     nomination: Nomination | None = None
     withdrawals: dict[str, Withdrawal] = field(default_factory=dict)
     """The latest one for each node."""
     claim: Claim | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether nothing is left to be remembered."""
+        return not (self.refusal or self.nomination or self.claim or self.withdrawals)
 
     def state(self, now: float) -> State:
         """Return what is to be done about the pod."""

@@ -24,9 +24,9 @@ from extender.controllers.nomination.record import (
     Refusal,
     Withdrawal,
 )
+from extender.controllers.refusals import RefusalRecords
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 
 MOST_REFUSED = 512
@@ -46,8 +46,8 @@ MOST_KEPT = MOST_REFUSED + MOST_CLAIMS + MOST_WITHDRAWALS
 _log = logging.getLogger(__name__)
 
 
-class Records:
-    """One record a pod, by uid, for as long as any part of it is of use."""
+class Records(RefusalRecords[Record]):
+    """The records of all pods that hints are, or may be, about."""
 
     def __init__(
         self,
@@ -57,28 +57,12 @@ class Records:
         most_refused: int = MOST_REFUSED,
     ) -> None:
         """`forgotten` is told the uid of each record that is dropped."""
+        super().__init__(Record, forgotten, budget=memory.REFUSALS, most=most_refused)
         self._clock = clock
-        self._forgotten = forgotten
-        self._records: dict[str, Record] = {}
-        self._refused: LruCache[str, Record] = LruCache(
-            memory.REFUSALS, most=most_refused, dropped=self._drop_refusal
-        )
         self._nominated: dict[str, Record] = {}
         self._claimed: OrderedDict[str, Record] = OrderedDict()
         self._withdrawn: OrderedDict[tuple[str, str], Withdrawal] = OrderedDict()
         """By uid and node; the latest last, as with claims."""
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def get(self, uid: str) -> Record | None:
-        """Return what is known about a pod."""
-        return self._records.get(uid)
-
-    @property
-    def refused(self) -> Iterator[Record]:
-        """Return the pods that were refused, the one that was heard of longest ago first."""
-        return (self._records[uid] for uid in self._refused)
 
     @property
     def nominated(self) -> dict[str, Record]:
@@ -90,9 +74,9 @@ class Records:
     def refuse(self, pod: Pod, pod_json: msgspec.Raw) -> Record:
         """Remember a refusal; those that nobody heard of for longest go when there are too many."""
         record = self._of(pod.uid)
-        refusal = record.refusal or Refusal(pod, self._clock())
-        refusal.hear(pod, pod_json, self._clock())
-        self._keep_refusal(record, refusal)
+        record.refusal = record.refusal or Refusal(pod, self._clock())
+        record.refusal.hear(pod, pod_json, self._clock())
+        self.keep_refusal(record)
         return record
 
     def has_news(self, record: Record) -> bool:
@@ -107,22 +91,8 @@ class Records:
             self.admit(record)
             return False
         if news:
-            self._keep_refusal(record, refusal)
+            self.keep_refusal(record)
         return news
-
-    def admit(self, record: Record) -> None:
-        """Forget that a pod was refused."""
-        self._refused.pop(record.uid)
-        self._drop_refusal(record)
-
-    def _keep_refusal(self, record: Record, refusal: Refusal) -> None:
-        record.refusal = refusal
-        if not self._refused.put(record.uid, record, refusal.size):
-            self._drop_refusal(record)
-
-    def _drop_refusal(self, record: Record) -> None:
-        record.refusal = None
-        self._tidy(record)
 
     # Nominations
 
@@ -195,17 +165,6 @@ class Records:
             record = self._records[uid]
             del record.withdrawals[node]
             self._tidy(record)
-
-    def _of(self, uid: str) -> Record:
-        return self._records.setdefault(uid, Record(uid))
-
-    def _tidy(self, record: Record) -> None:
-        """Drop a record of which no part is left."""
-        if record.refusal or record.nomination or record.claim or record.withdrawals:
-            return
-        if self._records.get(record.uid) is record:
-            del self._records[record.uid]
-            self._forgotten(record.uid)
 
 
 def _is_free(record: Record, now: float) -> bool:

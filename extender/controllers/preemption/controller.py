@@ -22,6 +22,7 @@ from extender.controllers.preemption.preemptions import LOOK_SECONDS, Preemption
 from extender.controllers.preemption.record import Record, Refusal, Refused
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.search import Search
+from extender.controllers.refusals import UNKNOWN_SECONDS
 from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
@@ -40,8 +41,6 @@ AFTER_CHANGE, AFTER_REFUSAL, EVICTING = -1, 0, 1
 """Priorities: what was begun is looked after before anything more is begun."""
 WORKERS = 8
 """Pods that are looked after at a time: most of it is waiting for the API server."""
-UNKNOWN_SECONDS = 5.0
-"""How long a refused pod that no watch has shown is taken to be there all the same."""
 LOG_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)

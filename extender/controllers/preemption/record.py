@@ -26,24 +26,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import msgspec
-
+from extender.controllers import refusals
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.victims import Candidate, Preemptor
 from extender.wire.preemptor import PreemptorManifest, read_preemptor
 
-PER_POD = 1024
-"""Bytes of a refused pod beside its class, its requirements and the nodes that refused it."""
 PER_NAME = 8
 """Bytes of a place in a list."""
-SETTLING_SECONDS = 0.03
-"""After a refusal. Until then the scheduler asks about further nodes, or preempts by itself."""
 WHOLE_SEARCH = 100
 """The scheduler never stops looking before it has found as many nodes that pass its own plugins.
 When it asks about fewer, these are all that there are."""
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 300.0
 """After victims that were of no use, or could not be had; it doubles each time."""
 
 Refused = Sequence[tuple[Reason, Sequence[str]]]
@@ -51,38 +45,28 @@ Refused = Sequence[tuple[Reason, Sequence[str]]]
 
 
 @dataclass(slots=True, eq=False)
-class Refusal:
-    """A pod that was refused, as the last request had it."""
+class Refusal(refusals.Refusal):
+    """A pod that was refused, and by which nodes."""
 
-    pod: Pod
-    heard: float
-    """When it was refused last."""
-    not_before: float = 0.0
-    """When others may be evicted for it again."""
+    refused: Refused = ()
+    """Until the request is read."""
     in_vain: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
     _pause: float = FIRST_PAUSE_SECONDS
     _manifest: PreemptorManifest | None = None
-    _unread: bytes | None = None
-    _refused: Refused = ()
     _passed: frozenset[str] | None = None
-
-    def hear(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused, now: float) -> None:
-        """Take over what the latest request says; it is read when somebody wants to know."""
-        self.pod, self.heard = pod, now
-        self._unread, self._refused = bytes(pod_json), refused
 
     def read(self) -> PreemptorManifest:
         """Read the latest request; ObjectError when it is broken."""
         if self._unread is not None or self._manifest is None:
             raw, self._unread = self._unread or b"{}", None
             self._manifest = read_preemptor(raw, self.pod.requests)
-            whole = sum(len(names) for _, names in self._refused) < WHOLE_SEARCH
+            whole = sum(len(names) for _, names in self.refused) < WHOLE_SEARCH
             if whole or not self._manifest.is_plain:
-                self._passed = frozenset(name for _, names in self._refused for name in names)
+                self._passed = frozenset(name for _, names in self.refused for name in names)
             else:
                 self._passed = None
-            self._refused = ()
+            self.refused = ()
         return self._manifest
 
     @property
@@ -91,22 +75,11 @@ class Refusal:
         return self._passed
 
     @property
-    def settled_at(self) -> float:
-        """Return when the scheduler is no longer expected to come back by itself."""
-        return self.heard + SETTLING_SECONDS
-
-    @property
-    def size(self) -> int:
-        """Return about what it takes, in bytes."""
-        unread = 0 if self._unread is None else len(self._unread)
-        names = sum(len(names) for _, names in self._refused) + len(self._passed or ())
+    def read_size(self) -> int:
+        """Return about what its requirements and the names of nodes take, in bytes."""
+        names = sum(len(names) for _, names in self.refused) + len(self._passed or ())
         read = 0 if self._manifest is None else self._manifest.requirements.size
-        return PER_POD + self.pod.size + unread + read + PER_NAME * names
-
-    def pause(self, now: float) -> None:
-        """Leave the pod alone for a while, each time for longer."""
-        self.not_before = now + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        return read + PER_NAME * names
 
 
 class State(Enum):
@@ -163,11 +136,9 @@ class Preemption:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class Record(refusals.RefusalRecord[Refusal]):
     """What is known about a pod; each part for as long as it is of use."""
 
-    uid: str
-    refusal: Refusal | None = None
     preemption: Preemption | None = None
     last_node: str | None = None
     """Where victims were to make room for it before: they do, if that is of any use yet."""
@@ -181,6 +152,11 @@ class Record:
     def forget_node(self) -> None:
         """Note that there are no victims that would be wasted."""
         self.last_node = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether nothing is left to be remembered."""
+        return self.refusal is None and self.preemption is None
 
     @property
     def state(self) -> State:

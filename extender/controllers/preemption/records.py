@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
 from extender.controllers.preemption.record import Preemption, Record, Refusal, Refused
+from extender.controllers.refusals import RefusalRecords
 from extender.model import memory
-from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 
 MOST_REFUSED = 1024
@@ -25,8 +25,8 @@ CYCLE_SECONDS = 1.0
 MOST_KEPT = MOST_REFUSED + MOST_ACTIVE
 
 
-class Records:
-    """One record a pod, by uid, for as long as any part of it is of use."""
+class Records(RefusalRecords[Record]):
+    """The records of all pods that others are, or may be, evicted for."""
 
     def __init__(
         self,
@@ -36,27 +36,11 @@ class Records:
         most_refused: int = MOST_REFUSED,
     ) -> None:
         """`forgotten` is told the uid of each record that is dropped."""
+        super().__init__(Record, forgotten, budget=memory.PREEMPTORS, most=most_refused)
         self._clock = clock
-        self._forgotten = forgotten
-        self._records: dict[str, Record] = {}
-        self._refused: LruCache[str, Record] = LruCache(
-            memory.PREEMPTORS, most=most_refused, dropped=self._drop_refusal
-        )
         self._active: dict[str, Record] = {}
         self._claims: OrderedDict[str, float] = OrderedDict()
         """Until when the scheduler is taken to preempt for a pod itself, the latest last."""
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def get(self, uid: str) -> Record | None:
-        """Return what is known about a pod."""
-        return self._records.get(uid)
-
-    @property
-    def refused(self) -> Iterator[Record]:
-        """Return the pods that were refused, the one that was heard of longest ago first."""
-        return (self._records[uid] for uid in self._refused)
 
     @property
     def active(self) -> dict[str, Record]:
@@ -75,27 +59,12 @@ class Records:
 
     def refuse(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> Record:
         """Remember a refusal; those that nobody heard of for longest go when there are too many."""
-        record = self._records.setdefault(pod.uid, Record(pod.uid))
-        refusal = record.refusal or Refusal(pod, self._clock())
-        refusal.hear(pod, pod_json, refused, self._clock())
-        record.refusal = refusal
+        record = self._of(pod.uid)
+        record.refusal = record.refusal or Refusal(pod, self._clock())
+        record.refusal.hear(pod, pod_json, self._clock())
+        record.refusal.refused = refused
         self.keep_refusal(record)
         return record
-
-    def keep_refusal(self, record: Record) -> None:
-        """Measure a refusal anew, which has changed."""
-        refusal = record.refusal
-        if refusal is not None and not self._refused.put(record.uid, record, refusal.size):
-            self._drop_refusal(record)
-
-    def admit(self, record: Record) -> None:
-        """Forget that a pod was refused."""
-        self._refused.pop(record.uid)
-        self._drop_refusal(record)
-
-    def _drop_refusal(self, record: Record) -> None:
-        record.refusal = None
-        self._tidy(record)
 
     # Sets of victims
 
@@ -123,11 +92,3 @@ class Records:
     def claimed_until(self, uid: str) -> float:
         """Return until when nobody is to be evicted for a pod."""
         return self._claims.get(uid, 0.0)
-
-    def _tidy(self, record: Record) -> None:
-        """Drop a record of which no part is left."""
-        if record.refusal is not None or record.preemption is not None:
-            return
-        if self._records.get(record.uid) is record:
-            del self._records[record.uid]
-            self._forgotten(record.uid)

@@ -1,0 +1,138 @@
+"""Pods refused on every node, as a controller remembers them that tries to help them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+
+PER_POD = 1024
+"""Bytes of a refused pod, beside what it shares with others."""
+SETTLING_SECONDS = 0.03
+"""After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
+itself or preempt; and when it ends an attempt, it wipes out a nomination that came during it."""
+UNKNOWN_SECONDS = 5.0
+"""How long a refused pod that no watch has shown is taken to be there all the same."""
+LONGEST_PAUSE_SECONDS = 300.0
+"""The scheduler itself retries a pod that nothing wakes after as long."""
+
+F = TypeVar("F", bound="Refusal")
+R = TypeVar("R", bound="RefusalRecord[Any]")
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """A pod that was refused, as the last request had it."""
+
+    pod: Pod
+    heard: float
+    """When it was refused last."""
+    not_before: float = 0.0
+    """When it may be helped again."""
+    _pause: float = 0.0
+    _unread: bytes | None = None
+    """The request, until somebody wants to know what it says."""
+
+    @property
+    def settled_at(self) -> float:
+        """Return when the scheduler is no longer expected to come back by itself."""
+        return self.heard + SETTLING_SECONDS
+
+    @property
+    def size(self) -> int:
+        """Return about what it takes, in bytes."""
+        # The JSON is there for a moment; what is read from it is measured when it was read.
+        unread = 0 if self._unread is None else len(self._unread)
+        return PER_POD + self.pod.size + unread + self.read_size
+
+    @property
+    def read_size(self) -> int:
+        """Return about what that takes which was read from the request, in bytes."""
+        return 0
+
+    def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
+        """Take over what the latest request says; it is read when somebody wants to know."""
+        self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
+
+    def pause(self, now: float) -> None:
+        """Leave the pod alone for a while, each time for longer."""
+        self.not_before = now + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(slots=True, eq=False)
+class RefusalRecord(Generic[F]):
+    """What is known about a pod; each part for as long as it is of use."""
+
+    uid: str
+    refusal: F | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether nothing is left to be remembered."""
+        return self.refusal is None
+
+
+class RefusalRecords(Generic[R]):
+    """One record a pod, by uid, for as long as any part of it is of use."""
+
+    def __init__(
+        self,
+        make: Callable[[str], R],
+        forgotten: Callable[[str], None],
+        *,
+        budget: int,
+        most: int,
+    ) -> None:
+        """Keep so many refused pods, in so many bytes.
+
+        `forgotten` is told the uid of each record that is dropped.
+        """
+        self._make = make
+        self._forgotten = forgotten
+        self._records: dict[str, R] = {}
+        self._refused: LruCache[str, R] = LruCache(budget, most=most, dropped=self._drop_refusal)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, uid: str) -> R | None:
+        """Return what is known about a pod."""
+        return self._records.get(uid)
+
+    @property
+    def refused(self) -> Iterator[R]:
+        """Return the pods that were refused, the one that was heard of longest ago first."""
+        return (self._records[uid] for uid in self._refused)
+
+    def keep_refusal(self, record: R) -> None:
+        """Measure a refusal that is new or has changed; the oldest go when there are too many."""
+        refusal = record.refusal
+        if refusal is not None and not self._refused.put(record.uid, record, refusal.size):
+            self._drop_refusal(record)
+
+    def admit(self, record: R) -> None:
+        """Forget that a pod was refused."""
+        self._refused.pop(record.uid)
+        self._drop_refusal(record)
+
+    def _drop_refusal(self, record: R) -> None:
+        record.refusal = None
+        self._tidy(record)
+
+    def _of(self, uid: str) -> R:
+        record = self._records.get(uid)
+        if record is None:
+            record = self._records[uid] = self._make(uid)
+        return record
+
+    def _tidy(self, record: R) -> None:
+        """Drop a record of which no part is left."""
+        if record.is_blank and self._records.get(record.uid) is record:
+            del self._records[record.uid]
+            self._forgotten(record.uid)
