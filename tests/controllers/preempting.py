@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
-from extender.controllers.preemption.preemptions import LOOK_SECONDS
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.metrics import Metrics
 from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS

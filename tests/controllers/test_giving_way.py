@@ -12,8 +12,9 @@ from msgspec import Raw
 
 from extender.callbacks.preempting import Preemptions
 from extender.controllers.nomination import nominations
-from extender.controllers.nomination.record import LOOK_SECONDS, REMEMBERED_SECONDS, Fate, State
+from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, State
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.errors import ApiError, ExtenderError
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader

@@ -20,8 +20,8 @@ from extender.controllers.nomination.controller import (
     NominationLimits,
 )
 from extender.controllers.nomination.nominations import MOST_RENEWALS
-from extender.controllers.nomination.record import LOOK_SECONDS
 from extender.controllers.nomination.records import Records
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics

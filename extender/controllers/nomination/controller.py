@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -20,37 +20,27 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.nominations import Nominations, is_elses
 from extender.controllers.nomination.patches import Patches
-from extender.controllers.nomination.record import (
-    LOOK_SECONDS,
-    Record,
-    Refusal,
-    State,
-)
+from extender.controllers.nomination.record import Record, Refusal, State
 from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
 from extender.controllers.refusals import SETTLING_SECONDS, UNKNOWN_SECONDS
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Nominator
-from extender.preparing import OverBudgetError, Preparer
-from extender.timing import LogThrottle, TokenBucket
+from extender.preparing import Preparer
+from extender.timing import TokenBucket
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
 
-RESYNC = "*"
-"""The key that stands for the whole cluster. No uid is like that; a pod that had it would only have
-no nominations."""
-AFTER_CHANGE, AFTER_REFUSAL, NOMINATED = -1, 0, 1
-"""Priorities: what is set is looked after before anything more is looked for."""
+WORDS = Words("no hint", "hints failed unexpectedly")
 WHOLE_SEARCH = 100
 """The scheduler never stops looking before it has found as many nodes. When it asks about fewer, it
 has tried every other in vain, and nominating one would be of no use."""
 PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
 CLOSING_SECONDS = 2.0
-LOG_SECONDS = 10.0
-"""Between two lines about the same kind of failure."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,9 +89,15 @@ class NominationController:
             patience=limits.patience,
             clock=clock,
         )
-        self._synced = state.version
-        self._queue.add_after(RESYNC, LOOK_SECONDS, NOMINATED)
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._reconciler = Reconciler(
+            state,
+            self._queue,
+            self.reconcile,
+            waiting=self._waiting,
+            begun=self._records.nominated,
+            logger=_log,
+            words=WORDS,
+        )
 
     @property
     def outstanding(self) -> int:
@@ -142,14 +138,18 @@ class NominationController:
     async def run(self) -> NoReturn:
         """Set and withdraw nominations for as long as the program runs."""
         while True:
-            await self._process(await self._queue.get())
+            await self._reconciler.process_one()
+            await self._rest()
 
     async def process_next(self) -> bool:
         """Do what is due next, if anything is; return whether something was."""
-        uid = self._queue.take()
-        if uid is not None:
-            await self._process(uid)
-        return uid is not None
+        done = await self._reconciler.process_next()
+        if done:
+            await self._rest()
+        return done
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(PAUSE_FACTOR * self._search.time_spent())
 
     async def close(self) -> None:
         """Withdraw what is outstanding, as far as that goes quickly."""
@@ -157,31 +157,10 @@ class NominationController:
             async with asyncio.timeout(CLOSING_SECONDS):
                 await self._nominations.withdraw_all()
 
-    async def _process(self, uid: str) -> None:
-        after: float | None = LOOK_SECONDS
-        try:
-            after = self._resync() if uid == RESYNC else await self.reconcile(uid)
-        except OverBudgetError as error:
-            after = None
-            self._log.log(logging.DEBUG, "budget", "no hint: %s", error)
-        except Exception as error:  # noqa: BLE001 - the next pod may fare better
-            kind = type(error).__name__
-            self._log.log(logging.ERROR, kind, "hints failed unexpectedly", exc_info=error)
-        finally:
-            if after is not None:
-                urgent = uid == RESYNC or uid in self._records.nominated
-                self._queue.add_after(uid, after, NOMINATED if urgent else AFTER_REFUSAL)
-            self._queue.done(uid)
-        await asyncio.sleep(PAUSE_FACTOR * self._search.time_spent())
-
-    def _resync(self) -> float:
-        """Have the refused pods looked at if something has changed; those in a pause wait."""
-        if self._synced != self._state.version:
-            self._synced, now = self._state.version, self._clock()
-            for record in self._records.refused:
-                if record.rest(now, now) is None:
-                    self._queue.add(record.uid, AFTER_CHANGE)
-        return LOOK_SECONDS
+    def _waiting(self) -> Iterator[str]:
+        """Yield the refused pods that are in no pause."""
+        now = self._clock()
+        return (each.uid for each in self._records.refused if each.rest(now, now) is None)
 
     async def reconcile(self, uid: str) -> float | None:
         """Do what is due for a pod; return after how many seconds to look again, if at all."""

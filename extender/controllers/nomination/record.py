@@ -33,12 +33,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.controllers import refusals
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.wire.placement import read_requirements
 
-LOOK_SECONDS = 0.25
-"""Between two looks at what became of a nomination."""
 TRIED = 8
 """Nodes remembered that a pod was nominated for in vain."""
 FIRST_PAUSE_SECONDS = 0.25

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import replace
 from typing import NoReturn
 
@@ -18,30 +18,26 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
-from extender.controllers.preemption.preemptions import LOOK_SECONDS, Preemptions
+from extender.controllers.preemption.preemptions import Preemptions
 from extender.controllers.preemption.record import Record, Refusal, Refused
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.search import Search
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
 from extender.controllers.refusals import UNKNOWN_SECONDS
 from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Evictor, GiveWay, Nominator
-from extender.preparing import OverBudgetError, Preparer
-from extender.timing import LogThrottle
+from extender.preparing import Preparer
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, leading
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
 from extender.wire.preemptor import PreemptorManifest
 
-RESYNC = "*"
-"""The key that stands for the whole cluster. No uid is like that."""
-AFTER_CHANGE, AFTER_REFUSAL, EVICTING = -1, 0, 1
-"""Priorities: what was begun is looked after before anything more is begun."""
+WORDS = Words("nobody is evicted", "preemption failed unexpectedly")
 WORKERS = 8
 """Pods that are looked after at a time: most of it is waiting for the API server."""
-LOG_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -85,9 +81,15 @@ class PreemptionController:
             clock=clock,
         )
         self._search = Search(state, plugins, chance, clock, sleep)
-        self._synced = state.version
-        self._queue.add_after(RESYNC, LOOK_SECONDS, EVICTING)
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._reconciler = Reconciler(
+            state,
+            self._queue,
+            self.reconcile,
+            waiting=self._waiting,
+            begun=self._records.active,
+            logger=_log,
+            words=WORDS,
+        )
 
     # Told by filter
 
@@ -142,40 +144,19 @@ class PreemptionController:
 
     async def _work(self) -> NoReturn:
         while True:
-            await self._process(await self._queue.get())
+            await self._reconciler.process_one()
 
     async def process_next(self) -> bool:
         """Do what is due next, if anything is; return whether something was."""
-        uid = self._queue.take()
-        if uid is not None:
-            await self._process(uid)
-        return uid is not None
+        return await self._reconciler.process_next()
 
-    async def _process(self, uid: str) -> None:
-        after: float | None = LOOK_SECONDS
-        try:
-            after = self._resync() if uid == RESYNC else await self.reconcile(uid)
-        except OverBudgetError as error:
-            after = None
-            self._log.log(logging.DEBUG, "budget", "nobody is evicted: %s", error)
-        except Exception as error:  # noqa: BLE001 - the next pod may fare better
-            kind = type(error).__name__
-            self._log.log(logging.ERROR, kind, "preemption failed unexpectedly", exc_info=error)
-        finally:
-            if after is not None:
-                urgent = uid == RESYNC or uid in self._records.active
-                self._queue.add_after(uid, after, EVICTING if urgent else AFTER_REFUSAL)
-            self._queue.done(uid)
-
-    def _resync(self) -> float:
-        """Have the refused pods looked at if something has changed; those in a pause wait."""
-        if self._synced != self._state.version:
-            self._synced, now = self._state.version, self._clock()
-            for record in self._records.refused:
-                refusal = record.refusal
-                if record.preemption is None and refusal and refusal.not_before <= now:
-                    self._queue.add(record.uid, AFTER_CHANGE)
-        return LOOK_SECONDS
+    def _waiting(self) -> Iterator[str]:
+        """Yield the refused pods that are in no pause, and that nobody is evicted for yet."""
+        now = self._clock()
+        for record in self._records.refused:
+            refusal = record.refusal
+            if record.preemption is None and refusal and refusal.not_before <= now:
+                yield record.uid
 
     async def reconcile(self, uid: str) -> float | None:
         """Do what is due for a pod; return after how many seconds to look again, if at all."""

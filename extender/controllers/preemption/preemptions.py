@@ -16,6 +16,7 @@ from extender.controllers.patching import Patched, patch_nomination
 from extender.controllers.preemption.evictions import Evictions, Order
 from extender.controllers.preemption.record import Preemption, Record, State
 from extender.controllers.preemption.records import Records
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -27,8 +28,6 @@ from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, Preemptor, on_node
 
-LOOK_SECONDS = 0.25
-"""Between two looks at what became of victims and preemptor."""
 SHOWN_SECONDS = 5.0
 """How long a nomination counts that the watch does not show."""
 LAG_SECONDS = 2.0
