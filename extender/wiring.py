@@ -27,7 +27,7 @@ from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins, compare_pods
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import Application, Callback, callbacks_app
 from extender.wire.node_affinity import read_node_affinity
@@ -90,8 +90,7 @@ def build_callbacks(
         )
         listeners = replace(
             listeners,
-            nomination=nomination,
-            preemption=preemption,
+            helpers=[each for each in (nomination, preemption) if each is not None],
             keep_waiting=preemptions.keep_waiting,
         )
     filters = Filters(
@@ -138,7 +137,7 @@ def build_nomination(
 
 def _interact(state: ClusterState, enforced: Plugins) -> Callable[[PodClass, PodClass], bool]:
     """Return what tells whether pods get in each other's way, where the rules for that are ours."""
-    if any(plugin.compares_pods for plugin in enforced):
+    if compare_pods(enforced):
         return partial(interact, state)
     return lambda _one, _other: False
 

@@ -59,7 +59,11 @@ class Answering:
             defer=defer,
         )
         listeners = Listeners(
-            in_flight, nomination, shadow, keep_waiting, self.priorities.filter_answered
+            in_flight,
+            () if nomination is None else (nomination,),
+            shadow,
+            keep_waiting,
+            self.priorities.filter_answered,
         )
         self.filters = Filters(
             state,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
+
+import msgspec
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
@@ -15,8 +17,6 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
-from extender.controllers.nomination.controller import NominationController
-from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.metrics import Metrics
@@ -24,8 +24,8 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.preparing import OverBudgetError
 from extender.verbs.filtering import judge, unclear
-from extender.verbs.plugins import FilterPlugin, Plugins, leading
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import FilterPlugin, Plugins, compare_pods, leading
+from extender.verbs.verdicts import Refused, Verdicts
 from extender.wire.annotations import unread_rules
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names
@@ -42,19 +42,29 @@ class UnclearError(ExtenderError):
     """The verdict hangs on where other pods are about to go, and nobody tells us."""
 
 
+class Helper(Protocol):
+    """Hears of pods that were refused on every node, and tries to help them."""
+
+    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+        """Note that a pod was refused on every node it was asked about."""
+
+    def admitted(self, pod: Pod) -> None:
+        """Note that a pod was not refused everywhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listeners:
     """Who else takes part in filter calls, each where its mode has it."""
 
     in_flight: InFlightPods | None = None
     """Pods that were answered and are not bound yet; those in conflict with them wait."""
-    nomination: NominationController | None = None
+    helpers: Sequence[Helper] = ()
+    """Who does something for pods that are refused on every node."""
     shadow: Disagreements | None = None
     """Where we would differ is noted there, and answers change nothing."""
     keep_waiting: Callable[[Pod], bool] | None = None
     """Tells whether the node held for a pod is refused for its victims alone."""
     answered: Answered | None = None
-    preemption: PreemptionController | None = None
 
 
 class Filters:
@@ -91,7 +101,7 @@ class Filters:
         self._warned = False
         shadow = self._listeners.shadow
         judging = plugins if shadow is None else shadow.plugins
-        self._compares_pods = any(plugin.compares_pods for plugin in judging)
+        self._compares_pods = compare_pods(judging)
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
         self._is_attempt = bool(plugins) or shadow is not None
         self._leading = leading(judging)
@@ -181,17 +191,11 @@ class Filters:
         listeners = self._listeners
         if verdicts.fits.names and listeners.in_flight is not None:
             listeners.in_flight.add(args.pod)
-        if listeners.nomination is not None:
+        for helper in listeners.helpers:
             if verdicts.fits.names:
-                listeners.nomination.admitted(args.pod)
+                helper.admitted(args.pod)
             else:
-                asked = sum(len(names) for _, names in verdicts.refused)
-                listeners.nomination.refused(args.pod, args.pod_json, asked)
-        if listeners.preemption is not None:
-            if verdicts.fits.names:
-                listeners.preemption.admitted(args.pod)
-            else:
-                listeners.preemption.refused(args.pod, args.pod_json, verdicts.refused)
+                helper.refused(args.pod, args.pod_json, verdicts.refused)
         self._requests.remember(names_json, verdicts.fits)
         if listeners.answered is not None:
             listeners.answered(args, verdicts.fits, names_json)

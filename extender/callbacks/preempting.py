@@ -19,7 +19,7 @@ from extender.model.objects import Pod
 from extender.ports import Check, GiveWay
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.filtering import unclear
-from extender.verbs.plugins import Plugins, leading
+from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Victims, choose_victims, only_waits
 from extender.verbs.ranking import settle
 from extender.wire.annotations import check_annotations
@@ -191,7 +191,7 @@ class Preemptions:
 
     def _expect(self, pod: Pod, chosen: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Count the pod as nominated to the node that the scheduler will take, if that is plain."""
-        if not chosen or not any(plugin.compares_pods for plugin in self._plugins):
+        if not chosen or not compare_pods(self._plugins):
             return chosen
         settled = settle(self._state, chosen)
         if settled.taken is not None:

@@ -16,7 +16,7 @@ from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.preparing import OverBudgetError
-from extender.verbs.plugins import ScorePlugins, leading
+from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import ExtenderArgs
@@ -57,7 +57,7 @@ class Priorities:
         self._precomputed = PrecomputedScores(state, defer)
         self._log = fault_log(_log)
         self._leading = leading(plugins)
-        self._compares_pods = any(plugin.compares_pods for plugin in plugins)
+        self._compares_pods = compare_pods(plugins)
         for plugin in plugins:
             metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
 

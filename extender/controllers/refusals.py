@@ -10,6 +10,7 @@ import msgspec
 
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
+from extender.verbs.verdicts import Refused
 
 PER_POD = 1024
 """Bytes of a refused pod, beside what it shares with others."""
@@ -21,8 +22,16 @@ UNKNOWN_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 300.0
 """The scheduler itself retries a pod that nothing wakes after as long."""
 
+WHOLE_SEARCH = 100
+"""The scheduler never stops looking before it has found as many nodes that pass its own plugins."""
+
 F = TypeVar("F", bound="Refusal")
 R = TypeVar("R", bound="RefusalRecord[Any]")
+
+
+def is_whole_search(refused: Refused) -> bool:
+    """Return whether these are all nodes that pass the scheduler's own plugins."""
+    return sum(len(names) for _, names in refused) < WHOLE_SEARCH
 
 
 @dataclass(slots=True, eq=False)

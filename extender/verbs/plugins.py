@@ -83,6 +83,11 @@ Plugins: TypeAlias = Sequence[FilterPlugin]
 ScorePlugins: TypeAlias = Sequence[ScorePlugin]
 
 
+def compare_pods(plugins: Iterable[Plugin]) -> bool:
+    """Return whether any of some plugins compares pods with placed ones."""
+    return any(plugin.compares_pods for plugin in plugins)
+
+
 def leading(plugins: Sequence[Plugin]) -> str:
     """Return the name under which a step is observed that plugins take together.
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.model.verdict import Reason
+
+Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
+"""The nodes that do not fit, by why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,4 +18,4 @@ class Verdicts:
     """The nodes that fit, in the order of the request, and the refused ones by reason."""
 
     fits: AskedNodes
-    refused: Sequence[tuple[Reason, Sequence[str]]]
+    refused: Refused

@@ -120,14 +120,16 @@ def candidates(
         # What suits is looked up anew each time: nodes change between two steps.
         if name not in state.nodes or not suitable(state, pod, requirements)(name):
             yield None
-        elif not NodeFit(state, pod, requirements, name).fits:
-            yield run.on(name)
+            continue
+        fit = NodeFit(state, pod, requirements, name)
+        if not fit.fits:
+            yield run.with_fit(name, fit)
         elif passed is not None and name not in passed:
             yield None
         elif name not in reasons:
             yield Candidate(name, ())
         else:
-            yield run.on(name) if reasons[name].resolvable else None
+            yield run.with_fit(name, fit) if reasons[name].resolvable else None
 
 
 def choose(found: Iterable[Candidate | None]) -> Candidate | None:
@@ -168,18 +170,23 @@ class _DryRun:
         self._repelling: dict[PodClass, frozenset[str] | None] = {}
 
     def on(self, node: str) -> Candidate | None:
-        """Return the victims on a node, None where none are of use or none are needed.
+        """Return the victims on a node, None where none are of use or none are needed."""
+        state, pod, requirements = self._state, self._preemptor.pod, self._preemptor.requirements
+        if not suitable(state, pod, requirements)(node):
+            return None
+        return self.with_fit(node, NodeFit(state, pod, requirements, node))
+
+    def with_fit(self, node: str, fit: NodeFit) -> Candidate | None:
+        """Return the victims on a node that suits the pod; what is taken there changes in `fit`.
 
         All less important pods go, and if the pod fits then, they come back one by one, those first
         that a budget protects, and of these the most important ones first; who stands in the way
         stays out. What our rules say of a pod does not hang on who else comes back: affinity cannot
         be lost by it, and anti-affinity is between two pods. So the rules are judged once.
         """
-        state, pod = self._state, self._preemptor.pod
         lesser = self._lesser(node)
-        if not lesser or not suitable(state, pod, self._preemptor.requirements)(node):
+        if not lesser:
             return None
-        fit = NodeFit(state, pod, self._preemptor.requirements, node)
         for each in lesser:
             fit.free(each)
         if not fit.fits or not self._obeys_rules_without(lesser, node):

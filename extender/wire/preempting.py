@@ -14,24 +14,13 @@ from extender.verbs.preempting import Victims
 from extender.wire.decoding import decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
-
-_NEVER = "Never"
-
-
-class _PolicySpec(msgspec.Struct):
-    preemptionPolicy: str | None = None  # noqa: N815 - the API's spelling
-
-
-class _Preemptor(msgspec.Struct):
-    spec: _PolicySpec | None = None
-
+from extender.wire.preemptor import may_preempt
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _UID = msgspec.json.Decoder(str)
 _COUNT = msgspec.json.Decoder(int | None)
-_PREEMPTOR = msgspec.json.Decoder(_Preemptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +46,11 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
         raise RequestError(f"the body is not an ExtenderPreemptionArgs object: {error}") from error
     if "pod" not in args:
         raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
-    preemptor = decode(_PREEMPTOR, args["pod"], "Pod")
+    allowed = may_preempt(args["pod"])
     return PreemptionArgs(
         pods.read(args["pod"]),
         args["pod"],
-        preemptor.spec is None or preemptor.spec.preemptionPolicy != _NEVER,
+        allowed,
         _candidates(args, pods),
     )
 

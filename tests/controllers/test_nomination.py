@@ -15,17 +15,17 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import (
     CLOSING_SECONDS,
-    WHOLE_SEARCH,
     NominationController,
     NominationLimits,
 )
 from extender.controllers.nomination.nominations import MOST_RENEWALS
 from extender.controllers.nomination.records import Records
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refusals import SETTLING_SECONDS
+from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
+from extender.model.verdict import Reason
 from extender.web.app import callbacks_app
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod, selector, state_of, term
@@ -114,7 +114,9 @@ class NominationRig:
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
         """Tell of a refusal."""
-        self.controller.refused(model_pod(raw), Raw(json.dumps(raw).encode()), asked)
+        names = [f"asked-{number}" for number in range(asked)]
+        refused = [(Reason.ANTI_AFFINITY, names)]
+        self.controller.refused(model_pod(raw), Raw(json.dumps(raw).encode()), refused)
 
     async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
         """Let time pass, and do what is due."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from extender.model.objects import Pod
+from extender.model.signed import shift
 
 
 class PodsByNode:
@@ -17,7 +17,7 @@ class PodsByNode:
 
     def __init__(self) -> None:
         self._on: dict[str, list[Pod]] = {}
-        self._priorities: Counter[int] = Counter()
+        self._priorities: dict[int, int] = {}
         """How many of them have each priority; a cluster has a handful."""
 
     def has_less_important(self, priority: int) -> bool:
@@ -32,15 +32,13 @@ class PodsByNode:
         """Note where a pod is; one that waits is nowhere."""
         if pod.node is not None:
             self._on.setdefault(pod.node, []).append(pod)
-            self._priorities[pod.priority] += 1
+            shift(self._priorities, pod.priority, 1)
 
     def remove(self, pod: Pod) -> None:
         """Forget where a pod is; it has to be the very object that was added."""
         if pod.node is None:
             return
-        self._priorities[pod.priority] -= 1
-        if not self._priorities[pod.priority]:
-            del self._priorities[pod.priority]
+        shift(self._priorities, pod.priority, -1)
         pods = self._on[pod.node]
         index = next(index for index, each in enumerate(pods) if each is pod)
         last = pods.pop()

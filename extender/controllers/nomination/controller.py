@@ -24,7 +24,7 @@ from extender.controllers.nomination.record import Record, Refusal, State
 from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.refusals import SETTLING_SECONDS, UNKNOWN_SECONDS
+from extender.controllers.refusals import SETTLING_SECONDS, UNKNOWN_SECONDS, is_whole_search
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -33,11 +33,9 @@ from extender.preparing import Preparer
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
+from extender.verbs.verdicts import Refused
 
 WORDS = Words("no hint", "hints failed unexpectedly")
-WHOLE_SEARCH = 100
-"""The scheduler never stops looking before it has found as many nodes. When it asks about fewer, it
-has tried every other in vain, and nominating one would be of no use."""
 PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
 CLOSING_SECONDS = 2.0
@@ -110,14 +108,15 @@ class NominationController:
 
     # Told by filter
 
-    def refused(self, pod: Pod, pod_json: msgspec.Raw, asked: int) -> None:
+    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about; O(log n)."""
         record = self._records.refuse(pod, pod_json)
         nomination = record.nomination
         if nomination is not None and pod.nominated == nomination.node:
             # A request from before the scheduler saw the nomination would say nothing about it.
             nomination.refused = True
-        if asked >= WHOLE_SEARCH or nomination is not None:
+        # Every node was tried in vain in a whole search; pointing to one would be of no use.
+        if not is_whole_search(refused) or nomination is not None:
             self._queue.add_after(pod.uid, SETTLING_SECONDS)
 
     def admitted(self, pod: Pod) -> None:

@@ -19,7 +19,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import Preemptions
-from extender.controllers.preemption.record import Record, Refusal, Refused
+from extender.controllers.preemption.record import Record, Refusal
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
@@ -32,6 +32,7 @@ from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import Preparer
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, leading
+from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
 from extender.wire.preemptor import PreemptorManifest
 

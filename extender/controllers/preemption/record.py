@@ -22,26 +22,19 @@ it out. From NOMINATING on, it has one set of victims, and gets no other before 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from extender.controllers import refusals
 from extender.model.objects import Pod
-from extender.model.verdict import Reason
+from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor
 from extender.wire.preemptor import PreemptorManifest, read_preemptor
 
 PER_NAME = 8
 """Bytes of a place in a list."""
-WHOLE_SEARCH = 100
-"""The scheduler never stops looking before it has found as many nodes that pass its own plugins.
-When it asks about fewer, these are all that there are."""
 FIRST_PAUSE_SECONDS = 0.5
 """After victims that were of no use, or could not be had; it doubles each time."""
-
-Refused = Sequence[tuple[Reason, Sequence[str]]]
-"""The nodes that filter was asked about, by why each was refused."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +54,7 @@ class Refusal(refusals.Refusal):
         if self._unread is not None or self._manifest is None:
             raw, self._unread = self._unread or b"{}", None
             self._manifest = read_preemptor(raw, self.pod.requests)
-            whole = sum(len(names) for _, names in self.refused) < WHOLE_SEARCH
-            if whole or not self._manifest.is_plain:
+            if refusals.is_whole_search(self.refused) or not self._manifest.is_plain:
                 self._passed = frozenset(name for _, names in self.refused for name in names)
             else:
                 self._passed = None

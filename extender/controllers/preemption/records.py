@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from extender.controllers.preemption.record import Preemption, Record, Refusal, Refused
+from extender.controllers.preemption.record import Preemption, Record, Refusal
 from extender.controllers.refusals import RefusalRecords
 from extender.model import memory
 from extender.model.objects import Pod
+from extender.verbs.verdicts import Refused
 
 MOST_REFUSED = 1024
 """Refused pods, within memory.PREEMPTORS."""
