@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from tests import node_oracle, oracle
 from tests.builders import HOST, ZONE, Json, namespace, node, pod, requirement, selector, term
-from tests.conformance.cases import Case, load_cases
+from tests.conformance.cases import Case, Question, load_cases
 
 NODES = (
     node("n1", {ZONE: "z1", HOST: "n1"}),
@@ -28,38 +28,41 @@ def sparse(scores: Mapping[str, int]) -> dict[str, int]:
     return {name: score for name, score in scores.items() if score}
 
 
+def answer(
+    question: Question,
+    refused: Mapping[str, oracle.Refusal],
+    raw: Mapping[str, int],
+    names: Sequence[str],
+    normalised: Callable[[Mapping[str, int]], Mapping[str, int]],
+) -> Json:
+    """Return what an oracle found in the form in which Kubernetes' answers are kept."""
+    feasible = {name: raw[name] for name in question.feasible(names)}
+    return {
+        "refused": {n: {"code": r.code, "reason": r.reason} for n, r in refused.items()},
+        "raw": sparse(raw),
+        "score": sparse(normalised(raw)),
+        "scoreFeasible": sparse(normalised(feasible)),
+    }
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
 def test_agrees_with_kubernetes(case: Case) -> None:
     picture, args = oracle.Cluster.from_json(case.cluster), oracle.Args.from_json(case.args)
     for question in case.questions:
-        expected = question.expected["interPodAffinity"]
         raw = oracle.raw_scores(picture, question.pod, case.node_names, args)
-        feasible = {name: raw[name] for name in question.feasible(case.node_names)}
         refused = oracle.refusals(picture, question.pod, case.node_names, args)
-        actual = {
-            "refused": {n: {"code": r.code, "reason": r.reason} for n, r in refused.items()},
-            "raw": sparse(raw),
-            "score": sparse(oracle.normalised(raw)),
-            "scoreFeasible": sparse(oracle.normalised(feasible)),
-        }
-        assert actual == expected, question.id
+        actual = answer(question, refused, raw, case.node_names, oracle.normalised)
+        assert actual == question.expected["interPodAffinity"], question.id
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in load_cases()])
 def test_agrees_with_kubernetes_about_nodes(case: Case) -> None:
     picture, added = oracle.Cluster.from_json(case.cluster), case.args.get("addedAffinity")
     for question in case.questions:
-        expected = question.expected["nodeAffinity"]
         raw = node_oracle.raw_node_scores(picture, question.pod, case.node_names, added)
-        feasible = {name: raw[name] for name in question.feasible(case.node_names)}
         refused = node_oracle.node_refusals(picture, question.pod, case.node_names, added)
-        actual = {
-            "refused": {n: {"code": r.code, "reason": r.reason} for n, r in refused.items()},
-            "raw": sparse(raw),
-            "score": sparse(node_oracle.shares(raw)),
-            "scoreFeasible": sparse(node_oracle.shares(feasible)),
-        }
-        assert actual == expected, question.id
+        actual = answer(question, refused, raw, case.node_names, node_oracle.shares)
+        assert actual == question.expected["nodeAffinity"], question.id
 
 
 def test_a_node_nobody_knows_is_refused() -> None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tests.conformance.preempting import attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tests.conformance.preempting import Attempt, Case
 
     Change = Callable[[Case], None]
+    Whose = Callable[[Case], Iterable[dict[str, Any]]]
 
 ENOUGH = 5
 """Preemptors after which a part is not looked at any more."""
@@ -22,21 +23,31 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _everybody(case: Case) -> Iterator[dict[str, Any]]:
-    yield from case["cluster"]["pods"]
-    yield from case["preemptions"]["pods"]
+    yield from _placed(case)
+    yield from _preemptors(case)
 
 
-def _without(side: str) -> Change:
+def _placed(case: Case) -> Iterable[dict[str, Any]]:
+    pods: list[dict[str, Any]] = case["cluster"]["pods"]
+    return pods
+
+
+def _preemptors(case: Case) -> Iterable[dict[str, Any]]:
+    pods: list[dict[str, Any]] = case["preemptions"]["pods"]
+    return pods
+
+
+def _without_field(whose: Whose, of: str, field: str) -> Change:
     def change(case: Case) -> None:
-        for pod in _everybody(case):
-            pod["spec"].get("affinity", {}).pop(side, None)
+        for pod in whose(case):
+            pod[of].pop(field, None)
 
     return change
 
 
-def _without_own(side: str) -> Change:
+def _without_rules(whose: Whose, side: str) -> Change:
     def change(case: Case) -> None:
-        for pod in case["preemptions"]["pods"]:
+        for pod in whose(case):
             pod["spec"].get("affinity", {}).pop(side, None)
 
     return change
@@ -60,11 +71,6 @@ def _without_requests(case: Case) -> None:
             container.pop("resources", None)
 
 
-def _without_init_containers(case: Case) -> None:
-    for pod in _everybody(case):
-        pod["spec"].pop("initContainers", None)
-
-
 def _without_budgets(case: Case) -> None:
     case["preemptions"]["budgets"] = []
 
@@ -83,39 +89,9 @@ def _without_nominated(case: Case) -> None:
     case["cluster"]["pods"] = [pod for pod in pods if "nominatedNodeName" not in pod["status"]]
 
 
-def _started_together(case: Case) -> None:
-    for pod in case["cluster"]["pods"]:
-        pod["status"].pop("startTime", None)
-
-
 def _without_taints(case: Case) -> None:
     for node in case["cluster"]["nodes"]:
         node["spec"] = {}
-
-
-def _without_tolerations(case: Case) -> None:
-    for pod in case["preemptions"]["pods"]:
-        pod["spec"].pop("tolerations", None)
-
-
-def _anywhere(case: Case) -> None:
-    for pod in case["preemptions"]["pods"]:
-        pod["spec"].pop("nodeSelector", None)
-
-
-def _not_nominated(case: Case) -> None:
-    for pod in case["preemptions"]["pods"]:
-        pod["status"].pop("nominatedNodeName", None)
-
-
-def _nobody_preempted(case: Case) -> None:
-    for pod in case["cluster"]["pods"]:
-        pod["status"].pop("conditions", None)
-
-
-def _may_preempt(case: Case) -> None:
-    for pod in case["preemptions"]["pods"]:
-        pod["spec"].pop("preemptionPolicy", None)
 
 
 def _of_two_priorities(case: Case) -> None:
@@ -124,26 +100,26 @@ def _of_two_priorities(case: Case) -> None:
 
 
 PARTS: Mapping[str, Change] = {
-    "anti-affinity": _without("podAntiAffinity"),
-    "the preemptor's own anti-affinity": _without_own("podAntiAffinity"),
+    "anti-affinity": _without_rules(_everybody, "podAntiAffinity"),
+    "the preemptor's own anti-affinity": _without_rules(_preemptors, "podAntiAffinity"),
     "anti-affinity by zone or rack": _by_hostname_only,
-    "the preemptor's affinity": _without_own("podAffinity"),
+    "the preemptor's affinity": _without_rules(_preemptors, "podAffinity"),
     "host ports": _without_ports,
     "requests": _without_requests,
-    "init containers": _without_init_containers,
+    "init containers": _without_field(_everybody, "spec", "initContainers"),
     "budgets": _without_budgets,
     "a second budget": _one_budget,
     "an eviction that a budget granted": _nobody_granted,
     "nominated pods": _without_nominated,
-    "start times": _started_together,
+    "start times": _without_field(_placed, "status", "startTime"),
     "priorities among victims": _of_two_priorities,
     "taints": _without_taints,
-    "tolerations": _without_tolerations,
-    "a node selector": _anywhere,
-    "node affinity": _without_own("nodeAffinity"),
-    "the preemptor's nomination": _not_nominated,
-    "victims on their way out": _nobody_preempted,
-    "the policy Never": _may_preempt,
+    "tolerations": _without_field(_preemptors, "spec", "tolerations"),
+    "a node selector": _without_field(_preemptors, "spec", "nodeSelector"),
+    "node affinity": _without_rules(_preemptors, "nodeAffinity"),
+    "the preemptor's nomination": _without_field(_preemptors, "status", "nominatedNodeName"),
+    "victims on their way out": _without_field(_placed, "status", "conditions"),
+    "the policy Never": _without_field(_preemptors, "spec", "preemptionPolicy"),
 }
 
 

@@ -172,14 +172,20 @@ async def test_a_hint_that_was_being_set_meanwhile_is_never_withdrawn(aiohttp_cl
     assert rig.api.made == [SET]
 
 
-async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evicted(
-    aiohttp_client: Any,
-) -> None:
+async def outranked(aiohttp_client: Any) -> NominationRig:
+    """Let the scheduler preempt for a more important pod on the node of a hint."""
     rig = await hinted()
     client: Client = await aiohttp_client(preempting(rig))
     highest = pod("highest").priority(1000)
     rig.state.upsert_pod(model_pod(highest))
     await ask(client, question(highest, {"b": ["default-victim"]}))
+    return rig
+
+
+async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evicted(
+    aiohttp_client: Any,
+) -> None:
+    rig = await outranked(aiohttp_client)
     await by_loss(rig)
     assert rig.api.made == [SET]
 
@@ -187,11 +193,7 @@ async def test_a_less_important_pod_is_not_pointed_back_to_where_others_are_evic
 async def test_a_hint_that_a_more_important_preemption_has_not_cleared_is_withdrawn(
     aiohttp_client: Any,
 ) -> None:
-    rig = await hinted()
-    client: Client = await aiohttp_client(preempting(rig))
-    highest = pod("highest").priority(1000)
-    rig.state.upsert_pod(model_pod(highest))
-    await ask(client, question(highest, {"b": ["default-victim"]}))
+    rig = await outranked(aiohttp_client)
     await by_patience(rig)
     assert rig.api.made == [SET, WITHDRAWN], "the scheduler clears only what it has seen"
 

@@ -7,18 +7,17 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.builders import namespace, node, pod, requirement, selector, term
 from tests.conformance.asking import INTER_POD_AFFINITY, InTree, Release, in_tree
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.comparing import differences
+from tests.conformance.drawing import file_for, keep, look_at_each
 from tests.conformance.ours import Ours
 from tests.conformance.programs import ANSWER, answering
 from tests.conformance.questions import QUESTIONS_PER_CASE, cases
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches"
 """Where a case stays that was answered differently, to be asked in each run from then on."""
-MAY_BE_MISSED = 3
-"""Rules of sixty."""
+MOST_ROUNDS = 3
+"""Of questions, until all rules but one have decided some."""
 
 
 @pytest.fixture(scope="module")
@@ -61,26 +60,20 @@ def test_answers_equal_the_schedulers(
     plugins: InTree, start: int, request: pytest.FixtureRequest, say: Callable[[str], None]
 ) -> None:
     reached = Reached()
-    file = KEPT / f"{datetime.now(UTC):%Y-%m-%d}-{plugins.release}-{start}.json"
+    file = file_for(KEPT, plugins.release, start)
+    examples = request.config.getoption("--questions") // QUESTIONS_PER_CASE
 
-    @seed(start)
-    @settings(
-        max_examples=request.config.getoption("--questions") // QUESTIONS_PER_CASE,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate, Phase.shrink],
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(case=cases())
     def ask(case: dict[str, Any]) -> None:
         reached.add(case)
         check(case, plugins, file)
 
-    ask()
-    say(f"{plugins.release}: {reached}")
-    # With the fewest questions a run may miss one or two of the rarest.
-    assert len(reached.unreached) <= MAY_BE_MISSED, reached.unreached
+    for further in range(MOST_ROUNDS):
+        look_at_each(cases(), ask, start=start + further, examples=examples)
+        say(f"{plugins.release}: {reached}")
+        # One of the rarest may be missed; with the fewest questions it is more now and then.
+        if len(reached.unreached) <= 1:
+            break
+    assert len(reached.unreached) <= 1, reached.unreached
 
 
 def test_what_was_answered_differently_once_is_not_again(plugins: InTree) -> None:
@@ -89,21 +82,11 @@ def test_what_was_answered_differently_once_is_not_again(plugins: InTree) -> Non
 
 
 def check(case: dict[str, Any], plugins: InTree, file: Path) -> None:
-    """Compare the answers to a case.
-
-    While a case shrinks the file is written again and again; the smallest comes last and stays.
-    """
-    found = list(differences(case, plugins))
-    if not found:
-        return
-    first = found[0]
-    smallest = {**case, "questions": [case["questions"][first.question]]}
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(smallest, indent=1) + "\n")
-    raise AssertionError(
-        f"Kubernetes {plugins.release}: {first.theirs}\n        the extender: {first.ours}\n"
-        f"the case, kept in {file}:\n{file.read_text()}"
-    )
+    """Compare the answers to a case."""
+    first = next(differences(case, plugins), None)
+    if first is not None:
+        alone = {**case, "questions": [case["questions"][first.question]]}
+        keep(alone, file, plugins.release, first)
 
 
 NOT_BLUE = selector(requirement("team", "NotIn", "blue"))

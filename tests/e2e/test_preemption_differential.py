@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.conformance.asking import InTree, Release, in_tree
 from tests.conformance.crowded import PREEMPTORS_PER_CASE, cases
 from tests.conformance.decisive import Decided
+from tests.conformance.drawing import file_for, keep, look_at_each
 from tests.conformance.preempting import differences
 from tests.conformance.programs import ANSWER, answering
 from tests.e2e.controlplane.binaries import KUBERNETES
@@ -45,24 +44,14 @@ def test_victims_equal_the_schedulers(
     scheduler: InTree, start: int, request: pytest.FixtureRequest, say: Callable[[str], None]
 ) -> None:
     decided = Decided()
-    file = KEPT / f"{datetime.now(UTC):%Y-%m-%d}-{scheduler.release}-{start}.json"
+    file = file_for(KEPT, scheduler.release, start)
     preemptors = max(FEWEST, request.config.getoption("--questions"))
 
-    @seed(start)
-    @settings(
-        max_examples=preemptors // PREEMPTORS_PER_CASE,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate, Phase.shrink],
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(case=cases())
     def ask(case: dict[str, Any]) -> None:
         check(case, scheduler, file)
         decided.add(case)
 
-    ask()
+    look_at_each(cases(), ask, start=start, examples=preemptors // PREEMPTORS_PER_CASE)
     say(f"preemption in {scheduler.release}: {decided}")
     assert decided.never == []
 
@@ -73,15 +62,9 @@ def test_what_was_judged_differently_once_is_not_again(scheduler: InTree) -> Non
 
 
 def check(case: dict[str, Any], scheduler: InTree, file: Path) -> None:
-    """Compare what comes of each preemptor; the smallest case that differs comes last and stays."""
+    """Compare what comes of each preemptor."""
     first = next(differences(case, scheduler), None)
-    if first is None:
-        return
-    preemptions = case["preemptions"]
-    alone = {**preemptions, "pods": [preemptions["pods"][first.preemptor]]}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({**case, "preemptions": alone}, indent=1) + "\n")
-    raise AssertionError(
-        f"Kubernetes {scheduler.release}: {first.theirs}\n        the extender: {first.ours}\n"
-        f"the case, kept in {file}:\n{file.read_text()}"
-    )
+    if first is not None:
+        preemptions = case["preemptions"]
+        alone = {**preemptions, "pods": [preemptions["pods"][first.preemptor]]}
+        keep({**case, "preemptions": alone}, file, scheduler.release, first)

@@ -14,32 +14,19 @@ from extender.kube.client import ApiClient
 from extender.kube.evictor import LONGEST_NOTE, Evictor
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
+from tests.kube.told import Told
 
 VICTIM = model_pod(pod("victim"))
 PREEMPTOR = model_pod(pod("preemptor"))
 
 
-class Server:
-    """An API server that answers as it is told."""
-
-    def __init__(self) -> None:
-        self.code = 200
-        self.bodies: list[tuple[str, Any]] = []
-
-    async def take(self, request: web.Request) -> web.Response:
-        """Take a request."""
-        self.bodies.append((request.content_type, await request.json()))
-        body = {"kind": "Status", "code": self.code, "reason": "Why", "message": "because"}
-        return web.json_response(body, status=self.code)
+@pytest.fixture
+def server() -> Told:
+    return Told()
 
 
 @pytest.fixture
-def server() -> Server:
-    return Server()
-
-
-@pytest.fixture
-async def evictor(server: Server, aiohttp_server: Any) -> AsyncIterator[Evictor]:
+async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[Evictor]:
     app = web.Application()
     app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.take)
     app.router.add_delete("/api/v1/namespaces/default/pods/victim", server.take)
@@ -50,7 +37,7 @@ async def evictor(server: Server, aiohttp_server: Any) -> AsyncIterator[Evictor]
 
 
 async def test_the_condition_says_why_and_names_the_very_pod(
-    server: Server, evictor: Evictor
+    server: Told, evictor: Evictor
 ) -> None:
     assert await evictor.mark(VICTIM, "for a better one")
     ((kind, body),) = server.bodies
@@ -68,7 +55,7 @@ async def test_the_condition_says_why_and_names_the_very_pod(
 
 @pytest.mark.parametrize("dry_run", [False, True])
 async def test_a_deletion_keeps_the_pod_s_own_grace_period(
-    server: Server, evictor: Evictor, *, dry_run: bool
+    server: Told, evictor: Evictor, *, dry_run: bool
 ) -> None:
     assert await evictor.delete(VICTIM, dry_run=dry_run)
     assert server.bodies == [
@@ -84,7 +71,7 @@ async def test_a_deletion_keeps_the_pod_s_own_grace_period(
     ]
 
 
-async def test_an_event_names_both_pods(server: Server, evictor: Evictor) -> None:
+async def test_an_event_names_both_pods(server: Told, evictor: Evictor) -> None:
     await evictor.tell(VICTIM, PREEMPTOR, "x" * 2000)
     ((_, event),) = server.bodies
     assert event["metadata"]["name"].startswith("victim.")
@@ -99,14 +86,14 @@ async def test_an_event_names_both_pods(server: Server, evictor: Evictor) -> Non
     assert len(event["note"]) == LONGEST_NOTE
 
 
-async def test_a_victim_that_is_gone_is_no_failure(server: Server, evictor: Evictor) -> None:
+async def test_a_victim_that_is_gone_is_no_failure(server: Told, evictor: Evictor) -> None:
     server.code = 404
     assert not await evictor.mark(VICTIM, "")
     assert not await evictor.delete(VICTIM)
 
 
 @pytest.mark.parametrize("code", [403, 409, 500])
-async def test_a_refusal_is_an_error(server: Server, evictor: Evictor, code: int) -> None:
+async def test_a_refusal_is_an_error(server: Told, evictor: Evictor, code: int) -> None:
     server.code = code
     with pytest.raises(ApiError, match="because"):
         await evictor.mark(VICTIM, "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,43 +15,27 @@ from extender.kube.failures import NoAnswerError
 from extender.kube.nominator import Nominator
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
+from tests.kube.told import Told
 
 WEB = model_pod(pod("web"))
 
 
-class Server:
-    """An API server that answers as it is told."""
-
-    def __init__(self) -> None:
-        self.code = 200
-        self.silent = False
-        self.patches: list[Any] = []
-
-    async def patch(self, request: web.Request) -> web.Response:
-        """Take a patch of a pod's status."""
-        assert request.content_type == "application/json-patch+json"
-        self.patches.append(await request.json())
-        if self.silent:
-            await asyncio.Event().wait()
-        body = {"kind": "Status", "code": self.code, "reason": "Why", "message": "because"}
-        return web.json_response(body, status=self.code)
-
-
 @pytest.fixture
-def server() -> Server:
-    return Server()
+def server() -> Told:
+    return Told()
 
 
 @pytest.fixture
 async def nominator(
-    server: Server, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
+    server: Told, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Nominator]:
     monkeypatch.setattr(nominator_module, "PATCH_SECONDS", 0.1)
     app = web.Application()
-    app.router.add_patch("/api/v1/namespaces/default/pods/web/status", server.patch)
+    app.router.add_patch("/api/v1/namespaces/default/pods/web/status", server.take)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
         yield Nominator(client)
+    assert {kind for kind, _ in server.bodies} <= {"application/json-patch+json"}
 
 
 def conditions(before: str | None) -> list[dict[str, Any]]:
@@ -64,14 +47,14 @@ def conditions(before: str | None) -> list[dict[str, Any]]:
 
 
 async def test_a_nomination_names_what_must_not_have_changed(
-    server: Server, nominator: Nominator
+    server: Told, nominator: Nominator
 ) -> None:
     assert await nominator.nominate(WEB, None, "n")
     assert await nominator.nominate(WEB, "n", "m")
     assert await nominator.nominate(WEB, "m", None)
     field = "/status/nominatedNodeName"
     waits = {"op": "test", "path": "/spec/nodeName", "value": None}
-    assert server.patches == [
+    assert [body for _, body in server.bodies] == [
         [*conditions(None), waits, {"op": "add", "path": field, "value": "n"}],
         [*conditions("n"), waits, {"op": "add", "path": field, "value": "m"}],
         [*conditions("m"), {"op": "remove", "path": field}],
@@ -79,19 +62,19 @@ async def test_a_nomination_names_what_must_not_have_changed(
 
 
 @pytest.mark.parametrize("code", [404, 409, 422])
-async def test_somebody_else_was_faster(server: Server, nominator: Nominator, code: int) -> None:
+async def test_somebody_else_was_faster(server: Told, nominator: Nominator, code: int) -> None:
     server.code = code
     assert not await nominator.nominate(WEB, None, "n")
 
 
 @pytest.mark.parametrize("code", [403, 500])
-async def test_a_refusal_is_an_error(server: Server, nominator: Nominator, code: int) -> None:
+async def test_a_refusal_is_an_error(server: Told, nominator: Nominator, code: int) -> None:
     server.code = code
     with pytest.raises(ApiError, match="because"):
         await nominator.nominate(WEB, None, "n")
 
 
-async def test_silence_is_told_from_a_refusal(server: Server, nominator: Nominator) -> None:
+async def test_silence_is_told_from_a_refusal(server: Told, nominator: Nominator) -> None:
     server.silent = True
     with pytest.raises(NoAnswerError):
         await nominator.nominate(WEB, None, "n")

@@ -1,0 +1,26 @@
+"""A server that answers as it is told, for what is sent with one request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+
+class Told:
+    """An API server that answers as it is told."""
+
+    def __init__(self) -> None:
+        self.code = 200
+        self.silent = False
+        self.bodies: list[tuple[str, Any]] = []
+        """What was sent, with its content type."""
+
+    async def take(self, request: web.Request) -> web.Response:
+        """Take a request."""
+        self.bodies.append((request.content_type, await request.json()))
+        if self.silent:
+            await asyncio.Event().wait()
+        body = {"kind": "Status", "code": self.code, "reason": "Why", "message": "because"}
+        return web.json_response(body, status=self.code)
