@@ -44,13 +44,9 @@ type Cluster struct {
 // NewCluster takes a snapshot of these objects, as a scheduler would see them.
 func NewCluster(ctx context.Context, objects Objects, args Args) (*Cluster, error) {
 	metrics.Register()
-	// Nothing is ever listed through these informers, so no client is needed.
-	factory := informers.NewSharedInformerFactory(nil, 0)
-	namespaces := factory.Core().V1().Namespaces().Informer().GetIndexer()
-	for _, namespace := range objects.Namespaces {
-		if err := namespaces.Add(namespace); err != nil {
-			return nil, err
-		}
+	factory, err := objects.Informers()
+	if err != nil {
+		return nil, err
 	}
 	snapshot := cache.NewSnapshot(objects.Placed(), objects.Nodes)
 	handle, err := runtime.NewFramework(ctx, nil, nil,
@@ -84,6 +80,19 @@ func NewCluster(ctx context.Context, objects Objects, args Args) (*Cluster, erro
 	return &Cluster{
 		interPodAffinity.(Plugin), nodeAffinity.(Plugin), all, byName, snapshot, nominator,
 	}, nil
+}
+
+// Informers returns informers that know the namespaces, for plugins that list them.
+func (o Objects) Informers() (informers.SharedInformerFactory, error) {
+	// Nothing is ever listed through these informers, so no client is needed.
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	namespaces := factory.Core().V1().Namespaces().Informer().GetIndexer()
+	for _, namespace := range o.Namespaces {
+		if err := namespaces.Add(namespace); err != nil {
+			return nil, err
+		}
+	}
+	return factory, nil
 }
 
 // Placed returns the pods in a scheduler's snapshot: its informer leaves finished pods out, its

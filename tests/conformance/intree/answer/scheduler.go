@@ -8,7 +8,6 @@ import (
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/informers"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -52,12 +51,9 @@ func newScheduler(
 	ctx context.Context, objects intree.Objects, budgets []*policy.PodDisruptionBudget,
 ) (*scheduler, error) {
 	metrics.Register()
-	factory := informers.NewSharedInformerFactory(nil, 0)
-	namespaces := factory.Core().V1().Namespaces().Informer().GetIndexer()
-	for _, namespace := range objects.Namespaces {
-		if err := namespaces.Add(namespace); err != nil {
-			return nil, err
-		}
+	factory, err := objects.Informers()
+	if err != nil {
+		return nil, err
 	}
 	found := &scheduler{
 		snapshot: cache.NewSnapshot(objects.Placed(), objects.Nodes),
