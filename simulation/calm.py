@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from simulation.apiserver.store import Change, Json, Store, is_live
@@ -11,7 +11,7 @@ from simulation.invariants.referee import BrokenError, Referee
 from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
-from simulation.program import Process
+from simulation.program import Incarnation, Process
 from simulation.scheduler.objects import pod_info
 from simulation.scheduler.process import Scheduler
 
@@ -32,6 +32,10 @@ class Watched(Protocol):
     store: Store
     process: Process
     referee: Referee
+
+    @property
+    def living(self) -> Sequence[Incarnation]:
+        """Return the extenders that run, the one that is asked first."""
 
     @property
     def now(self) -> float:
@@ -80,6 +84,11 @@ class Calm:
         alive = world.process.alive
         if alive is None or not alive.ready:
             raise BrokenError("not ready in the calm", "the extender", ())
+        for each in world.living:
+            self._check_state(each)
+
+    def _check_state(self, alive: Incarnation) -> None:
+        world = self._world
         check_counters(alive.state)
         news = {key for key, at in self._changed.items() if world.now - at < NEWS_SECONDS}
         check_mirror(alive.state, world.store, news)
@@ -89,9 +98,9 @@ class Calm:
         check_endings(everything, world.now)
 
     def _check_hints(self) -> None:
-        world, alive = self._world, self._world.process.alive
+        world, names = self._world, {each.name for each in self._world.living}
         for key, by, since in world.referee.hints.values():
-            if alive is not None and by == alive.name and world.now - since > HINT_SECONDS:
+            if by in names and world.now - since > HINT_SECONDS:
                 raise BrokenError("hint outlives its use", key, (key,))
 
     def _pending(self) -> list[Json]:

@@ -34,6 +34,9 @@ class Breakable(Protocol):
     def kill_scheduler(self, name: str, seconds: float | None) -> None:
         """Kill a scheduler, and start it again after a while, or never."""
 
+    def move_lead(self, seconds: float) -> None:
+        """Have other schedulers take over after a while, which ask another extender if they can."""
+
     async def run_twin(self, seconds: float) -> None:
         """Run a second scheduler for the same pods for a while."""
 
@@ -49,7 +52,7 @@ class Faults:
             "kill scheduler": self._kill_scheduler,
             "twin scheduler": self._twin,
             "restart API server": lambda action: world.server.restart(action.seconds),
-            "close watches": lambda _: world.server.cache.close_all(),
+            "close watches": lambda _: world.server.close_watches(),
             "reset connections": self._reset,
             "compact": self._compact,
             "stall etcd": self._stall,
@@ -65,6 +68,9 @@ class Faults:
             "slow watches": self._slow(lambda: world.extender_link.down),
             "slow scheduler": self._slow(lambda: world.scheduler_link.down),
             "clock jumps": self._jump,
+            "lead moves": lambda action: world.move_lead(action.seconds),
+            "lagging server": self._lag,
+            "repeated events": self._repeat,
         }
 
     def act(self, action: Action) -> None:
@@ -75,6 +81,8 @@ class Faults:
         """Let nothing be wrong that a fault of its own would go on with."""
         troubles = self._world.server.troubles
         troubles.lost = troubles.unsure = troubles.failing = troubles.throttled = 0.0
+        for cache in self._world.server.caches:
+            cache.repeats = 0.0
 
     def _kill_extender(self, action: Action) -> None:
         self._world.kill_extender(action.seconds)
@@ -101,7 +109,8 @@ class Faults:
 
     def _compact(self, _: Action) -> None:
         self._world.server.store.compact()
-        self._world.server.cache.forget_history()
+        for cache in self._world.server.caches:
+            cache.forget_history()
 
     def _stall(self, action: Action) -> None:
         troubles = self._world.server.troubles
@@ -127,6 +136,17 @@ class Faults:
             asyncio.get_running_loop().call_later(action.seconds, again)
 
         return slow
+
+    def _lag(self, action: Action) -> None:
+        """Let one API server hear nothing from etcd for a while, and go on answering."""
+        Random(action.number).choice(self._world.server.caches).stand_still(action.seconds)
+
+    def _repeat(self, action: Action) -> None:
+        """Have events sent twice, and watches begin with some that were sent before."""
+        loop = asyncio.get_running_loop()
+        for cache in self._world.server.caches:
+            cache.repeats = 0.5
+            loop.call_later(action.seconds, setattr, cache, "repeats", 0.0)
 
     def _jump(self, action: Action) -> None:
         self._world.process.skew += action.seconds

@@ -25,6 +25,10 @@ class Setup:
     least_sampled: int
     schedulers: int
     cache_lag: float
+    servers: int
+    """API servers, each with its own watch cache."""
+    replicas: int
+    """Of the extender; the schedulers that lead ask one of them."""
     network: float
     """Usual delay of a message in seconds."""
 
@@ -126,6 +130,9 @@ FAULTS: Final = {
     "slow watches": 2,
     "slow scheduler": 1,
     "clock jumps": 1,
+    "lead moves": 2,
+    "lagging server": 3,
+    "repeated events": 1,
 }
 """What goes wrong, by weight."""
 
@@ -142,7 +149,9 @@ _LASTING: Final = {
     "slow scheduler": (2.0, 30.0),
     "twin scheduler": (3.0, 30.0),
     "kill scheduler": (0.1, 3.0),
+    "lead moves": (0.1, 20.0),
     "clock jumps": (-7200.0, 7200.0),
+    "repeated events": (2.0, 40.0),
 }
 """Seconds that a fault lasts, from and to; of a clock, by how much it jumps."""
 
@@ -150,6 +159,7 @@ _LASTING_ONE_OF: Final = {
     "stall etcd": (1.0, 4.0, 8.0, 45.0),
     "cut extender from API server": (3.0, 10.0, 70.0),
     "cut API server from extender": (3.0, 10.0, 70.0, 260.0),
+    "lagging server": (2.0, 10.0, 60.0),
     "kill extender": (0.05, 1.0, 10.0),
     "kill extender at a step": (0.05, 1.0),
 }
@@ -170,6 +180,8 @@ def make_plan(seed: int) -> Plan:
         least_sampled=chance.choice((2, 5, 100)),
         schedulers=chance.choice((1, 1, 2)),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 1, 2, 3)),
+        replicas=chance.choice((1, 1, 2)),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
     busy = round(chance.uniform(*shape.busy), 3)

@@ -144,7 +144,10 @@ class Incarnation:
 class Process:
     """Where the extender listens, whichever incarnation is alive."""
 
-    def __init__(self, config: Config, trace: Trace, chance: Random) -> None:
+    def __init__(
+        self, config: Config, trace: Trace, chance: Random, name: str = "extender"
+    ) -> None:
+        self.name = name
         self.alive: Incarnation | None = None
         self.slowest: dict[str, float] = {}
         """Seconds that the slowest answer of each verb took."""
@@ -160,7 +163,7 @@ class Process:
         """Start the process."""
         self.lives += 1
         chance = Random(self._chance.random())
-        name = f"extender-{self.lives}"
+        name = f"{self.name}-{self.lives}"
         alive = self.alive = Incarnation(name, self._config, session, chance, self.skew)
         spawn(_kept(alive.run()), name)
         self._trace.say(name, "started")

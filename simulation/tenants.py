@@ -41,8 +41,11 @@ class Tenants:
         self._couples += 1
         leader, followers = f"leader{self._couples}", f"follower{self._couples}"
         near = templates.template("near another", followers, leader)
-        self._apply(leader, templates.template("plain", leader, leader), 1, chance)
-        self._apply(followers, near, chance.randint(1, 3), chance)
+        alone = templates.template("plain", leader, leader)
+        # Those of a StatefulSet come back with the same names.
+        ordered = chance.random() < 0.6
+        self._apply(leader, alone, 1, chance, ordered=ordered)
+        self._apply(followers, near, chance.randint(1, 3), chance, ordered=ordered)
         spawn(self._part(leader, followers, chance), "users")
 
     async def _part(self, leader: str, followers: str, chance: Random) -> None:
@@ -62,9 +65,13 @@ class Tenants:
         nodes = len(self._store.all("nodes"))
         self._apply(app, made_of, min(nodes // self._setup.zones + 1, 8), chance)
 
-    def _apply(self, name: str, made_of: Json, replicas: int, chance: Random) -> None:
+    def _apply(
+        self, name: str, made_of: Json, replicas: int, chance: Random, *, ordered: bool = False
+    ) -> None:
         scheduler = f"scheduler-{1 + chance.randrange(self._setup.schedulers)}"
-        self._controllers.apply(Workload(name, "default", made_of, replicas, scheduler, 10))
+        self._controllers.apply(
+            Workload(name, "default", made_of, replicas, scheduler, 10, ordered=ordered)
+        )
 
     def _taint(self, chance: Random) -> None:
         """Taint a node, or take its taint away."""

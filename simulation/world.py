@@ -25,7 +25,7 @@ from simulation.invariants.upkeep import check_answers, check_counters, check_re
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.network import Link
 from simulation.plan import CALM_SECONDS, FAULTS, Plan
-from simulation.program import Process
+from simulation.program import Incarnation, Process
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
 from simulation.trace import Trace
@@ -65,18 +65,27 @@ class World:
         self.trace = Trace(loop.time)
         self.store = Store()
         self.server = ApiServer(
-            self.store, self._chance("server"), self.trace, setup.streams_lists, setup.page
+            self.store,
+            self._chance("server"),
+            self.trace,
+            setup.streams_lists,
+            setup.page,
+            setup.servers,
         )
-        self.server.cache.lag = setup.cache_lag
+        for number, cache in enumerate(self.server.caches):
+            cache.lag = setup.cache_lag * (1 + number)
         usual = setup.network
         self.extender_link = Link(self._chance("extender"), usual=usual)
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
         self.process = Process(_config(), self.trace, self._chance("process"))
+        """The one that schedulers ask."""
+        self.standby = Process(_config(), self.trace, self._chance("standby"), "standby-extender")
         self._silences: deque[tuple[float, float]] = deque()
         self.referee = Referee(self.store, loop.time, self._alive, self._silence)
-        self.process.on_call = self.referee.note_asked
+        for process in (self.process, self.standby):
+            process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
         self.users = Users(steady, self.controllers, setup)
@@ -87,7 +96,7 @@ class World:
         self.store.observers.append(self._write_down)
         self._twins = 0
         self._counted = 0.0
-        self._count_of: tuple[str, int] | None = None
+        self._count_of: list[tuple[str, int]] = []
         """The incarnation and version of the state of which all counters were found right."""
 
     @property
@@ -95,24 +104,38 @@ class World:
         """Return the simulated seconds since the start."""
         return self._loop.time()
 
+    @property
+    def living(self) -> list[Incarnation]:
+        """Return the extenders that run, the one that is asked first."""
+        lives = (self.process.alive, self.standby.alive)
+        return [each for each in lives if each is not None]
+
     def _chance(self, what: str) -> Random:
         return Random(f"{self.plan.seed} {what}")
 
     # Processes
 
-    def start_extender(self) -> None:
-        """Start the extender."""
-        name = f"extender-{self.process.lives + 1}"
+    def start_extender(self, process: Process) -> None:
+        """Start an extender."""
+        name = f"{process.name}-{process.lives + 1}"
         session = Session(
             self.extender_link, self.server, name, self._chance(name), self.referee.note_sent
         )
-        self.process.start(session)
+        process.start(session)
 
     def kill_extender(self, seconds: float) -> None:
-        """Kill the extender, and start it again after a while."""
+        """Kill the extender that is asked, and start it again after a while."""
         if self.process.alive is not None:
             self.process.kill()
-            self._loop.call_later(seconds, self.start_extender)
+            self._loop.call_later(seconds, self.start_extender, self.process)
+
+    def move_lead(self, seconds: float) -> None:
+        """Have other schedulers take over after a while, which ask another extender if they can."""
+        if self.plan.setup.replicas > 1:
+            self.process, self.standby = self.standby, self.process
+            self.trace.say(self.process.name, "is asked from now on")
+        for name in sorted(self.schedulers):
+            self.kill_scheduler(name, None if name.startswith("twin") else seconds)
 
     def start_scheduler(self, name: str, settings: Settings) -> None:
         """Start a scheduler."""
@@ -144,7 +167,8 @@ class World:
         name = f"twin-{self._twins}"
         self.start_scheduler(name, Settings(name, self.plan.setup.least_sampled))
         await asyncio.sleep(seconds)
-        self.kill_scheduler(name, None)
+        if name in self.schedulers:
+            self.kill_scheduler(name, None)
 
     async def _guarded(self, scheduler: Scheduler) -> None:
         try:
@@ -177,7 +201,9 @@ class World:
             self.store.create("namespaces", templates.namespace(name, team), "users")
         for _ in range(setup.nodes):
             self.users.add_node()
-        self.start_extender()
+        self.start_extender(self.process)
+        if setup.replicas > 1:
+            self.start_extender(self.standby)
         for number in range(1, setup.schedulers + 1):
             name = f"scheduler-{number}"
             self.start_scheduler(name, Settings(name, setup.least_sampled, own_only=True))
@@ -205,22 +231,24 @@ class World:
 
     def _count(self) -> None:
         """Recount everything that is counted, unless nothing has changed."""
-        alive = self.process.alive
         self._counted = self.now
-        if alive is not None and (alive.name, alive.state.version) != self._count_of:
-            self._count_of = alive.name, alive.state.version
-            check_counters(alive.state)
+        versions = [(alive.name, alive.state.version) for alive in self.living]
+        if versions != self._count_of:
+            self._count_of = versions
+            for alive in self.living:
+                check_counters(alive.state)
 
     def _look(self) -> None:
         if self.referee.broken:
             raise self.referee.broken[0]
-        alive = self.process.alive
-        self._silences.append((self.now, 0.0 if alive is None else alive.silence))
+        silence = max((each.silence for each in self.living), default=0.0)
+        self._silences.append((self.now, max(silence, self.server.behind)))
         while self._silences[0][0] < self.now - 300.0:
             self._silences.popleft()
-        if alive is not None:
+        for alive in self.living:
             check_reservations(alive.state, self.now)
-        check_answers(self.process.slowest)
+        for process in (self.process, self.standby):
+            check_answers(process.slowest)
         self.calm.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:
             raise BrokenError("busy without end", f"{self._loop.turns} turns", ())

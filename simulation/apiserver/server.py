@@ -1,4 +1,4 @@
-"""Requests to the API server, and its answers, with all that can go wrong on its side."""
+"""Requests to the API servers, and their answers, with all that can go wrong on their side."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Troubles:
 
 @dataclass(slots=True)
 class ApiServer:
-    """One server with its watch cache, in front of the store."""
+    """Some servers behind one address, each with its watch cache, in front of the store."""
 
     store: Store
     chance: Random
@@ -85,12 +85,13 @@ class ApiServer:
     streams_lists: bool = True
     page: int = 500
     """Most objects of a page, whatever the client asks for."""
+    servers: int = 1
     troubles: Troubles = field(default_factory=Troubles)
-    cache: WatchCache = field(init=False)
+    caches: list[WatchCache] = field(init=False)
     pages: Pages = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cache = WatchCache(self.store, self.chance)
+        self.caches = [WatchCache(self.store, self.chance) for _ in range(self.servers)]
         self.pages = Pages(self.store)
 
     async def serve(self, request: Request, connection: Connection) -> None:
@@ -128,6 +129,16 @@ class ApiServer:
         else:
             connection.answer(status, body, {})
 
+    @property
+    def behind(self) -> float:
+        """Return by how many seconds the last of the servers is behind etcd."""
+        return max(each.behind for each in self.caches)
+
+    def close_watches(self) -> None:
+        """End all watches."""
+        for cache in self.caches:
+            cache.close_all()
+
     async def commit(self, act: Callable[[], T]) -> T:
         """Carry something out, when etcd does."""
         # It may stall again meanwhile.
@@ -139,13 +150,18 @@ class ApiServer:
     def restart(self, seconds: float) -> None:
         """Be gone for a while; come back with an empty history."""
         self.troubles.down = True
-        self.cache.close_all()
+        self.close_watches()
 
         def back() -> None:
             self.troubles.down = False
-            self.cache.refill()
+            for cache in self.caches:
+                cache.refill()
 
         asyncio.get_running_loop().call_later(seconds, back)
+
+    def _cache(self) -> WatchCache:
+        """Return that of the server which a request happens to reach."""
+        return self.caches[0] if len(self.caches) == 1 else self.chance.choice(self.caches)
 
     def _is_lost(self) -> bool:
         return self.troubles.down or self.chance.random() < self.troubles.lost
@@ -204,20 +220,20 @@ class ApiServer:
         limit = min(int(params.get("limit", "0")) or 1 << 30, self.page)
         if token := params.get("continue"):
             return self.pages.next(token, limit)
-        version = params.get("resourceVersion", "")
-        if version not in {"", "0"} and not await self.cache.reach(int(version)):
+        version, cache = params.get("resourceVersion", ""), self._cache()
+        if version not in {"", "0"} and not await cache.reach(int(version)):
             raise _too_large()
         if not version:
             seen = await self.commit(lambda: [*self.store.all(resource).items()])
             at, objects = self.store.version, [each for _, each in sorted(seen)]
         else:
-            at, objects = self.cache.version, self.cache.all(resource)
+            at, objects = cache.version, cache.all(resource)
         if "fieldSelector" in params:
             objects = [each for each in objects if is_live(each)]
         return self.pages.first(objects, at, limit if "limit" in params else len(objects))
 
     async def _serve_watch(self, request: Request, connection: Connection) -> None:
-        resource, params = RESOURCES[request.path], request.params
+        resource, params, cache = RESOURCES[request.path], request.params, self._cache()
         watch = Watch(resource, "fieldSelector" in params, connection.piece)
         initial = params.get("sendInitialEvents") == "true"
         if initial and not self.streams_lists:
@@ -225,26 +241,26 @@ class ApiServer:
             return
         version = int(params.get("resourceVersion") or "0")
         wanted = version or await self.commit(lambda: self.store.version)
-        if not await self.cache.reach(wanted):
+        if not await cache.reach(wanted):
             _refuse(connection, _too_large())
             return
         if self.troubles.down:
             connection.reset()
             return
-        if not initial and version < self.cache.oldest:
+        if not initial and version < cache.oldest:
             _refuse(connection, Refused(410, "Expired", f"too old resource version: {version}"))
             return
         connection.begin()
-        connection.on_close = lambda: self.cache.close(watch)
+        connection.on_close = lambda: cache.close(watch)
         if initial:
-            for obj in self.cache.all(resource):
+            for obj in cache.all(resource):
                 if not watch.live_only or is_live(obj):
                     connection.piece(added_line(obj))
-            connection.piece(initial_events_end(self.cache.version))
-            version = self.cache.version
-        self.cache.open(watch, version)
+            connection.piece(initial_events_end(cache.version))
+            version = cache.version
+        cache.open(watch, version)
         seconds = float(params.get("timeoutSeconds", "1800"))
-        end = asyncio.get_running_loop().call_later(seconds, self.cache.close, watch)
+        end = asyncio.get_running_loop().call_later(seconds, cache.close, watch)
         watch.timers.append(end)
 
 

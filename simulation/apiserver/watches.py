@@ -22,6 +22,8 @@ from simulation.apiserver.store import (
 BUFFER: Final = 100
 """Events that wait for a watch to take them; one more closes it."""
 BOOKMARK_SECONDS: Final = 60.0
+REPEATED: Final = 20
+"""Changes of all resources that a watch may repeat when it is opened, while events are repeated."""
 RING: Final = 2_000
 """Changes of a resource that the cache can still replay."""
 
@@ -55,6 +57,9 @@ class WatchCache:
         self._chance = chance
         self.lag = 0.001
         """Seconds behind etcd, on average."""
+        self.repeats = 0.0
+        """The chance that an event is sent twice, or a watch begins with older ones."""
+        self._still_until = 0.0
         self.version = store.version
         self._objects: dict[str, dict[str, Json]] = {}
         self._ring: dict[str, deque[Change]] = {}
@@ -70,9 +75,21 @@ class WatchCache:
     def refill(self) -> None:
         """Begin anew from the store, as a server that starts."""
         self._behind.clear()
+        self._still_until = 0.0
         self.version = self._oldest = self._store.version
         self._objects = {name: dict(self._store.all(name)) for name in PATHS}
         self._ring = {name: deque(maxlen=RING) for name in PATHS}
+
+    def stand_still(self, seconds: float) -> None:
+        """Hear nothing from etcd for a while; answers and bookmarks go on, as of then."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._still_until = max(self._still_until, until)
+
+    @property
+    def behind(self) -> float:
+        """Return by how many seconds it is behind etcd."""
+        now = asyncio.get_running_loop().time()
+        return max(now - self._behind[0][0], 0.0) if self._behind else 0.0
 
     @property
     def oldest(self) -> int:
@@ -107,6 +124,8 @@ class WatchCache:
         if version < self._oldest:
             raise Refused(410, "Expired", f"too old resource version: {version}")
         self.watches.append(watch)
+        if self._chance.random() < self.repeats:
+            version -= self._chance.randrange(REPEATED)
         for change in self._ring[watch.resource]:
             line = event_line(change, live_only=watch.live_only)
             if change.version > version and line is not None:
@@ -148,6 +167,9 @@ class WatchCache:
     def _catch_up(self) -> None:
         loop = asyncio.get_running_loop()
         self._timer = None
+        if loop.time() < self._still_until:
+            self._timer = loop.call_at(self._still_until, self._catch_up)
+            return
         while self._behind and self._behind[0][0] <= loop.time() + 1e-9:
             self._take(self._behind.popleft()[1])
         if self._behind:
@@ -174,6 +196,8 @@ class WatchCache:
 
     def _pass_on(self, watch: Watch, change: Change) -> None:
         line = event_line(change, live_only=watch.live_only)
+        if line is not None and self._chance.random() < self.repeats:
+            watch.say(line)
         if line is not None and watch.say(line) > BUFFER:
             self.closed_for_buffer += 1
             self.close(watch)

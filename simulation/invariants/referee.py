@@ -49,6 +49,8 @@ class Placed:
     node: str
     ours: bool
     """Bound by the extender that was alive then."""
+    by: str
+    """Whom it was bound by, whichever of its lives that was."""
     since: float
     until: float | None = None
 
@@ -153,13 +155,13 @@ class Referee:
 
     def _take_bind(self, change: Change, uid: str, new: Json, node: str) -> None:
         now = self._clock()
-        if change.by.startswith("extender") and (uid, node) not in self.asked:
+        if is_extender(change.by) and (uid, node) not in self.asked:
             about = f"{change.key} on {node}: nobody has asked for that"
             self.broken.append(BrokenError("bound by mistake", about, (change.key,)))
-        ours = change.by.startswith("extender") and change.by == self._alive()
-        if change.by.startswith("extender") and not ours:
+        ours = is_extender(change.by) and change.by == self._alive()
+        if is_extender(change.by) and not ours:
             self.binds["after death"] += 1
-        placed = Placed(change.key, self.kinds.of(new), node, ours, now)
+        placed = Placed(change.key, self.kinds.of(new), node, ours, _process(change.by), now)
         sent = self.sent.pop((uid, node), now)
         if ours:
             self._count(uid, placed, sent)
@@ -184,12 +186,13 @@ class Referee:
         if before == after:
             return
         self.hints.pop(uid, None)
-        if after is not None and change.by.startswith("extender"):
+        if after is not None and is_extender(change.by):
             self.hints[uid] = change.key, change.by, self._clock()
 
     def judge_preemption(self, pod: Json, node: str, victims: tuple[str, ...]) -> None:
         """See that victims are to be evicted from a node for a pod: it must be of use."""
-        here = Placed(key_of(pod), self.kinds.of(pod), node, ours=True, since=self._clock())
+        by = _process(self._alive() or "")
+        here = Placed(key_of(pod), self.kinds.of(pod), node, True, by, self._clock())  # noqa: FBT003
         since = self._clock() - self._silence(self._clock()) - SLACK_SECONDS
         why = self._refusal(here, since, (pod["metadata"]["uid"], *victims))
         if why is not None:
@@ -230,7 +233,7 @@ class Referee:
         self, placed: Placed, since: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
         pictures = self._pictures(since)
-        for other in self._adversaries(placed.kind, since, without):
+        for other in self._adversaries(placed, since, without):
             if all(
                 self.kinds.exclude(
                     (placed.kind, nodes.get(placed.node)),
@@ -244,18 +247,31 @@ class Referee:
             return "required affinity not met", "", ()
         return None
 
-    def _adversaries(self, kind: Kind, since: float, without: tuple[str, ...]) -> Iterator[Placed]:
-        """Yield the pods that we placed and that may not share any domain with a kind."""
+    def _adversaries(
+        self, placed: Placed, since: float, without: tuple[str, ...]
+    ) -> Iterator[Placed]:
+        """Yield the pods that we placed and that may not share some domain with a pod.
+
+        What another extender has bound is known when the watch shows it.
+        """
         pictures = self.spaces.pictures(since)
         for other, alike in self._by_kind.items():
-            if all(self.kinds.repels(kind, other, spaces) for spaces in pictures):
-                yield from (each for uid, each in alike.items() if uid not in without and each.ours)
+            if all(self.kinds.repels(placed.kind, other, spaces) for spaces in pictures):
+                yield from (
+                    each
+                    for uid, each in alike.items()
+                    if uid not in without
+                    and each.ours
+                    and (each.by == placed.by or each.since < since)
+                )
 
     def _may_have_company(self, placed: Placed, since: float, without: tuple[str, ...]) -> bool:
         there = [each for uid, each in self.placed.items() if uid not in without]
         left = [each for each in self._gone if (each.until or 0.0) >= since]
         # Those that others placed, and that just came, may not be known yet.
-        known = [each for each in there if each.ours or each.since < since]
+        known = [
+            each for each in there if (each.ours and each.by == placed.by) or each.since < since
+        ]
         sure = [each for each in known if each.until is None]
         return any(
             self.kinds.has_company(
@@ -270,6 +286,15 @@ class Referee:
     def _pictures(self, since: float) -> list[tuple[Mapping[str, Labels], Spaces]]:
         nodes = [labels for _, labels in self.nodes.pictures(since)]
         return [*product(nodes, self.spaces.pictures(since))]
+
+
+def is_extender(by: str) -> bool:
+    """Tell whether a write was asked for by an extender."""
+    return _process(by).endswith("extender")
+
+
+def _process(by: str) -> str:
+    return by.rpartition("-")[0]
 
 
 def _without(labels: dict[str, Labels], name: str) -> dict[str, Labels]:

@@ -1,0 +1,116 @@
+"""What goes wrong in the simulation, and what finds it there, each by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.model.lru_cache import LruCache
+from simulation.apiserver.server import ApiServer
+from simulation.apiserver.store import Store
+from simulation.apiserver.watches import Watch
+from simulation.invariants.referee import BrokenError
+from simulation.invariants.registries import check_registries
+from simulation.loop import simulate
+from simulation.plan import FAULTS, USERS, make_plan
+from simulation.templates import namespace
+from simulation.trace import Trace
+
+
+def servers(count: int) -> tuple[Store, ApiServer]:
+    store = Store()
+    loop = asyncio.get_running_loop()
+    return store, ApiServer(store, Random(1), Trace(loop.time), servers=count)
+
+
+class Heard:
+    """What a watch is told."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def say(self, line: bytes | None) -> int:
+        """Take a line."""
+        if line is not None:
+            event: Any = msgspec.json.decode(line)
+            self.names.append(event["object"]["metadata"]["name"])
+        return 0
+
+
+def test_a_server_that_lags_goes_on_answering_as_of_then() -> None:
+    async def play() -> None:
+        store, front = servers(2)
+        late, other = front.caches
+        late.stand_still(10.0)
+        store.create("namespaces", namespace("a", "blue"), "users")
+        await asyncio.sleep(5.0)
+        assert [len(each.all("namespaces")) for each in (late, other)] == [0, 1]
+        assert 4.0 < front.behind <= 5.0
+        assert not await late.reach(store.version), "a request for it is turned away"
+        await asyncio.sleep(5.0)
+        assert [len(each.all("namespaces")) for each in (late, other)] == [1, 1]
+        assert front.behind == 0.0
+
+    simulate(play())
+
+
+def test_events_are_repeated_now_and_when_a_watch_is_opened() -> None:
+    async def play() -> None:
+        store, front = servers(1)
+        cache, heard = front.caches[0], Heard()
+        cache.repeats = 1.0
+        cache.open(Watch("namespaces", False, heard.say), store.version)  # noqa: FBT003
+        for name in ("a", "b"):
+            store.create("namespaces", namespace(name, "blue"), "users")
+        await asyncio.sleep(1.0)
+        assert heard.names == ["a", "a", "b", "b"]
+        again: Counter[str] = Counter()
+        for _ in range(20):
+            later = Heard()
+            cache.open(Watch("namespaces", False, later.say), store.version)  # noqa: FBT003
+            again.update(later.names)
+        assert set(again) == {"a", "b"}
+
+    simulate(play())
+
+
+class Program:
+    """Holds something."""
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+
+def test_what_a_process_holds_is_found_wherever_it_is() -> None:
+    def hold(held: list[int]) -> object:
+        return Program({"a callback": lambda: held})
+
+    check_registries([hold([*range(200)])], 10)
+    with pytest.raises(BrokenError, match="1000 entries in a list"):
+        check_registries([hold([*range(1_000)])], 10)
+
+
+def test_bytes_are_counted_however_few_there_are_of_them() -> None:
+    with pytest.raises(BrokenError, match="bytes in all"):
+        check_registries([Program(bytes(10 << 20))], 10)
+    cache: LruCache[str, bytes] = LruCache(100 << 20)
+    cache.put("large", bytes(10 << 20), 10 << 20)
+    check_registries([Program(cache)], 10)
+
+
+def test_a_cache_that_says_less_than_it_holds_is_found() -> None:
+    cache: LruCache[str, bytes] = LruCache(1 << 20)
+    cache.put("a", b"", 100)
+    cache.size = 0
+    with pytest.raises(BrokenError, match="a cache of"):
+        check_registries([cache], 10)
+
+
+def test_everything_that_can_happen_happens_in_some_plan() -> None:
+    happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
+    assert happens == {*USERS, *FAULTS}
