@@ -446,6 +446,31 @@ async def test_a_withdrawal_that_the_api_server_refuses_is_asked_for_again() -> 
     assert rig.controller.outstanding == 0
 
 
+@pytest.mark.parametrize("lags", ["watch", "scheduler"])
+async def test_who_still_shows_a_hint_that_was_withdrawn_does_not_end_the_next_one(
+    lags: str,
+) -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    await rig.pass_time(PATIENCE)
+    rig.state.remove_pod("default/one", "default-one")
+    rig.state.upsert_pod(model_pod(THREE.on("b")))
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None), ("two", None, "a")]
+    if lags == "watch":
+        show(rig.state, "two", "b")
+        rig.refuse(TWO)
+    else:
+        rig.refuse(TWO.nominated("b"))
+    await rig.tick()
+    show(rig.state, "two", "a")
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made[3:] == [("two", "a", None)]
+    assert rig.controller.outstanding == 0
+
+
 async def test_a_hint_whose_withdrawal_is_unclear_is_not_renewed() -> None:
     rig = NominationRig(ONE.on("a"), TWO)
     rig.refuse(TWO)

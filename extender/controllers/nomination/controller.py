@@ -203,7 +203,7 @@ class NominationController:
         news = self._records.has_news(record)
         if record.refusal is None:
             return None
-        if is_elses(refusal, seen, None, news=news):
+        if is_elses(refusal, seen, (), news=news):
             # Others are being evicted there for this pod.
             self._metrics.count_hint("skipped", int(news))
             return None

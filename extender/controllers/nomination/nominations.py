@@ -103,7 +103,9 @@ class Nominations:
         news, now = self._records.has_news(record), self._clock()
         refusal = record.refusal
         settled = refusal is not None and refusal.settled_at <= now
-        if refusal is not None and settled and is_elses(refusal, seen, nomination.node, news=news):
+        # A watch or a scheduler that lags still shows what we have withdrawn.
+        ours = {nomination.node, *record.withdrawals}
+        if refusal is not None and settled and is_elses(refusal, seen, ours, news=news):
             self._metrics.count_hint("skipped", int(news))
             self._records.end(record)
         elif nomination.deadline <= now:
@@ -212,8 +214,7 @@ class Nominations:
         self._records.end(record)
 
 
-def is_elses(refusal: Refusal, seen: Observed, ours: str | None, *, news: bool) -> bool:
+def is_elses(refusal: Refusal, seen: Observed, ours: Collection[str], *, news: bool) -> bool:
     """Return whether a pod is nominated for a node by somebody else."""
-    return seen.nominated not in {None, ours} or (
-        news and refusal.pod.nominated not in {None, ours}
-    )
+    shown = {seen.nominated, refusal.pod.nominated if news else None}
+    return not shown <= {None, *ours}
