@@ -13,7 +13,7 @@ from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.config import Config
+from extender.config import Config, Mode
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
@@ -215,3 +215,12 @@ async def _credentials() -> Credentials:
         del forced
 
     return Credentials(Configuration(host=HOST), load, clock=now)
+
+
+def replacing() -> Config:
+    """Return the configuration of mode `replace`, with everything else as it is by default."""
+    return Config(
+        api_version="affinity-extender.io/v1alpha1",
+        kind="AffinityExtenderConfiguration",
+        mode=Mode.REPLACE,
+    )

@@ -9,13 +9,14 @@ import random
 from collections import Counter, deque
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Final
 
-from extender.config import Config, Mode
 from simulation import templates
+from simulation.apiserver.changes import write_down
 from simulation.apiserver.server import ApiServer
-from simulation.apiserver.store import Change, Store
+from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
 from simulation.defects import Defects
@@ -25,7 +26,7 @@ from simulation.invariants.upkeep import check_answers, check_counters, check_re
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.network import Link
 from simulation.plan import CALM_SECONDS, FAULTS, Plan
-from simulation.program import Incarnation, Process
+from simulation.program import Incarnation, Process, replacing
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
 from simulation.trace import Trace
@@ -79,9 +80,9 @@ class World:
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
-        self.process = Process(_config(), self.trace, self._chance("process"))
+        self.process = Process(replacing(), self.trace, self._chance("process"))
         """The one that schedulers ask."""
-        self.standby = Process(_config(), self.trace, self._chance("standby"), "standby-extender")
+        self.standby = Process(replacing(), self.trace, self._chance("standby"), "standby-extender")
         self._silences: deque[tuple[float, float]] = deque()
         self.referee = Referee(self.store, loop.time, self._alive, self._silence)
         for process in (self.process, self.standby):
@@ -93,7 +94,7 @@ class World:
         self.calm = Calm(self)
         self.schedulers: dict[str, Scheduler] = {}
         self.failure: BrokenError | None = None
-        self.store.observers.append(self._write_down)
+        self.store.observers.append(partial(write_down, self.trace))
         self._twins = 0
         self._counted = 0.0
         self._count_of: list[tuple[str, int]] = []
@@ -259,30 +260,6 @@ class World:
 
     def _alive(self) -> str | None:
         return None if self.process.alive is None else self.process.alive.name
-
-    def _write_down(self, change: Change) -> None:
-        if change.resource != "pods":
-            return
-        new, old = change.new, change.old
-        if new is None:
-            what, about = "pod gone", change.key
-        elif old is None:
-            what, about = "pod created", f"{change.key} {new['spec'].get('nodeName', '')}"
-        elif new["spec"].get("nodeName") != old["spec"].get("nodeName"):
-            what, about = "pod assigned", f"{change.key} {new['spec']['nodeName']}"
-        else:
-            status = new["status"]
-            what = "pod changed"
-            about = f"{change.key} {status.get('phase')} {status.get('nominatedNodeName', '')}"
-        self.trace.say(change.by, what, about)
-
-
-def _config() -> Config:
-    return Config(
-        api_version="affinity-extender.io/v1alpha1",
-        kind="AffinityExtenderConfiguration",
-        mode=Mode.REPLACE,
-    )
 
 
 def run(plan: Plan, *, keep_lines: bool = False) -> Outcome:

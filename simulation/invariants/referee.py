@@ -17,12 +17,12 @@ import msgspec
 
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.invariants.contention import Contention
+from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.rules import Labels, has_rules
 
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
-REMEMBERED_SECONDS: Final = 600.0
 
 
 class BrokenError(Exception):
@@ -53,30 +53,6 @@ class Placed:
     """Whom it was bound by, whichever of its lives that was."""
     since: float
     until: float | None = None
-
-
-class History:
-    """The labels of one kind of object, and those that they had until lately."""
-
-    def __init__(self) -> None:
-        self.now: dict[str, Labels] = {}
-        self.number = 0
-        self._before: deque[tuple[float, Spaces]] = deque()
-
-    def set(self, name: str, labels: Labels | None, at: float) -> None:
-        """Change an object's labels; None removes it."""
-        if self.now.get(name) == labels:
-            return
-        self._before.append((at, (self.number, self.now)))
-        self.number += 1
-        self.now = {**self.now, name: labels} if labels is not None else _without(self.now, name)
-        while self._before and self._before[0][0] < at - REMEMBERED_SECONDS:
-            self._before.popleft()
-
-    def pictures(self, since: float) -> list[Spaces]:
-        """Return all that have been true since a moment."""
-        before = (labels for until, labels in self._before if until >= since)
-        return [(self.number, self.now), *before]
 
 
 class Referee:
@@ -295,7 +271,3 @@ def is_extender(by: str) -> bool:
 
 def _process(by: str) -> str:
     return by.rpartition("-")[0]
-
-
-def _without(labels: dict[str, Labels], name: str) -> dict[str, Labels]:
-    return {each: found for each, found in labels.items() if each != name}

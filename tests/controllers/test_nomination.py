@@ -457,7 +457,8 @@ async def test_who_still_shows_a_hint_that_was_withdrawn_does_not_end_the_next_o
     rig.state.remove_pod("default/one", "default-one")
     rig.state.upsert_pod(model_pod(THREE.on("b")))
     rig.refuse(TWO)
-    await rig.pass_time()
+    await rig.tick()
+    await rig.tick()
     assert rig.api.made == [("two", None, "b"), ("two", "b", None), ("two", None, "a")]
     if lags == "watch":
         show(rig.state, "two", "b")

@@ -1,0 +1,24 @@
+"""Writes about pods, as the trace has them."""
+
+from __future__ import annotations
+
+from simulation.apiserver.store import Change
+from simulation.trace import Trace
+
+
+def write_down(trace: Trace, change: Change) -> None:
+    """Write what became of a pod."""
+    if change.resource != "pods":
+        return
+    new, old = change.new, change.old
+    if new is None:
+        what, about = "pod gone", change.key
+    elif old is None:
+        what, about = "pod created", f"{change.key} {new['spec'].get('nodeName', '')}"
+    elif new["spec"].get("nodeName") != old["spec"].get("nodeName"):
+        what, about = "pod assigned", f"{change.key} {new['spec']['nodeName']}"
+    else:
+        status = new["status"]
+        what = "pod changed"
+        about = f"{change.key} {status.get('phase')} {status.get('nominatedNodeName', '')}"
+    trace.say(change.by, what, about)
