@@ -17,10 +17,14 @@ PER_POD = 1024
 SETTLING_SECONDS = 0.03
 """After a refusal. The scheduler comes back once or twice within some 10 ms, and may find a node by
 itself or preempt; and when it ends an attempt, it wipes out a nomination that came during it."""
-UNKNOWN_SECONDS = 5.0
-"""How long a refused pod that no watch has shown is taken to be there all the same."""
+GONE_SECONDS = 5.0
+"""After the last refusal of a pod that the watch shows no more; a list may have come too early."""
 LONGEST_PAUSE_SECONDS = 300.0
-"""The scheduler itself retries a pod that nothing wakes after as long."""
+"""The scheduler itself retries a pod that nothing wakes after as long. Until then a pod is
+remembered that no watch has shown yet: an API server that lags still sends bookmarks, so that
+nobody notices."""
+LOOKS_PER_AGE = 8
+"""Between two looks whether the watch shows a pod, a part of the time since its refusal."""
 
 WHOLE_SEARCH = 100
 """The scheduler never stops looking before it has found as many nodes that pass its own plugins."""
@@ -44,6 +48,8 @@ class Refusal:
     not_before: float = 0.0
     """When it may be helped again."""
     _pause: float = 0.0
+    _shown: bool = False
+    """Whether the watch has shown it since it was refused first."""
     _unread: bytes | None = None
     """The request, until somebody wants to know what it says."""
 
@@ -67,6 +73,15 @@ class Refusal:
     def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
         """Take over what the latest request says; it is read when somebody wants to know."""
         self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
+
+    def wait_for_watch(self, now: float, *, known: bool) -> float | None:
+        """Return after how many seconds to look for the pod again, None if there is no need to.
+
+        `known` says that the watch shows it. A pod that is not shown in time is taken to be gone.
+        """
+        self._shown |= known
+        age, longest = now - self.heard, GONE_SECONDS if self._shown else LONGEST_PAUSE_SECONDS
+        return None if known or age >= longest else age / LOOKS_PER_AGE
 
     def pause(self, now: float) -> None:
         """Leave the pod alone for a while, each time for longer."""

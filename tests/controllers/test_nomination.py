@@ -149,6 +149,19 @@ async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
     assert rig.counts() == {"set": 1}
 
 
+@pytest.mark.parametrize("lag", [1.0, 60.0, 290.0])
+async def test_a_pod_is_remembered_that_the_watch_shows_late(lag: float) -> None:
+    rig = NominationRig(ONE.on("a"))
+    rig.refuse(TWO)
+    while rig.now < 100.0 + lag:
+        await rig.tick()
+    assert rig.api.made == []
+    rig.state.upsert_pod(model_pod(TWO))
+    while rig.now < 100.0 + lag + lag / 8 + LOOK_SECONDS:
+        await rig.tick()
+    assert rig.api.made[:1] == [("two", None, "b")]
+
+
 async def test_nothing_is_done_for_a_pod_that_was_admitted_meanwhile() -> None:
     rig = NominationRig(ONE.on("a"), TWO)
     rig.refuse(TWO)

@@ -24,7 +24,7 @@ from extender.controllers.nomination.record import Record, Refusal, State
 from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.refusals import SETTLING_SECONDS, UNKNOWN_SECONDS, is_whole_search
+from extender.controllers.refusals import SETTLING_SECONDS, is_whole_search
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -184,8 +184,9 @@ class NominationController:
         if refusal.settled_at > now:
             return refusal.settled_at - now
         seen = observe(self._state, refusal.pod)
-        if not seen.known and now - refusal.heard < UNKNOWN_SECONDS:
-            return LOOK_SECONDS
+        wait = refusal.wait_for_watch(now, known=seen.known)
+        if wait is not None:
+            return wait
         news = self._news(record, refusal, seen)
         if news is None:
             return None

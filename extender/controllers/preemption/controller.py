@@ -23,7 +23,6 @@ from extender.controllers.preemption.record import Record, Refusal
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.refusals import UNKNOWN_SECONDS
 from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
@@ -229,9 +228,8 @@ class PreemptionController:
             return max(times) - now
         # Places that look taken may be free.
         busy = len(self._records.active) >= MOST_ACTIVE or self._state.doubt is not None
-        unknown = self._state.pod(refusal.pod.key, refusal.pod.uid) is None
-        lagging = unknown and now - refusal.heard < UNKNOWN_SECONDS
-        return LOOK_SECONDS if busy or lagging else None
+        known = self._state.pod(refusal.pod.key, refusal.pod.uid) is not None
+        return LOOK_SECONDS if busy else refusal.wait_for_watch(now, known=known)
 
     def _preemptor(
         self, record: Record, refusal: Refusal, manifest: PreemptorManifest
