@@ -33,9 +33,9 @@ class ClusterState(ClusterView):
 
         (none) --nominated--> held there against pods of no higher priority --placed, gone--> (none)
 
-    Placed pods and reservations count. Every change is one synchronous step after which store and
-    counters agree, so whoever reads between two steps sees a whole state. An event costs the
-    distinct terms that its pod matches or owns, never the number of pods.
+    Placed pods and reservations count. Each change is one synchronous step after which store and
+    counters agree: who reads between two steps sees a whole state. An event costs the distinct
+    terms that its pod matches or owns, never the number of pods.
 
     Assumes that uids are unique, and that a key (namespace/name) has one pod at a time.
     """
@@ -70,6 +70,7 @@ class ClusterState(ClusterView):
             self._node_rules.count(old.node_affinity, -1)
         if not pod.terminal:
             self._groups.add(pod)
+        self._rule_watch.upsert(pod, old)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.nominated is not None or self._nominated:
@@ -97,6 +98,7 @@ class ClusterState(ClusterView):
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
+            self._rule_watch.remove(uid)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
@@ -131,19 +133,20 @@ class ClusterState(ClusterView):
         if pod.node is None:
             return pod
         shared = self._counters.place(pod.pod_class, pod.node)
-        self._node_resources.use(pod.node, pod.requests, 1)
-        self._node_resources.use_ports(pod.node, pod.ports, 1)
-        self._quotas.count(pod, 1)
-        self.version += 1
+        self._book(pod, pod.node, 1)
         return pod if shared is pod.pod_class else replace(pod, pod_class=shared)
 
     def _displace(self, pod: Pod) -> None:
         if pod.node is not None:
             self._counters.displace(pod.pod_class, pod.node)
-            self._node_resources.use(pod.node, pod.requests, -1)
-            self._node_resources.use_ports(pod.node, pod.ports, -1)
-            self._quotas.count(pod, -1)
-            self.version += 1
+            self._book(pod, pod.node, -1)
+
+    def _book(self, pod: Pod, node: str, pods: int) -> None:
+        self._node_resources.use(node, pod.requests, pods)
+        self._node_resources.use_ports(node, pod.ports, pods)
+        self._quotas.count(pod, pods)
+        self.version += 1
+        self._rule_watch.moved(pod.pod_class, node)
 
     # Reservations
 
@@ -233,15 +236,18 @@ class ClusterState(ClusterView):
         self._counters.move_node(node.name, 1)
         self._node_rules.changed(node.name, before)
         self.version += 1
+        self._rule_watch.relabelled(node.name, before or NO_LABELS)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
         if name in self._nodes:
+            before = self._nodes.labels(name)
             self._counters.move_node(name, -1)
             self._node_rules.disappears(name)
             self._nodes.forget(name)
             self._node_resources.forget(name)
             self.version += 1
+            self._rule_watch.relabelled(name, before)
 
     def compact(self) -> None:
         """Lay the nodes out for fast look-ups; for after the first list."""
@@ -254,7 +260,8 @@ class ClusterState(ClusterView):
         known = self._namespaces.get(namespace.name)
         if known != namespace.labels:
             self._namespaces[namespace.name] = namespace.labels
-            self._counters.rematch(namespace.name, NO_LABELS if known is None else known)
+            self._counters.rematch(namespace.name, known or NO_LABELS)
+            self._rule_watch.namespace_changed(namespace.name, known or NO_LABELS)
             self.version += 1
 
     def remove_namespace(self, name: str) -> None:
@@ -262,6 +269,7 @@ class ClusterState(ClusterView):
         known = self._namespaces.pop(name, None)
         if known is not None:
             self._counters.rematch(name, known)
+            self._rule_watch.namespace_changed(name, known)
             self.version += 1
 
     # Disruption budgets and quotas

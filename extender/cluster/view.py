@@ -13,6 +13,7 @@ from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
+from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
@@ -21,6 +22,7 @@ from extender.cluster.ledgers.pod_groups import WaitingGroups
 from extender.cluster.ledgers.pods_by_node import PodsByNode
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
+from extender.model.execution import Execution
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
@@ -47,7 +49,9 @@ class ClusterView:
         *,
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
+        execution: Execution | None = None,
     ) -> None:
+        """With `execution`, say for which rules it matters whether they hold while pods run."""
         self._nodes = NodeRegistry()
         self._node_rules = NodeRuleRegistry(self._nodes)
         self._node_resources = NodeResourcesLedger()
@@ -66,6 +70,12 @@ class ClusterView:
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
         self._reservations = ReservationLedger()
         self._nominated = NominationLedger()
+        self._rule_watch = RuleWatch(self._nodes, self._counters, execution)
+
+    @property
+    def rule_watch(self) -> RuleWatch:
+        """Return what is known of rules that hold during execution; empty when nobody asks."""
+        return self._rule_watch
 
     @property
     def nodes(self) -> Nodes:
@@ -201,25 +211,48 @@ class ClusterView:
         None when that would take room from the sets that callbacks ask for, when there are more
         than MOST_COMPANY_TERMS, and when it takes long and `counting_company` was not gone through.
         """
-        sets = self._company(terms)
-        if len(terms) > MOST_COMPANY_TERMS or any(
-            self._counters.expense(*named) > AT_ONCE for named in sets
-        ):
+        return self.matching(self._company(terms))
+
+    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
+        """Count what `company` needs in steps of so many comparisons; yield what each took."""
+        yield from self.counting_matching(self._company(terms), comparisons)
+
+    def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
+        """Return where the pods of some sets are; None as with `company`."""
+        if any(self._too_many(named) or self._counters.expense(*named) > AT_ONCE for named in sets):
             return None
         if self._would_crowd_out(sets):
             return None
         return [self._counters.matching(*named) for named in sets]
 
-    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
-        """Count what `company` needs in steps of so many comparisons; yield what each took."""
-        sets = self._company(terms)
-        if len(terms) <= MOST_COMPANY_TERMS and not self._would_crowd_out(sets):
+    def counting_matching(self, sets: Sequence[KeyedSet], comparisons: int) -> Iterator[int]:
+        """Count what `matching` needs in steps of so many comparisons; yield what each took."""
+        if not any(map(self._too_many, sets)) and not self._would_crowd_out(sets):
             for named in dict.fromkeys(sets):
                 yield from self._counters.counting(*named, comparisons)
+
+    def matching_pods(self, named: KeyedSet, domain: str) -> Iterator[Pod]:
+        """Yield the bound pods of a set in a domain of its key; nothing for one that is not kept.
+
+        O(nodes with such pods, and pods on those in the domain).
+        """
+        counted = self.matching_sets.find(*named)
+        if counted is None:
+            return
+        topology, names = counted.table.topology, self._nodes.names
+        number = topology.number_of(domain)
+        for placed in list(counted.members):
+            for node in list(placed.on_nodes):
+                if topology.domain_of[node] == number:
+                    on_node = self.pods_on(names[node])
+                    yield from (pod for pod in on_node if pod.pod_class is placed.pod_class)
 
     def _company(self, terms: Sequence[Term]) -> list[KeyedSet]:
         group = PodSet.all_of(term.pods for term in terms)
         return [(group, term.topology_key) for term in terms]
+
+    def _too_many(self, named: KeyedSet) -> bool:
+        return len(named[0].weights) > MOST_COMPANY_TERMS
 
     def _would_crowd_out(self, sets: Sequence[KeyedSet]) -> bool:
         new = sum(self.matching_sets.find(*named) is None for named in {*sets})

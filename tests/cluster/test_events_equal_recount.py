@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
+from extender.model.execution import Execution
 from extender.model.objects import Pod as ModelPod
 from tests import strategies
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
@@ -39,6 +40,8 @@ class EventStream(RuleBasedStateMachine):
     these are given up and made anew; in others all are remembered, and must not go stale.
     """
 
+    execution: Execution | None = None
+
     def __init__(self) -> None:
         super().__init__()
         self.most_sets = 0
@@ -64,7 +67,9 @@ class EventStream(RuleBasedStateMachine):
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
         self.steps = []
-        self.state = ClusterState(most_prefilter_states=room, most_matching_sets=room)
+        self.state = ClusterState(
+            most_prefilter_states=room, most_matching_sets=room, execution=self.execution
+        )
         for node in cluster.nodes:
             self.put_node(node)
         for namespace in cluster.namespaces:

@@ -1,0 +1,147 @@
+"""Rules that a running pod breaks, judged pod by pod where events have left a mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from extender.cluster.counts.rule_watch import Mark, WatchedTerm
+from extender.cluster.counts.topology import DomainTable
+from extender.cluster.state import ClusterState
+from extender.model.execution import Execution, ExecutionRule, RuleKind
+from extender.model.keys import Identity
+from extender.model.objects import Pod
+
+COMPARISONS = 2_000
+"""Of a pod class with a condition, in one step of counting: some milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a pod breaks where it is."""
+
+    rule: ExecutionRule
+    domain: str | None
+    """Of its node; None where the node lacks the key, and for node affinity."""
+
+
+def suspects(state: ClusterState, most: int) -> Iterator[Identity]:
+    """Take up to so many pods for which something may have changed; they have to be judged.
+
+    Going through the owners of a rule in a domain, once that turns out to be broken or met again,
+    is put off like that as well. O(1) for each pod, and for each mark.
+    """
+    watch = state.rule_watch
+    found = 0
+    while found < most:
+        identity = watch.take_suspect()
+        if identity is not None:
+            found += 1
+            yield identity
+            continue
+        mark = watch.take_mark()
+        if mark is None:
+            return
+        if _has_changed(state, mark):
+            watch.suspect(mark.watched.owners.get(mark.domain, {}).values())
+
+
+def uncounted(state: ClusterState, pod: Pod) -> Iterator[int]:
+    """Count in steps what it takes to judge a pod; yield what each step took."""
+    for watched in _watched(state, pod):
+        yield from state.counting_matching([watched.pods], COMPARISONS)
+
+
+def breaches(state: ClusterState, pod: Pod) -> Iterator[Breach]:
+    """Yield the rules that a placed pod breaks, whether they hold during execution or not.
+
+    Nothing of a pod on a node that is unknown, and nothing where too many rules are in use to count
+    for all of them. O(rules of the pod).
+    """
+    node = pod.node
+    if node is None or node not in state.nodes:
+        return
+    labels = state.nodes.labels(node)
+    for rule in state.rule_watch.rules_of(pod.uid):
+        watched = state.rule_watch.watched(rule)
+        if rule.node_rule is not None:
+            if not rule.node_rule.judge(node, labels):
+                yield Breach(rule, None)
+        elif watched is not None and _breaks(state, pod, watched, labels.get(watched.key)):
+            yield Breach(rule, labels.get(watched.key))
+
+
+def in_force(state: ClusterState, execution: Execution, pod: Pod) -> list[Breach]:
+    """Return what a pod breaks of the rules that hold during execution."""
+    labels = state.namespace_labels(pod.pod_class.namespace)
+    return [each for each in breaches(state, pod) if execution.has(each.rule, labels)]
+
+
+def in_the_way(state: ClusterState, pod: Pod, breach: Breach) -> Iterator[Pod]:
+    """Yield the pods that a pod's anti-affinity excludes where it is; none for other rules.
+
+    O(nodes with such pods, and pods on those in the domain), if all of them are asked for.
+    """
+    watched, domain = state.rule_watch.watched(breach.rule), breach.domain
+    if breach.rule.kind is RuleKind.ANTI_AFFINITY and watched is not None and domain is not None:
+        there = state.matching_pods(watched.pods, domain)
+        yield from (each for each in there if each.uid != pod.uid)
+
+
+def excludes(state: ClusterState, execution: Execution, owner: Pod, pod: Pod, key: str) -> bool:
+    """Return whether a pod's own anti-affinity over a key, in force, is about another."""
+    labels = state.namespace_labels(owner.pod_class.namespace)
+    return any(
+        rule.kind is RuleKind.ANTI_AFFINITY
+        and rule.term is not None
+        and rule.term.topology_key == key
+        and execution.has(rule, labels)
+        and state.is_about(rule.term, pod.pod_class)
+        for rule in state.rule_watch.rules_of(owner.uid)
+    )
+
+
+def named(pods: Iterator[Pod], most: int) -> list[str]:
+    """Return the keys of some pods."""
+    return [each.key for each in islice(pods, most)]
+
+
+def _watched(state: ClusterState, pod: Pod) -> Iterator[WatchedTerm]:
+    for rule in state.rule_watch.rules_of(pod.uid):
+        watched = state.rule_watch.watched(rule)
+        if watched is not None:
+            yield watched
+
+
+def _breaks(state: ClusterState, pod: Pod, watched: WatchedTerm, domain: str | None) -> bool:
+    affinity = watched.rule.kind is RuleKind.AFFINITY
+    if domain is None:
+        return affinity
+    pods = _counted(state, watched, domain)
+    if pods is None:
+        return False
+    if affinity:
+        return not pods
+    labels = state.namespace_labels(pod.pod_class.namespace)
+    itself = watched.pods[0].weigh(pod.pod_class, labels)
+    return pods > itself
+
+
+def _counted(state: ClusterState, watched: WatchedTerm, domain: str) -> int | None:
+    """Return how many pods count in a domain; None where nobody counts them."""
+    tables = state.matching([watched.pods])
+    return None if tables is None else _in(tables[0], domain)
+
+
+def _in(table: DomainTable, domain: str) -> int:
+    return table.counts.get(table.topology.number_of(domain), 0)
+
+
+def _has_changed(state: ClusterState, mark: Mark) -> bool:
+    """Return whether it may make a difference to owners how many pods count by now."""
+    watched, domain = mark
+    pods = _counted(state, watched, domain)
+    level = watched.enough if pods is None else min(pods, watched.enough)
+    before, watched.levels[domain] = watched.levels.get(domain), level
+    return level != before

@@ -1,0 +1,298 @@
+"""Which running pods may have begun, or ceased, to break a rule: found from events, not by looking.
+
+Each rule that is to hold during execution is kept with its owners, by the topology domain that they
+are in. An event is compared with the rules that it can concern, and leaves a mark on a rule in a
+domain; whoever judges takes the marks. So an event costs the rules that the pods concerned match,
+and the owners are only gone through where something has changed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.pod_sets import How, KeyedSet, PodSet
+from extender.cluster.counts.selector_index import SelectorIndex
+from extender.model.execution import Execution, ExecutionRule, RuleKind, execution_rules
+from extender.model.keys import Identity, namespace_of
+from extender.model.labels import Labels
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import PodSelector
+from extender.model.signed import shift
+
+Domain: TypeAlias = "str | None"
+"""A label value; None where the node lacks the key."""
+
+
+@dataclass(slots=True, eq=False)
+class WatchedTerm:
+    """A term that running pods carry, and where they are."""
+
+    rule: ExecutionRule
+    pods: KeyedSet
+    """The pods that count, and by which key."""
+    owners: dict[Domain, dict[str, Identity]] = field(default_factory=dict)
+    """By domain and uid."""
+    levels: dict[str, int] = field(default_factory=dict)
+    """By domain, how many pods counted when that was looked at last, up to where more is alike."""
+
+    @property
+    def key(self) -> str:
+        """Return the topology key."""
+        return self.pods[1]
+
+    @property
+    def enough(self) -> int:
+        """Return from how many pods on more of them make no difference to any owner.
+
+        One keeps affinity. With one, anti-affinity is broken for all but that pod itself.
+        """
+        return 1 if self.rule.kind is RuleKind.AFFINITY else 2
+
+
+class Mark(NamedTuple):
+    """Something has changed for the owners of a term in a domain."""
+
+    watched: WatchedTerm
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A placed pod with its rules, as they were entered."""
+
+    identity: Identity
+    node: str
+    rules: tuple[ExecutionRule, ...]
+    at: tuple[tuple[WatchedTerm, Domain], ...]
+    """Its terms, each with the domain that it is filed under."""
+
+
+class RuleWatch:
+    """The rules that hold during execution, their owners, and what has changed for whom."""
+
+    def __init__(self, nodes: Nodes, counters: Counters, execution: Execution | None) -> None:
+        """Without `execution`, nothing is watched."""
+        self._nodes = nodes
+        self._counters = counters
+        self._execution = execution
+        self._terms: dict[ExecutionRule, WatchedTerm] = {}
+        self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
+        self._places: dict[str, _Place] = {}
+        self._on: dict[str, dict[str, _Place]] = {}
+        self._plain_in: dict[str, dict[str, Identity]] = {}
+        """Owners of ordinary rules, by namespace."""
+        self._keys: dict[str, int] = {}
+        """How many rules of pods are about each label key of nodes."""
+        self._suspects: dict[str, Identity] = {}
+        self._marks: dict[tuple[int, str], Mark] = {}
+
+    def __len__(self) -> int:
+        """Return how many placed pods have such rules."""
+        return len(self._places)
+
+    @property
+    def pending(self) -> bool:
+        """Return whether there is anything to be taken."""
+        return bool(self._suspects or self._marks)
+
+    def rules_of(self, uid: str) -> tuple[ExecutionRule, ...]:
+        """Return the rules of a placed pod."""
+        place = self._places.get(uid)
+        return () if place is None else place.rules
+
+    def watched(self, rule: ExecutionRule) -> WatchedTerm | None:
+        """Return a term with its owners, None when no placed pod has it."""
+        return self._terms.get(rule)
+
+    # What has changed
+
+    def suspect(self, identities: Iterable[Identity]) -> None:
+        """Have pods judged (again)."""
+        self._suspects.update((each.uid, each) for each in identities)
+
+    def take_suspect(self) -> Identity | None:
+        """Return a pod that has to be judged, None when there is none."""
+        return self._suspects.popitem()[1] if self._suspects else None
+
+    def take_mark(self) -> Mark | None:
+        """Return a term in a domain that has to be looked at, None when there is none."""
+        return self._marks.popitem()[1] if self._marks else None
+
+    def _mark(self, watched: WatchedTerm, domain: Domain) -> None:
+        if domain is not None and domain in watched.owners:
+            self._marks[id(watched), domain] = Mark(watched, domain)
+
+    # Pods with rules
+
+    def upsert(self, pod: Pod, before: Pod | None) -> None:
+        """Take over a pod, in place of another one of the same name or of what it was."""
+        if self._execution is None:
+            return
+        if before is not None and (before.uid != pod.uid or pod.terminal):
+            self.remove(before.uid)
+        if not pod.terminal:
+            self._upsert(pod, self._execution)
+
+    def _upsert(self, pod: Pod, execution: Execution) -> None:
+        old = self._places.get(pod.uid)
+        rules = () if pod.node is None else tuple(_rules(pod, execution))
+        if old is not None and old.node == pod.node and old.rules == rules:
+            # Its labels may have changed, which makes a difference to what it excludes itself.
+            self._suspects[pod.uid] = old.identity
+            return
+        if rules and pod.node is not None:
+            self._enter(Identity(pod.key, pod.uid), pod.node, rules)
+        elif old is not None:
+            self.remove(pod.uid)
+            return
+        if old is not None:
+            self._leave(old)
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod."""
+        place = self._places.pop(uid, None)
+        if place is not None:
+            self._leave(place)
+            self._suspects[uid] = place.identity
+
+    def _enter(self, identity: Identity, node: str, rules: tuple[ExecutionRule, ...]) -> None:
+        labels = self._nodes.labels(node)
+        at: list[tuple[WatchedTerm, Domain]] = []
+        for rule in rules:
+            if rule.term is not None:
+                watched = self._terms.get(rule) or self._watch(rule)
+                domain = labels.get(watched.key)
+                watched.owners.setdefault(domain, {})[identity.uid] = identity
+                self._mark(watched, domain)
+                at.append((watched, domain))
+        place = _Place(identity, node, rules, tuple(at))
+        self._places[identity.uid] = place
+        self._on.setdefault(node, {})[identity.uid] = place
+        self._count_keys(place, 1)
+        if any(rule.plain for rule in rules):
+            self._plain_in.setdefault(_namespace(identity), {})[identity.uid] = identity
+        self._suspects[identity.uid] = identity
+
+    def _leave(self, place: _Place) -> None:
+        """Take a place out of all indexes; another of the same pod may be there already."""
+        uid = place.identity.uid
+        now = self._places.get(uid)
+        kept = set() if now is None else {(id(watched), domain) for watched, domain in now.at}
+        for watched, domain in place.at:
+            if (id(watched), domain) not in kept and uid in watched.owners.get(domain, ()):
+                self._disown(watched, domain, uid)
+        if now is None or now.node != place.node:
+            on = self._on[place.node]
+            del on[uid]
+            if not on:
+                del self._on[place.node]
+        self._count_keys(place, -1)
+        if now is None or not any(rule.plain for rule in now.rules):
+            mine = self._plain_in.get(_namespace(place.identity), {})
+            mine.pop(uid, None)
+            if not mine:
+                self._plain_in.pop(_namespace(place.identity), None)
+
+    def _count_keys(self, place: _Place, amount: int) -> None:
+        for watched, _ in place.at:
+            shift(self._keys, watched.key, amount)
+        for rule in place.rules:
+            for key in () if rule.node_rule is None else rule.node_rule.keys:
+                shift(self._keys, key, amount)
+
+    def _watch(self, rule: ExecutionRule) -> WatchedTerm:
+        if rule.term is None:
+            raise ValueError("node affinity is no term")
+        weights = frozenset((pods, 1) for pods in rule.counted)
+        watched = WatchedTerm(rule, (PodSet(How.ALL, weights), rule.term.topology_key))
+        self._terms[rule] = watched
+        self._index.add(_filed(rule), watched)
+        return watched
+
+    def _disown(self, watched: WatchedTerm, domain: Domain, uid: str) -> None:
+        owners = watched.owners[domain]
+        del owners[uid]
+        if owners:
+            return
+        del watched.owners[domain]
+        if domain is not None:
+            watched.levels.pop(domain, None)
+            self._marks.pop((id(watched), domain), None)
+        if not watched.owners:
+            del self._terms[watched.rule]
+            self._index.remove(_filed(watched.rule), watched)
+
+    # Pods that rules speak of, nodes and namespaces
+
+    def moved(self, pod_class: PodClass, node: str) -> None:
+        """Note that there is one more, or one less, pod of a class on a node.
+
+        O(terms that match the class).
+        """
+        if self._terms:
+            labels = self._nodes.labels(node)
+            for watched in self._about(pod_class):
+                self._mark(watched, labels.get(watched.key))
+
+    def _about(self, pod_class: PodClass) -> Iterator[WatchedTerm]:
+        namespace, labels = pod_class.namespace, pod_class.labels
+        namespace_labels = self._counters.namespace_labels(namespace)
+        for watched in self._index.matching(namespace, namespace_labels, labels):
+            if len(watched.rule.counted) == 1 or watched.pods[0].weigh(pod_class, namespace_labels):
+                yield watched
+
+    def relabelled(self, node: str, before: Labels) -> None:
+        """Note that a node has other labels than before, is new or gone.
+
+        O(pods on the node with rules, and terms that match the others), if that can matter.
+        """
+        after = self._nodes.labels(node)
+        if before and after and not self._concerned(before, after):
+            return
+        for pod_class in self._counters.classes_on(node):
+            for watched in self._about(pod_class):
+                was, now = before.get(watched.key), after.get(watched.key)
+                if was != now:
+                    self._mark(watched, was)
+                    self._mark(watched, now)
+        for place in list(self._on.get(node, {}).values()):
+            self._enter(place.identity, node, place.rules)
+            self._leave(place)
+
+    def _concerned(self, before: Labels, after: Labels) -> bool:
+        """Return whether a change of a node's labels can matter to any rule."""
+        if not self._keys:
+            return False
+        return any(key in self._keys for key, _ in before.items() ^ after.items())
+
+    def namespace_changed(self, name: str, before: Labels) -> None:
+        """Note that a namespace has other labels than before.
+
+        O(terms), and the domains of those that choose or leave the namespace by now.
+        """
+        after, execution = self._counters.namespace_labels(name), self._execution
+        for watched in self._terms.values():
+            if watched.pods[0].depends_on(name, before, after):
+                for domain in watched.owners:
+                    self._mark(watched, domain)
+        plain = None if execution is None else execution.plain
+        if plain is not None and plain.matches(before) is not plain.matches(after):
+            self._suspects.update(self._plain_in.get(name, {}))
+
+
+def _rules(pod: Pod, execution: Execution) -> Iterator[ExecutionRule]:
+    plain = execution.plain is not None
+    return (rule for rule in execution_rules(pod) if plain or not rule.plain)
+
+
+def _filed(rule: ExecutionRule) -> PodSelector:
+    """Return one selector that finds the pods that a rule is about, the narrowest there is."""
+    return min(rule.counted, key=lambda pods: (not pods.selector.pins_a_label, pods.conditions))
+
+
+def _namespace(identity: Identity) -> str:
+    return namespace_of(identity.key)

@@ -1,0 +1,289 @@
+"""Rules that running pods break are found from events, whatever these were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import invariant
+
+from extender.cluster.audits.breaches import breaches, excludes, in_force, in_the_way, suspects
+from extender.cluster.state import ClusterState
+from extender.model.execution import Execution, ExecutionRule, RuleKind, execution_rules
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.objects import Pod as ModelPod
+from tests.builders import (
+    Pod,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    term,
+)
+from tests.cluster.test_events_equal_recount import EventStream
+
+HOST, ZONE = "kubernetes.io/hostname", "zone"
+WEB, DB = selector(app="web"), selector(app="db")
+EVERYWHERE = Execution(plain=EVERYTHING)
+
+NEAR_DB = pod("api").affinity(term(ZONE, DB))
+SOLO = pod("solo").labels(app="web").anti_affinity(term(ZONE, WEB))
+GUARD = pod("guard").anti_affinity(term(ZONE, WEB))
+DATABASE = pod("db").labels(app="db")
+ON_SSD = pod("disk").requires_nodes(node_term(requirement("disk", "In", "ssd")))
+
+
+class Cluster:
+    """A state with events, and what is known to be broken by judging only those that they name."""
+
+    def __init__(self, execution: Execution = EVERYWHERE) -> None:
+        self.execution = execution
+        self.state = ClusterState(execution=execution)
+        for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+            self.label(name, zone=zone)
+        self.broken: dict[str, list[str]] = {}
+        self.judged = 0
+
+    def label(self, name: str, **labels: str) -> None:
+        """Add a node or give it other labels."""
+        self.state.upsert_node(model_node(node(name, {HOST: name} | labels)))
+
+    def place(self, raw: Pod, on: str, name: str = "") -> None:
+        """Place a pod, under another name if one is given."""
+        metadata = raw["metadata"]
+        made = Pod({**raw, "metadata": {**metadata, "name": name, "uid": f"default-{name}"}})
+        self.state.upsert_pod(model_pod((made if name else raw).on(on)))
+
+    def remove(self, name: str) -> None:
+        """Let a pod go."""
+        self.state.remove_pod(f"default/{name}", f"default-{name}")
+
+    def settle(self) -> dict[str, list[str]]:
+        """Judge whom events have named; return what is broken, by pod."""
+        self.judged = take(self.state, self.execution, self.broken)
+        return self.broken
+
+
+def take(state: ClusterState, execution: Execution, broken: dict[str, list[str]]) -> int:
+    """Judge the pods that events have named; return how many these were."""
+    judged = list(suspects(state, 100_000))
+    for key, uid in judged:
+        found = state.pod(key, uid)
+        told = [] if found is None else in_force(state, execution, found)
+        broken.pop(uid, None)
+        if told:
+            broken[uid] = sorted(_shown(each.rule, each.domain) for each in told)
+    return len(judged)
+
+
+def _shown(rule: ExecutionRule, domain: str | None) -> str:
+    key = "" if rule.term is None else rule.term.topology_key
+    return f"{rule.kind.value} {key}={domain} {rule.term!r}"
+
+
+def kinds(found: dict[str, list[str]]) -> dict[str, str]:
+    """Return the kind of what each pod breaks."""
+    return {uid.removeprefix("default-"): told[0].split()[0] for uid, told in found.items()}
+
+
+def test_a_node_that_loses_its_label_breaks_the_node_affinity_of_its_pods() -> None:
+    cluster = Cluster()
+    cluster.label("a1", zone="a", disk="ssd")
+    cluster.place(ON_SSD, "a1")
+    assert cluster.settle() == {}
+    cluster.label("a1", zone="a")
+    assert kinds(cluster.settle()) == {"disk": "nodeAffinity"}
+    cluster.label("a1", zone="a", disk="ssd")
+    assert cluster.settle() == {}
+
+
+def test_the_last_partner_that_goes_breaks_affinity() -> None:
+    cluster = Cluster()
+    cluster.place(DATABASE, "a1", "db-1")
+    cluster.place(DATABASE, "a2", "db-2")
+    cluster.place(NEAR_DB, "a2")
+    assert cluster.settle() == {}
+    cluster.remove("db-1")
+    assert cluster.settle() == {}
+    cluster.remove("db-2")
+    assert kinds(cluster.settle()) == {"api": "podAffinity"}
+    cluster.place(DATABASE, "a1", "db-3")
+    assert cluster.settle() == {}
+
+
+def test_a_node_that_leaves_the_domain_takes_company_along_and_brings_trouble() -> None:
+    cluster = Cluster()
+    cluster.place(DATABASE, "a1")
+    cluster.place(NEAR_DB, "a2")
+    cluster.place(GUARD, "b1")
+    cluster.place(pod("web").labels(app="web"), "a1")
+    assert cluster.settle() == {}
+    cluster.label("a1", zone="b")
+    assert kinds(cluster.settle()) == {"api": "podAffinity", "guard": "podAntiAffinity"}
+
+
+def test_a_pod_that_is_relabelled_comes_under_the_rules_of_others() -> None:
+    cluster = Cluster()
+    cluster.place(GUARD, "a1")
+    cluster.place(pod("other"), "a2")
+    assert cluster.settle() == {}
+    cluster.place(pod("other").labels(app="web"), "a2")
+    assert kinds(cluster.settle()) == {"guard": "podAntiAffinity"}
+
+
+def test_one_that_matches_its_own_rule_breaks_it_only_in_company() -> None:
+    cluster = Cluster()
+    cluster.place(SOLO, "a1", "one")
+    assert cluster.settle() == {}
+    cluster.place(SOLO, "a2", "two")
+    assert kinds(cluster.settle()) == {"one": "podAntiAffinity", "two": "podAntiAffinity"}
+    cluster.remove("one")
+    assert cluster.settle() == {}
+
+
+def test_a_namespace_that_is_relabelled_is_spoken_of_from_then_on() -> None:
+    cluster = Cluster()
+    cluster.place(
+        pod("guard").anti_affinity(term(ZONE, WEB, namespaceSelector=selector(team="red"))), "a1"
+    )
+    cluster.state.upsert_namespace(model_namespace(namespace("other")))
+    cluster.state.upsert_pod(model_pod(pod("web", "other").labels(app="web").on("a2")))
+    assert cluster.settle() == {}
+    cluster.state.upsert_namespace(model_namespace(namespace("other", {"team": "red"})))
+    assert kinds(cluster.settle()) == {"guard": "podAntiAffinity"}
+
+
+def test_ordinary_rules_count_in_the_chosen_namespaces_alone() -> None:
+    chosen = Selector.of([Requirement("evict", Operator.EXISTS)])
+    cluster = Cluster(Execution(plain=chosen))
+    cluster.place(NEAR_DB, "a1")
+    assert cluster.settle() == {}
+    cluster.state.upsert_namespace(model_namespace(namespace("default", {"evict": "yes"})))
+    assert kinds(cluster.settle()) == {"api": "podAffinity"}
+    cluster.state.upsert_namespace(model_namespace(namespace("default")))
+    assert cluster.settle() == {}
+
+
+def test_without_a_selector_ordinary_rules_are_not_even_watched() -> None:
+    cluster = Cluster(Execution())
+    cluster.place(NEAR_DB, "a1")
+    assert len(cluster.state.rule_watch) == 0
+    assert not cluster.state.rule_watch.pending
+
+
+def test_a_node_that_is_gone_breaks_nothing() -> None:
+    cluster = Cluster()
+    cluster.place(NEAR_DB, "a1")
+    assert cluster.settle()
+    cluster.state.remove_node("a1")
+    assert cluster.settle() == {}
+    cluster.label("a1", zone="a")
+    assert cluster.settle()
+
+
+def test_who_is_in_the_way_is_named_and_whose_rule_it_is_as_well() -> None:
+    cluster = Cluster()
+    cluster.place(GUARD, "a1")
+    cluster.place(SOLO, "a2", "one")
+    cluster.place(SOLO, "b1", "two")
+    state = cluster.state
+    guard, one = state.pods["default/guard"], state.pods["default/one"]
+    (breach,) = breaches(state, guard)
+    assert [each.key for each in in_the_way(state, guard, breach)] == ["default/one"]
+    assert excludes(state, EVERYWHERE, guard, one, ZONE)
+    assert not excludes(state, EVERYWHERE, one, guard, ZONE)
+    assert excludes(state, EVERYWHERE, one, state.pods["default/two"], ZONE)
+
+
+@pytest.mark.parametrize("others", [10, 1000])
+def test_an_event_names_those_that_it_concerns_however_many_others_there_are(others: int) -> None:
+    cluster = Cluster()
+    for number in range(others):
+        cluster.label(f"n{number}", zone=f"z{number}", disk="ssd")
+        cluster.place(ON_SSD, f"n{number}", f"disk-{number}")
+        cluster.place(DATABASE, f"n{number}", f"db-{number}")
+        cluster.place(NEAR_DB, f"n{number}", f"api-{number}")
+    cluster.settle()
+    cluster.label("n0", zone="z0", disk="hdd")
+    assert kinds(cluster.settle()) == {"disk-0": "nodeAffinity"}
+    assert cluster.judged == 2
+    cluster.remove("db-1")
+    assert kinds(cluster.settle()) == {"disk-0": "nodeAffinity", "api-1": "podAffinity"}
+    assert cluster.judged == 1
+
+
+CHOSEN = Execution(plain=Selector.of([Requirement("team", Operator.EXISTS)]))
+
+
+class RunningStream(EventStream):
+    """What is known by judging only whom events have named, against judging everybody."""
+
+    execution = CHOSEN
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: dict[str, list[str]] = {}
+        self.of: Any = None
+
+    @invariant()
+    def nothing_is_missed(self) -> None:
+        """Judge the pods that events have named, and compare with all pods."""
+        if self.of is not self.state:
+            self.of, self.broken = self.state, {}
+        take(self.state, CHOSEN, self.broken)
+        if self.most_sets == 100:
+            assert self.broken == dict(_by_the_letter(self.state))
+
+
+def _by_the_letter(state: ClusterState) -> Iterator[tuple[str, list[str]]]:
+    """Compare every pod with every other."""
+    placed = [each for each in state.pods.values() if each.node in state.nodes]
+    for each in placed:
+        labels = state.namespace_labels(each.pod_class.namespace)
+        rules = [rule for rule in execution_rules(each) if CHOSEN.has(rule, labels)]
+        found = sorted(
+            _shown(rule, _domain(state, each, rule))
+            for rule in rules
+            if _is_broken(state, placed, each, rule)
+        )
+        if found:
+            yield each.uid, found
+
+
+def _domain(state: ClusterState, each: ModelPod, rule: ExecutionRule) -> str | None:
+    key = None if rule.term is None else rule.term.topology_key
+    return None if key is None else state.nodes.labels(str(each.node)).get(key)
+
+
+def _is_broken(
+    state: ClusterState, placed: list[ModelPod], each: ModelPod, rule: ExecutionRule
+) -> bool:
+    if rule.node_rule is not None:
+        return not rule.node_rule.judge(str(each.node), state.nodes.labels(str(each.node)))
+    domain = _domain(state, each, rule)
+    there = [
+        other
+        for other in placed
+        if domain is not None
+        and _domain(state, other, rule) == domain
+        and all(_matches(state, pods, other) for pods in rule.counted)
+    ]
+    if rule.kind is RuleKind.AFFINITY:
+        return not there
+    return any(other.uid != each.uid for other in there)
+
+
+def _matches(state: ClusterState, pods: Any, other: ModelPod) -> bool:
+    labels = state.namespace_labels(other.pod_class.namespace)
+    return bool(pods.matches(other.pod_class.namespace, labels, other.pod_class.labels))
+
+
+TestRunningStream = RunningStream.TestCase
+TestRunningStream.settings = settings(stateful_step_count=25)
