@@ -175,9 +175,9 @@ class ClusterState(ClusterView):
         self._reservations.hold(claim, deadline)
 
     def settle(self, pod: Pod, node: str | None, deadline: float) -> None:
-        """Release what is reserved for a pod anywhere but on the node that it is bound to.
+        """Release what is reserved for a pod but on the node that it is bound to; None: it is gone.
 
-        There it is held until the deadline, if an earlier bind has put it there. None: it is gone.
+        There it is held until the deadline, if an earlier bind has put it there.
         """
         for reservation in self._reservations.of(pod.key, pod.uid):
             if reservation.pod.node != node:
@@ -226,8 +226,7 @@ class ClusterState(ClusterView):
 
     def upsert_node(self, node: Node) -> None:
         """Add a node or take over what changed; pods that wait there for it count from now on."""
-        if self._node_resources.learn(node.name, node.allocatable):
-            self.version += 1
+        self.version += self._node_resources.learn(node.name, node.allocatable)
         before = self._nodes.labels(node.name) if node.name in self._nodes else None
         if before == node.labels:
             return

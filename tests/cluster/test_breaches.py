@@ -244,7 +244,7 @@ class RunningStream(EventStream):
 
 def _by_the_letter(state: ClusterState) -> Iterator[tuple[str, list[str]]]:
     """Compare every pod with every other."""
-    placed = [each for each in state.pods.values() if each.node in state.nodes]
+    placed = [each for each in state.pods.values() if each.node and each.node in state.nodes]
     for each in placed:
         labels = state.namespace_labels(each.pod_class.namespace)
         rules = [rule for rule in execution_rules(each) if CHOSEN.has(rule, labels)]
