@@ -96,7 +96,7 @@ class ClusterFiles:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
         content = Content()
         try:
-            for index, (kind, raw) in enumerate(_objects(read_content(path))):
+            for index, (kind, raw) in enumerate(objects(read_content(path))):
                 try:
                     known = self._put(kind, raw)
                 except ObjectError as error:
@@ -172,7 +172,7 @@ def _nothing(ignored: Counter[str]) -> str:
     return f"nothing in it can be used, only {_said(ignored)}{hint}"
 
 
-def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+def objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
     """Yield each object with its kind, lists taken apart."""
     documents: Iterable[Json]
     documents = (content,) if content[:64].lstrip()[:1] == b"{" else yaml_documents(content)

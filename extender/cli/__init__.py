@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from extender.cli import completion, quota, serve, versions
+from extender.cli import completion, lint, quota, serve, versions
 from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
@@ -28,6 +28,8 @@ examples:
       try it without a cluster: the objects come from a file
   affinity-extender serve --kubeconfig ~/.kube/config
       watch a cluster and answer its scheduler
+  affinity-extender lint /etc/kubernetes/kube-scheduler/config.yaml --config config.yaml
+      what is wrong with the scheduler's file, and does it fit the extender's?
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
   affinity-extender serve --help
@@ -44,6 +46,8 @@ PLUGIN_EPILOG = f"""\
 examples:
   kubectl affinity quota -n shop
       who uses cross-namespace affinity there, and what the quotas say
+  kubectl affinity lint
+      which workloads have affinity that cannot work, or does nothing?
 
 {exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
 
@@ -66,6 +70,7 @@ def affinity_extender() -> Parser:
     """Build the parser of affinity-extender."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
     serve.add_to(commands)
+    lint.add_to(commands)
     quota.add_to(commands)
     versions.add_to(commands)
     completion.add_to(commands, PROGRAM, affinity_extender)
@@ -75,6 +80,7 @@ def affinity_extender() -> Parser:
 def kubectl_affinity() -> Parser:
     """Build the parser of the kubectl plugin."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
+    lint.add_to(commands)
     quota.add_to(commands)
     versions.add_to(commands)
     completion.add_to(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)

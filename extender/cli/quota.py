@@ -196,14 +196,14 @@ async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader)
     from extender.kube.current import list_quotas_and_pods  # noqa: PLC0415
 
     try:
-        credentials = await load_credentials(flags.kubeconfig or _usual_kubeconfig(), flags.context)
+        credentials = await load_credentials(flags.kubeconfig or usual_kubeconfig(), flags.context)
     except ConfigError as error:
         raise type(error)("--kubeconfig", error.message) from error
     async with ApiClient(credentials) as client:
         await list_quotas_and_pods(client, state, pods)
 
 
-def _usual_kubeconfig() -> str | None:
+def usual_kubeconfig() -> str | None:
     """Return the file, or files, that kubectl would take; None when there is none."""
     if named := os.environ.get("KUBECONFIG"):
         return named

@@ -18,6 +18,7 @@ from extender.cli import affinity_extender, kubectl_affinity
 from extender.cli.parsing import Parser
 from extender.config import OPTIONS, Config, Option, connections, schema
 from extender.config.faults import describe, unwrap
+from extender.lint.rulebook import CHAPTERS
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +39,11 @@ _CONFIGURATION: Final = (
 _COMMAND_LINE: Final = (
     "# Command-line reference\n\n" + MADE + "Every command and every flag, as `--help` shows "
     "them. Source: `extender/cli/`.\n"
+)
+_LINT_RULES: Final = (
+    "# Rules of `lint`\n\n" + MADE + "Every rule of `affinity-extender lint`, by what it looks at. "
+    "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
+    "Source: `extender/lint/rules/`.\n"
 )
 
 
@@ -79,6 +85,19 @@ def command_line() -> str:
     )
 
 
+def lint_rules() -> str:
+    """Write the reference of all rules in Markdown."""
+    parts = [_LINT_RULES]
+    for chapter in CHAPTERS:
+        parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
+        parts += (
+            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n"
+            f"- Why: {rule.why}\n- Fix: {rule.fix}\n"
+            for rule in chapter.rules
+        )
+    return "".join(parts)
+
+
 def of_program(program: Parser) -> str:
     """Write the reference of a program with all its commands in Markdown."""
     parts = [_of_itself(program)]
@@ -103,13 +122,17 @@ def write(texts: Mapping[str, str], arguments: Sequence[str] | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write both files into the folder that is named."""
+    """Write all files into the folder that is named."""
     write(pages(), arguments)
 
 
 def pages() -> dict[str, str]:
     """Return the text of each file by its name."""
-    return {"configuration.md": configuration(), "command-line.md": command_line()}
+    return {
+        "configuration.md": configuration(),
+        "command-line.md": command_line(),
+        "lint-rules.md": lint_rules(),
+    }
 
 
 def _fields(kind: type[Struct]) -> tuple[inspect.Field, ...]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import TypeVar
+
+import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.kube.client import ApiClient
@@ -27,6 +30,18 @@ async def list_quotas_and_pods(client: ApiClient, state: ClusterState, pods: Pod
     """
     await _list(client, state, QUOTAS, pods)
     await _list(client, state, PODS, pods)
+
+
+async def list_raw(
+    client: ApiClient, name: str, path: str, query: Mapping[str, str]
+) -> list[msgspec.Raw]:
+    """Return all objects of a resource as the API server writes them, without their kind.
+
+    ExtenderError when the API server refuses or cannot be reached.
+    """
+    resource = Resource(name, path, lambda raw: raw, query)
+    log = SkipLog(_log, name, time.monotonic)
+    return list((await Lister(client, resource, log.left_out).latest()).objects.values())
 
 
 async def _list(

@@ -38,7 +38,8 @@ _LONGEST_CHAIN: Final = 4
 
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
 
-_HASH_LABEL = "pod-template-hash"
+HASH_LABEL: Final = "pod-template-hash"
+"""Tells the pods of one version of a Deployment's template from those of another."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -154,7 +155,7 @@ class Workloads:
         ended = pod.status is not None and pod.status.phase in TERMINAL_PHASES
         controller = pod.metadata.controller
         if controller is not None and not ended:
-            self._owned[controller, (pod.metadata.labels or {}).get(_HASH_LABEL, "")] += 1
+            self._owned[controller, (pod.metadata.labels or {}).get(HASH_LABEL, "")] += 1
 
     def missing_pods(self, pods: PodReader, nodes: int) -> Iterator[Pod]:
         """Yield the pods that templates would make beside those that there are.
@@ -190,12 +191,20 @@ class Workloads:
         manifest = self._manifests.get(identity)
         if manifest is not None:
             return manifest.metadata.controller
-        namespace, kind, name = identity
-        if kind == "ReplicaSet" and template_hash and name.endswith(f"-{template_hash}"):
-            return Identity(namespace, "Deployment", name.removesuffix(f"-{template_hash}"))
-        if kind == "Job" and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
-            return Identity(namespace, "CronJob", run["name"])
-        return None
+        return controller_by_name(identity, template_hash)
+
+
+def controller_by_name(identity: Identity, template_hash: str) -> Identity | None:
+    """Return the workload that a controller's name tells of, where the controller is missing.
+
+    `template_hash` is the label of a pod of a ReplicaSet.
+    """
+    namespace, kind, name = identity
+    if kind == "ReplicaSet" and template_hash and name.endswith(f"-{template_hash}"):
+        return Identity(namespace, "Deployment", name.removesuffix(f"-{template_hash}"))
+    if kind == "Job" and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
+        return Identity(namespace, "CronJob", run["name"])
+    return None
 
 
 def _wanted(kind: str, manifest: _Manifest, nodes: int) -> int:

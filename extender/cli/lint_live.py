@@ -1,0 +1,55 @@
+"""What lint looks at in a live cluster."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from extender.cli.quota import usual_kubeconfig
+from extender.errors import ConfigError
+from extender.kube.client import ApiClient
+from extender.kube.credentials import load_credentials
+from extender.kube.current import list_raw
+from extender.lint.objects import Objects, Raw
+from extender.mirrored import NAMESPACES, NODES, PODS
+
+
+class _Resource(NamedTuple):
+    kind: str
+    group: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"/apis/{self.group}/v1/{self.name}"
+
+
+_WORKLOADS: Final = (
+    _Resource("Deployment", "apps", "deployments"),
+    _Resource("StatefulSet", "apps", "statefulsets"),
+    _Resource("DaemonSet", "apps", "daemonsets"),
+    _Resource("CronJob", "batch", "cronjobs"),
+    _Resource("Job", "batch", "jobs"),
+)
+"""ReplicaSets repeat the templates of Deployments, and are many."""
+
+
+async def list_cluster(kubeconfig: str | None, context: str | None, objects: Objects) -> int | None:
+    """Add a cluster's nodes, namespaces, pods and workloads; return its minor version."""
+    try:
+        credentials = await load_credentials(kubeconfig or usual_kubeconfig(), context)
+    except ConfigError as error:
+        raise type(error)("--kubeconfig", error.message) from error
+    async with ApiClient(credentials) as client:
+        for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
+            query = each.query if not isinstance(each, _Resource) else {}
+            raws = await list_raw(client, each.name, each.path, query)
+            objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
+        return _minor(await client.get("/version", {}))
+
+
+def _minor(body: bytes) -> int | None:
+    version = msgspec.json.decode(body, type=dict[str, str])
+    minor = version.get("minor", "").removesuffix("+")
+    return int(minor) if minor.isdecimal() else None

@@ -1,0 +1,50 @@
+"""Objects out of files and folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from extender.cluster_content import read_content
+from extender.errors import ObjectError
+from extender.lint.objects import Raw
+from extender.offline import ClusterFileError, UnreadableClusterFileError, objects
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""Of files that are looked at in a folder."""
+
+
+def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    """Yield the objects of a file, or of all manifests in a folder and below it.
+
+    ClusterFileError for a file that is broken; in a folder it is passed over, with the reason: a
+    patch or the values of a chart are no manifests.
+    """
+    if not path.is_dir():
+        yield from _of_file(path)
+        return
+    for file in sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES):
+        if file.is_file():
+            yield from _of_member(file, passed_over)
+
+
+def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    try:
+        found = list(_of_file(file))
+    except UnreadableClusterFileError:
+        raise
+    except ClusterFileError as error:
+        passed_over(str(error))
+    else:
+        yield from found
+
+
+def _of_file(path: Path) -> Iterator[Raw]:
+    try:
+        for index, (kind, raw) in enumerate(objects(read_content(path))):
+            yield Raw(str(path), index, kind, raw)
+    except OSError as error:
+        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
+    except ObjectError as error:
+        raise ClusterFileError(f"{path}: {error}") from error

@@ -1,0 +1,211 @@
+"""Workloads and pods out of objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from extender.errors import ObjectError
+from extender.lint.surroundings import Surroundings
+from extender.lint.template import NEW, ONE_POD, Owner, Rollout, Template, TermAt
+from extender.model.labels import Labels
+from extender.wire.affinity import read_affinity
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import NULL, AffinityManifest
+from extender.wire.node_affinity import NodeAffinityReader
+from extender.wire.objects import TERMINAL_PHASES
+from extender.wire.workloads import WORKLOADS, Identity
+
+IGNORE: Final = "affinity-extender.io/lint-ignore"
+"""Annotation with the ids of rules, separated by commas, that an object asks to be spared."""
+
+KINDS: Final = frozenset(("Pod", *WORKLOADS))
+
+
+class _OwnerReference(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    resource_version: str | None = None
+    owner_references: list[_OwnerReference] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
+
+    affinity: msgspec.Raw = NULL
+    node_selector: msgspec.Raw = NULL
+    template: msgspec.Raw = NULL
+    job_template: msgspec.Raw = NULL
+    replicas: int | None = None
+    parallelism: int | None = None
+    strategy: _Strategy | None = None
+    update_strategy: _Strategy | None = None
+
+
+class _RollingUpdate(msgspec.Struct, rename="camel"):
+    max_surge: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class _Strategy(msgspec.Struct, rename="camel"):
+    type: str | None = None
+    rolling_update: _RollingUpdate | None = None
+
+
+class _Status(msgspec.Struct):
+    phase: str | None = None
+
+
+class Manifest(msgspec.Struct):
+    """A pod, a workload, or the template in one."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status | None = None
+
+    @property
+    def controller(self) -> Identity | None:
+        """Return what made it, and would make another in its place."""
+        for each in self.metadata.owner_references or ():
+            if each.controller:
+                return Identity(self.namespace, each.kind, each.name)
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it is a pod that has Succeeded or Failed."""
+        return self.status is not None and self.status.phase in TERMINAL_PHASES
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+        return self.metadata.namespace or "default"
+
+
+_MANIFEST = msgspec.json.Decoder(Manifest)
+_AFFINITY = msgspec.json.Decoder(AffinityManifest | None)
+_FIELDS = msgspec.json.Decoder(dict[str, object] | None)
+
+
+def read_manifest(raw: Json) -> Manifest:
+    """Read a pod or workload; ObjectError names the field that is broken."""
+    return decode(_MANIFEST, raw)
+
+
+def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
+    """Return whose template an object has, and the template; a pod is its own."""
+    path, template = "spec", manifest
+    if kind == "CronJob":
+        path, template = f"{path}.jobTemplate.spec", _inner(manifest.spec.job_template)
+    if kind != "Pod":
+        path, template = f"{path}.template.spec", _inner(template.spec.template)
+    metadata = manifest.metadata
+    annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
+    ignored = annotations.get(IGNORE, "").replace(",", " ").split()
+    return Owner(
+        kind,
+        manifest.namespace,
+        metadata.name or metadata.generate_name,
+        path,
+        ONE_POD if kind == "Pod" else _rollout(kind, manifest.spec),
+        stored=kind == "Pod" and metadata.resource_version is not None,
+        ignored=frozenset(ignored),
+    ), template
+
+
+class TemplateReader:
+    """Reads templates; equal node affinity is read once."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._nodes = NodeAffinityReader()
+
+    def read(self, owner: Owner, template: Manifest) -> Template:
+        """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
+        spec, labels = template.spec, template.metadata.labels or {}
+        terms: tuple[TermAt, ...] = ()
+        nodes, fault = None, None
+        raw: dict[str, object] | None = None
+        try:
+            raw = decode(_FIELDS, spec.affinity, "spec.affinity")
+            written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
+            terms = tuple(_terms(written, owner, labels))
+            nodes = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+        except ObjectError as error:
+            fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
+        return Template(owner, labels, terms, raw or {}, nodes, self._around, fault)
+
+
+def _inner(raw: msgspec.Raw) -> Manifest:
+    empty = bytes(raw) == bytes(NULL)
+    return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
+
+
+def _rollout(kind: str, spec: _Spec) -> Rollout:
+    rolling = (spec.strategy or spec.update_strategy or _Strategy()).rolling_update
+    given = rolling or _RollingUpdate()
+    type_ = (spec.strategy or spec.update_strategy or _Strategy()).type or "RollingUpdate"
+    replicas = 1 if spec.replicas is None else spec.replicas
+    match kind:
+        case "Deployment":
+            surge = _share(given.max_surge, replicas, "25%", up=True)
+            unavailable = _share(given.max_unavailable, replicas, "25%", up=False)
+            # Of both zero, the controller makes one unavailable.
+            unavailable = 1 if surge == unavailable == 0 else unavailable
+            return Rollout(replicas, surge, unavailable, rolling=type_ == "RollingUpdate")
+        case "DaemonSet":
+            surge = _share(given.max_surge, 100, "0", up=True)
+            return Rollout(None, surge, 0 if surge else 1, rolling=type_ == "RollingUpdate")
+        case "Job":
+            return Rollout(1 if spec.parallelism is None else spec.parallelism)
+        case "CronJob":
+            return ONE_POD
+        case _:
+            return Rollout(replicas)
+
+
+def _share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
+    """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
+    value = default if given is None else str(given)
+    percent = value.removesuffix("%")
+    if not percent.isdecimal():
+        return 0
+    if percent == value:
+        return int(value)
+    exact = int(percent) * of / 100
+    return math.ceil(exact) if up else math.floor(exact)
+
+
+def _terms(written: AffinityManifest, owner: Owner, labels: Labels) -> Iterator[TermAt]:
+    read = read_affinity(written, owner.namespace)
+    merged_with = {} if owner.stored else {**labels, **owner.revision_labels(NEW)}
+    preferred = iter(read.preferred)
+    sides = (
+        ("podAffinity", written.podAffinity, read.required),
+        ("podAntiAffinity", written.podAntiAffinity, read.required_anti),
+    )
+    for side, found, hard in sides:
+        if found is None:
+            continue
+        base, against = f"{owner.path}.affinity.{side}", side == "podAntiAffinity"
+        for index, (term, model) in enumerate(zip(found.required or (), hard, strict=True)):
+            path = f"{base}.requiredDuringSchedulingIgnoredDuringExecution[{index}]"
+            yield TermAt(path, term, model.merged(merged_with), model, against)
+        for index, each in enumerate(found.preferred or ()):
+            path = f"{base}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
+            model, _ = next(preferred)
+            effective = model.merged(merged_with)
+            inner = f"{path}.podAffinityTerm"
+            yield TermAt(inner, each.podAffinityTerm, effective, model, against, each.weight)

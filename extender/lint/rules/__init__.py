@@ -1,0 +1,1 @@
+"""The rules, one concept a file; each file has a table RULES."""

@@ -1,0 +1,84 @@
+"""The scheduler's file and ours, side by side."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from extender.config import API_VERSION, KIND, Config, Mode, Plugin
+from extender.lint.scheduler_file import Extender, Ours, Profile, SchedulerFile
+
+INTER_POD = "InterPodAffinity"
+NODE = "NodeAffinity"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What rules about the scheduler's file look at."""
+
+    scheduler: SchedulerFile
+    config: Config
+    """Ours; all defaults where none was given."""
+    mode: Mode
+    configured: bool
+    """Our file was given: what it says is no guess."""
+
+    def ours(self) -> Iterator[Ours]:
+        """Yield the entries that call us: by our port, or the only one that there is."""
+        entries = [Ours(*each) for each in enumerate(self.scheduler.extenders or ())]
+        mine = [each for each in entries if _port(each.entry) == self.config.serving.port]
+        yield from mine or (entries if len(entries) == 1 else [])
+
+    def called_with(self, field: str) -> bool:
+        """Return whether we are called with a verb, for example filterVerb."""
+        return any(field in dict(each.entry.verbs()) for each in self.ours())
+
+    def takes_over(self, plugin: str) -> bool:
+        """Return whether a plugin of the scheduler is enabled here."""
+        return Plugin(plugin) in self.config.plugins
+
+    def refuses(self) -> bool:
+        """Return whether some plugin refuses nodes here."""
+        return self.mode is Mode.REPLACE or (
+            self.mode is Mode.ASSIST and self.config.looks_at_quotas
+        )
+
+
+def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None) -> Setup:
+    """Put the two together; without our file or a mode, it is the one that the verbs are for."""
+    known = config or Config(api_version=API_VERSION, kind=KIND)
+    chosen = mode or (config.mode if config else _meant(scheduler))
+    return Setup(scheduler, known, chosen, configured=config is not None)
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether only this host can be meant."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _meant(scheduler: SchedulerFile) -> Mode:
+    """Return the mode that a scheduler's file looks like."""
+    entries = scheduler.extenders or []
+    profiles = [profile for _, profile in scheduler.every_profile()]
+    if any(each.bind_verb for each in entries) or not all(map(_filters, profiles)):
+        return Mode.REPLACE
+    scores = all(profile.runs(INTER_POD, "score") for profile in profiles)
+    filtered = any(each.filter_verb for each in entries)
+    return Mode.SHADOW if filtered and scores else Mode.ASSIST
+
+
+def _filters(profile: Profile) -> bool:
+    return profile.runs(INTER_POD, "filter")
+
+
+def _port(entry: Extender) -> int | None:
+    try:
+        return urlsplit(entry.url_prefix).port
+    except ValueError:
+        return None

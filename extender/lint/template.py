@@ -1,0 +1,152 @@
+"""What rules about workloads look at: one template for pods, with its terms and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from extender.errors import ObjectError
+from extender.lint.surroundings import Surroundings
+from extender.model.labels import Labels
+from extender.model.node_affinity import NodeAffinity
+from extender.model.pod_affinity import Term, WrittenTerm
+from extender.wire.manifests import PodAffinityTerm
+
+OLD, NEW = "0", "1"
+"""Values of a revision's label."""
+
+_REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("pod-template-hash",),
+    "StatefulSet": ("controller-revision-hash",),
+    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
+}
+_CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "StatefulSet": ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"),
+    "Job": (
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/job-completion-index",
+        "controller-uid",
+        "job-name",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TermAt:
+    """One term, required or preferred, for or against other pods."""
+
+    path: str
+    written: PodAffinityTerm
+    term: Term
+    """As it takes effect: label keys merged, the owner's namespace filled in."""
+    unmerged: WrittenTerm
+    against: bool
+    weight: int | None = None
+    """None for a required one."""
+
+    @property
+    def required(self) -> bool:
+        """Return whether it is a hard rule."""
+        return self.weight is None
+
+    @property
+    def has_label_keys(self) -> bool:
+        """Return whether the owner's labels narrow it."""
+        return bool(self.written.matchLabelKeys or self.written.mismatchLabelKeys)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How many pods a workload has, and how it replaces them."""
+
+    replicas: int | None = None
+    """None for one on each node, or for what is a single pod."""
+    surge: int = 0
+    unavailable: int = 1
+    """Old pods that may be gone before new ones are ready."""
+    rolling: bool = False
+
+
+ONE_POD: Final = Rollout(replicas=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose template it is."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str = "spec"
+    """Of the pods' spec: spec.template.spec; that of a pod is spec."""
+    rollout: Rollout = ONE_POD
+    stored: bool = False
+    """A pod that an API server has: its label keys are merged."""
+    ignored: frozenset[str] = frozenset()
+    """Rules that it asks to be spared."""
+
+    def revision_labels(self, value: str) -> dict[str, str]:
+        """Return the labels that tell the pods of one revision from those of another."""
+        return dict.fromkeys(_REVISION_LABELS.get(self.kind, ()), value)
+
+    @property
+    def given_labels(self) -> tuple[str, ...]:
+        """Return the labels that its controller adds to each pod."""
+        return (*_REVISION_LABELS.get(self.kind, ()), *_CONTROLLER_LABELS.get(self.kind, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The pods that a workload makes, or one pod."""
+
+    owner: Owner
+    labels: Labels
+    terms: tuple[TermAt, ...]
+    raw: dict[str, Any]
+    """The affinity as it is written."""
+    node_affinity: NodeAffinity | None
+    around: Surroundings
+    fault: ObjectError | None = None
+    """What makes its affinity unreadable."""
+
+    def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
+        """Yield the terms of one list."""
+        for each in self.terms:
+            if each.against is against and each.required is required:
+                yield each
+
+    def matches_itself(self, term: Term) -> bool:
+        """Return whether a term of this template is about pods of this template."""
+        labels = self.around.namespace_labels(self.owner.namespace)
+        return term.pods.matches(self.owner.namespace, labels, self.revision(NEW))
+
+    def holds_old_pods_off(self, at: TermAt) -> bool:
+        """Return whether the term of a new revision's pod is about the pods of the old one."""
+        term = at.unmerged.merged(self.revision(NEW))
+        labels = self.around.namespace_labels(self.owner.namespace)
+        return term.pods.matches(self.owner.namespace, labels, self.revision(OLD))
+
+    def revision(self, value: str) -> Labels:
+        """Return the labels of a pod of one revision of the template."""
+        return {**self.labels, **self.owner.revision_labels(value)}
+
+    def eligible_domains(self, key: str) -> int | None:
+        """Return how many domains of a key the pods may go to.
+
+        None where nothing limits them: no node is known, or one without the key takes any number.
+        """
+        nodes = self.eligible_nodes()
+        if not nodes or any(key not in labels for labels in nodes):
+            return None
+        return len({labels[key] for labels in nodes})
+
+    def eligible_nodes(self) -> list[Labels]:
+        """Return the labels of the nodes that node selector and node affinity allow."""
+        required = None if self.node_affinity is None else self.node_affinity.required
+        return [
+            node.labels
+            for node in self.around.nodes or ()
+            if required is None or required.judge(node.name, node.labels)
+        ]

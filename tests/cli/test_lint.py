@@ -1,0 +1,194 @@
+"""The command lint: what it is given, in which form it answers, and what it ends with."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender import cli
+from extender.lint.rulebook import BY_ID
+from tests.builders import HOST, namespace, node, pod, selector, term, workload
+from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
+
+BROKEN = pod("web", "shop").labels(app="web").uid(None).anti_affinity(term(HOST))
+
+TEXT = """\
+ERROR selector-missing
+  A term has no labelSelector.
+  - {file}: Deployment shop/web
+    spec.template.spec.affinity.podAntiAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector
+      missing: matches no pod, so the term has no effect
+  why: A missing selector matches no pod, unlike an empty one. Required affinity
+       can never be met, and any other term does nothing.
+  fix: Add the labelSelector; labelSelector: {{}} matches every pod.
+
+1 error in 1 object
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write a Deployment with a fault into a file, and go where it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "web.json").write_text(json.dumps(workload("Deployment", "web", BROKEN)))
+    return "web.json"
+
+
+def test_text_for_people(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", broken]) == 1
+    told = capsys.readouterr()
+    assert told == (TEXT.format(file=broken), "")
+    assert max(map(len, told.out.splitlines())) <= 80
+
+
+def test_nothing_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", str(SCHEDULER_CONFIG)]) == 0
+    assert capsys.readouterr() == ("nothing found in 3 objects\n", "")
+
+
+def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", broken, "-o", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    (finding,) = answer["findings"]
+    assert finding["rule"] == "selector-missing"
+    assert finding["object"] == "Deployment shop/web"
+    assert {"what", "why", "fix", "path", "message", "level", "file"} <= finding.keys()
+    assert answer["summary"] == {"objects": 1, "errors": 1, "warnings": 0, "ignored": 0}
+
+
+def test_sarif_for_code_scanning(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", broken, "-o", "sarif"]) == 1
+    log = json.loads(capsys.readouterr().out)
+    check_sarif(log)
+    (result,) = log["runs"][0]["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"] == {"uri": "web.json"}
+    assert result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].startswith(
+        "Deployment shop/web: spec.template.spec.affinity"
+    )
+
+
+def check_sarif(log: dict[str, Any]) -> None:
+    """Check what SARIF 2.1.0 requires of what we write: section 3 of the OASIS standard."""
+    assert log["version"] == "2.1.0"
+    assert re.search(r"sarif.*2\.1\.0", log["$schema"])
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", driver["semanticVersion"])
+    assert [rule["id"] for rule in driver["rules"]] == list(BY_ID)
+    for rule in driver["rules"]:
+        assert rule["defaultConfiguration"]["level"] in {"none", "note", "warning", "error"}
+        assert all(rule[text]["text"] for text in ("shortDescription", "fullDescription", "help"))
+    for result in run["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in {"none", "note", "warning", "error"}
+        assert result["message"]["text"]
+        assert result["locations"]
+        for location in result["locations"]:
+            if "physicalLocation" in location:
+                region = location["physicalLocation"].get("region", {"startLine": 1})
+                assert region["startLine"] >= 1
+                uri = location["physicalLocation"]["artifactLocation"]["uri"]
+                assert "\\" not in uri
+
+
+def test_rules_can_be_left_out(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", broken, "--ignore", "selector-missing"]) == 0
+    assert capsys.readouterr().out == "nothing found in 1 object; 1 ignored\n"
+    assert cli.main(["lint", broken, "--ignore", "selector-mising"]) == 2
+    assert "there is no rule 'selector-mising'" in capsys.readouterr().err
+
+
+def test_many_findings_of_a_rule_are_cut_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    things = [{**BROKEN, "metadata": {"name": f"web-{number}"}} for number in range(30)]
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps({"kind": "List", "items": things}))
+    assert cli.main(["lint", str(file)]) == 1
+    told = capsys.readouterr().out
+    assert "and 10 more; -o json has all" in told
+    assert "30 errors in 30 objects" in told
+
+
+def test_files_against_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    web = pod("web").labels(app="web").uid(None)
+    apart = web.anti_affinity(term("rack", selector(app="web")))
+    (tmp_path / "web.yaml").write_text(json.dumps(apart))
+    dump = tmp_path / "dump.json.gz"
+    cluster = [node("n", {HOST: "n"}), namespace("default"), BROKEN.on("n")]
+    dump.write_bytes(gzip.compress(json.dumps({"kind": "List", "items": cluster}).encode()))
+    assert cli.main(["lint", str(tmp_path / "web.yaml")]) == 0
+    capsys.readouterr()
+    assert cli.main(["lint", str(tmp_path / "web.yaml"), "--cluster", str(dump)]) == 1
+    told = capsys.readouterr().out
+    assert "no node has the label rack" in told
+    assert "selector-missing" not in told, "the cluster's own faults are not asked about"
+    assert cli.kubectl(["lint", "--cluster", str(dump)]) == 1
+    assert "selector-missing" in capsys.readouterr().out
+
+
+def test_a_mode_that_a_flag_of_the_extender_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(MANIFESTS / "base" / "config.yaml")
+    replace = str(SCHEDULER_CONFIG / "replace.yaml")
+    assert cli.main(["lint", replace, "--config", config]) == 1
+    assert "hard-rules-off" in capsys.readouterr().out
+    assert cli.main(["lint", replace, "--config", config, "--mode", "replace"]) == 0
+
+
+def test_in_a_folder_what_is_no_manifest_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod("web").uid(None)))
+    assert cli.main(["lint", str(tmp_path)]) == 0
+    told = capsys.readouterr()
+    assert told.out == "nothing found in 1 object\n"
+    assert "passed over" in told.err
+    assert "values.yaml" in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["values.yaml"], 2, "an object needs a kind", id="no manifest"),
+        pytest.param(["absent.yaml"], 3, "No such file", id="no file"),
+        pytest.param(["service.yaml"], 2, "nothing that a rule looks at", id="other kinds"),
+        pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
+        pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
+        pytest.param(
+            ["ours.yaml", "--scheduler-version", "new"], 2, "ours.yaml", id="two mistakes"
+        ),
+        pytest.param(["--config", "absent.yaml", "fine.yaml"], 3, "absent", id="no configuration"),
+        pytest.param(["fine.yaml", "--scheduler-version", "new"], 2, "1.37", id="no version"),
+    ],
+)
+def test_what_cannot_be_looked_at(
+    *,
+    arguments: list[str],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kind = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    texts = {
+        "values.yaml": {"replicas": 3},
+        "service.yaml": {"apiVersion": "v1", "kind": "Service"},
+        "ours.yaml": {**kind, "mode": "both"},
+        "scheduler.yaml": {"kind": "KubeSchedulerConfiguration", "extenders": {}},
+        "fine.yaml": pod("web"),
+    }
+    for name, content in texts.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    assert cli.main(["lint", *arguments]) == code
+    assert said in capsys.readouterr().err

@@ -1,0 +1,302 @@
+"""Each fault that is planted in a workload's affinity is found, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from extender.lint.rulebook import OF_WORKLOAD
+from tests.builders import (
+    HOST,
+    ZONE,
+    Json,
+    Pod,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    term,
+    workload,
+)
+from tests.lint.asking import found, linted
+
+WEB = selector(app="web")
+DB = selector(app="db")
+
+
+def web(name: str = "web") -> Pod:
+    return pod(name).labels(app="web").uid(None)
+
+
+def nodes(number: int, zones: int = 3, **labels: str) -> list[Json]:
+    return [node(f"n{i}", {HOST: f"n{i}", ZONE: f"z{i % zones}", **labels}) for i in range(number)]
+
+
+CLUSTER = [namespace("default"), namespace("shop", {"team": "a"}), *nodes(6)]
+DATABASE = pod("db").labels(app="db").on("n0")
+
+
+def of(kind: str, template: Pod, **spec: Any) -> Json:
+    return workload(kind, "it", template, **spec)
+
+
+def surge(number: int | str, unavailable: int | str) -> dict[str, Any]:
+    return {"rollingUpdate": {"maxSurge": number, "maxUnavailable": unavailable}}
+
+
+def term_without(field: str) -> Json:
+    return {name: value for name, value in term(HOST, DB).items() if name != field}
+
+
+IS_NO_FIELD: Json = {"podAntiAffinity": {"requiredDuringSchedulingRequiredDuringExecution": []}}
+
+
+def pruned() -> Pod:
+    made = web()
+    made["spec"]["affinity"] = IS_NO_FIELD
+    return made
+
+
+BROAD = term(HOST, selector(requirement("app", "Exists")))
+
+FAULTS: list[Any] = [
+    ("affinity-unreadable", web().anti_affinity(term_without("topologyKey"))),
+    ("affinity-unreadable", web().anti_affinity(term(HOST, selector(requirement("app", "Is"))))),
+    ("affinity-field-unknown", pruned()),
+    ("weight-out-of-range", web().avoids(0, term(HOST, DB))),
+    ("weight-out-of-range", web().prefers(101, term(HOST, DB))),
+    (
+        "too-many-terms",
+        web().avoids(1, *(term(HOST, selector(app=f"other-{n}")) for n in range(65))),
+    ),
+    ("label-keys-without-selector", web().anti_affinity(term(HOST, matchLabelKeys=["app"]))),
+    (
+        "label-key-in-both",
+        web()
+        .labels(v="1")
+        .anti_affinity(term(HOST, DB, matchLabelKeys=["v"], mismatchLabelKeys=["v"])),
+    ),
+    ("label-key-already-selected", web().avoids(1, term(HOST, WEB, matchLabelKeys=["app"]))),
+    ("label-key-absent", web().anti_affinity(term(HOST, DB, matchLabelKeys=["version"]))),
+    (
+        "label-key-absent",
+        of(
+            "StatefulSet",
+            web().anti_affinity(term(HOST, WEB, matchLabelKeys=["pod-template-hash"])),
+        ),
+    ),
+    ("selector-missing", web().anti_affinity(term(HOST))),
+    ("selector-missing", web().affinity(term(HOST))),
+    ("selector-empty", web().anti_affinity(term(HOST, {}))),
+    ("selector-empty", web().anti_affinity(term(HOST, {}, namespaceSelector={}))),
+    (
+        "selector-contradictory",
+        web().affinity(term(HOST, selector(requirement("app", "NotIn", "web"), app="web"))),
+    ),
+    (
+        "selector-contradictory",
+        web().avoids(
+            5,
+            term(HOST, selector(requirement("a", "Exists"), requirement("a", "DoesNotExist"))),
+        ),
+    ),
+    ("affinity-terms-exclude-each-other", web().affinity(term(ZONE, WEB), term(HOST, DB))),
+    (
+        "affinity-terms-exclude-each-other",
+        web().affinity(term(ZONE, DB, namespaces=["shop"]), term(HOST, DB)),
+    ),
+    (
+        "affinity-against-anti-affinity",
+        web().affinity(term(HOST, DB)).anti_affinity(term(HOST, DB)),
+    ),
+    (
+        "affinity-against-anti-affinity",
+        web()
+        .affinity(term(HOST, DB))
+        .anti_affinity(term(ZONE, selector(requirement("app", "Exists")))),
+    ),
+    ("affinity-matches-no-pod", web().affinity(term(ZONE, selector(app="dv")))),
+    ("affinity-matches-no-pod", web().affinity(term(ZONE, DB, namespaces=["shop"]))),
+    ("no-node-matches", web().selects(disk="ssd")),
+    (
+        "more-replicas-than-domains",
+        of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=4),
+    ),
+    (
+        "more-replicas-than-domains",
+        of("StatefulSet", web().anti_affinity(term(HOST, WEB)), replicas=7),
+    ),
+    (
+        "rollout-stuck",
+        of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=3),
+    ),
+    (
+        "rollout-stuck",
+        of("Deployment", web().anti_affinity(term(HOST, WEB)), replicas=6, strategy=surge(3, 0)),
+    ),
+    (
+        "daemonset-excludes-itself",
+        of("DaemonSet", web().anti_affinity(term(ZONE, WEB))),
+    ),
+    (
+        "daemonset-excludes-itself",
+        of("DaemonSet", web().anti_affinity(term(HOST, WEB)), updateStrategy=surge(1, 0)),
+    ),
+    ("topology-key-unknown", web().anti_affinity(term("kubernetes.io/host", DB))),
+    (
+        "topology-key-deprecated",
+        web().avoids(1, term("failure-domain.beta.kubernetes.io/zone", DB)),
+    ),
+    ("namespace-unknown", web().anti_affinity(term(HOST, DB, namespaces=["shoo"]))),
+    (
+        "namespace-selector-matches-none",
+        web().anti_affinity(term(HOST, DB, namespaceSelector=selector(team="b"))),
+    ),
+    (
+        "namespaces-without-effect",
+        web().anti_affinity(term(HOST, DB, namespaces=["shop"], namespaceSelector={})),
+    ),
+    ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
+    ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),
+    ("term-implied", web().anti_affinity(term(HOST, DB), BROAD)),
+    ("term-implied", web().anti_affinity(term(HOST, DB), term(ZONE, DB))),
+    ("preferred-already-required", web().anti_affinity(BROAD).avoids(9, term(HOST, DB))),
+    ("preferred-terms-cancel", web().prefers(5, term(HOST, DB)).avoids(5, term(HOST, DB))),
+]
+
+OLD_ZONE = [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})]
+
+
+@pytest.mark.parametrize(
+    ("rule", "thing"),
+    [pytest.param(*each, id=f"{number} {each[0]}") for number, each in enumerate(FAULTS)],
+)
+def test_a_fault_is_found(rule: str, thing: Json) -> None:
+    more = OLD_ZONE if rule == "topology-key-deprecated" else []
+    assert found(linted(*CLUSTER, *more, DATABASE, thing)) == [rule]
+
+
+def test_a_key_that_some_nodes_lack() -> None:
+    apart = web().anti_affinity(term("rack", DB))
+    cluster = [*nodes(2, rack="r"), node("n9", {HOST: "n9"})]
+    assert found(linted(*cluster, apart)) == ["topology-key-partial"]
+    kept_off = apart.requires_nodes({"matchExpressions": [requirement("rack", "Exists")]})
+    assert found(linted(*cluster, kept_off)) == []
+
+
+NEGATIVE = web().anti_affinity(
+    term(HOST, DB, namespaceSelector=selector(requirement("team", "NotIn", "a")))
+)
+
+
+@pytest.mark.parametrize(
+    ("minor", "expected"),
+    [
+        (33, []),
+        (34, ["namespace-selector-negative"]),
+        (36, ["namespace-selector-negative"]),
+        (37, []),
+        (None, ["namespace-selector-negative"]),
+    ],
+)
+def test_a_negative_selector_depends_on_the_scheduler(
+    minor: int | None, expected: list[str]
+) -> None:
+    assert found(linted(*CLUSTER, NEGATIVE, minor=minor)) == expected
+
+
+def test_every_rule_about_workloads_has_a_fault() -> None:
+    apart = {"topology-key-partial", "namespace-selector-negative"}
+    assert {each[0] for each in FAULTS} | apart == {rule.id for rule in OF_WORKLOAD}
+
+
+FINE = [
+    pytest.param(
+        of("Deployment", web().anti_affinity(term(ZONE, WEB)), replicas=2), id="a zone to spare"
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().anti_affinity(term(ZONE, WEB, matchLabelKeys=["pod-template-hash"])),
+            replicas=3,
+        ),
+        id="versions do not hold each other off",
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().anti_affinity(term(ZONE, WEB)),
+            replicas=3,
+            strategy=surge(1, 1),
+        ),
+        id="one may be unavailable",
+    ),
+    pytest.param(
+        of(
+            "Deployment",
+            web().anti_affinity(term(ZONE, WEB)),
+            replicas=3,
+            strategy={"type": "Recreate"},
+        ),
+        id="the old ones go first",
+    ),
+    pytest.param(of("DaemonSet", web().anti_affinity(term(HOST, WEB))), id="as daemons are anyway"),
+    pytest.param(web().affinity(term(ZONE, WEB)), id="the first pod of a group"),
+    pytest.param(web().affinity(term(ZONE, DB)).anti_affinity(term(HOST, DB)), id="near, not on"),
+    pytest.param(
+        web().anti_affinity(term(HOST, DB)).avoids(1, term(ZONE, DB)), id="a wider preference"
+    ),
+    pytest.param(
+        web().anti_affinity(term(HOST, {}, namespaceSelector=selector(team="a"))),
+        id="every pod of another team",
+    ),
+    pytest.param(
+        web()
+        .labels(tenant="a")
+        .anti_affinity(term(HOST, {}, mismatchLabelKeys=["tenant"], namespaceSelector={})),
+        id="every pod of another tenant",
+    ),
+    pytest.param(
+        web().stored_at("7").anti_affinity(term(HOST, WEB, matchLabelKeys=["app"])),
+        id="keys that the API server has merged",
+    ),
+    pytest.param(web().phase("Failed").anti_affinity(term(HOST)), id="a pod that has ended"),
+]
+
+
+@pytest.mark.parametrize("thing", FINE)
+def test_what_works_is_left_alone(thing: Json) -> None:
+    assert found(linted(*CLUSTER, DATABASE, thing)) == []
+
+
+def test_manifests_alone_say_nothing_of_other_pods_and_namespaces() -> None:
+    far = web().affinity(term(HOST, DB, namespaces=["elsewhere"]))
+    assert found(linted(far, whole=False)) == []
+
+
+def test_a_template_and_its_pods_are_one_finding() -> None:
+    broken = web().anti_affinity(term(HOST))
+    made = broken.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/it-5d")
+    report = linted(*CLUSTER, of("Deployment", broken), made)
+    assert [each.place.object for each in report.findings] == ["Deployment default/it"]
+    orphans = [broken.uid(f"{n}").owned_by("ReplicaSet/gone-7") for n in range(3)]
+    assert len(linted(*CLUSTER, *orphans).findings) == 1
+
+
+def test_an_object_is_spared_what_it_asks_for() -> None:
+    broken = web().anti_affinity(term(HOST))
+    spared = broken.annotated("affinity-extender.io/lint-ignore", "selector-missing, other")
+    report = linted(*CLUSTER, spared)
+    assert (found(report), report.silenced) == ([], 1)
+
+
+def test_a_finding_says_where() -> None:
+    job = workload("CronJob", "night", web().affinity(term(HOST, DB), term(HOST)))
+    (finding,) = linted(job).findings
+    assert (finding.place.file, finding.place.object) == ("planted.yaml", "CronJob default/night")
+    assert finding.path == (
+        "spec.jobTemplate.spec.template.spec.affinity.podAffinity"
+        ".requiredDuringSchedulingIgnoredDuringExecution[1].labelSelector"
+    )

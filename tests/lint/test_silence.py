@@ -1,0 +1,75 @@
+"""Lint has nothing to say about what we ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from extender import cli
+from extender.config import Mode
+from tests.deploy.kustomize import render
+from tests.deploy.places import (
+    EXAMPLES,
+    KUBEADM,
+    KUBEADM_QUOTA,
+    KUBEADM_REPLACE,
+    MANIFESTS,
+    ROOT,
+    SAMPLES,
+    SCHEDULER_CONFIG,
+    SIDECAR_QUOTA,
+    SIDECARS,
+    read_yaml,
+)
+from tests.lint.asking import found, linted, ours
+
+CONFIG = MANIFESTS / "base" / "config.yaml"
+
+
+@pytest.mark.parametrize("mode", [mode.value for mode in Mode])
+def test_the_scheduler_s_files_fit_the_configuration(mode: str) -> None:
+    config = ["--config", str(CONFIG), "--mode", mode]
+    shared = SCHEDULER_CONFIG / f"{mode}.yaml"
+    second = SIDECARS[mode] / "scheduler-config.yaml"
+    assert cli.main(["lint", str(shared), str(second), *config]) == 0
+
+
+@pytest.mark.parametrize("folder", [MANIFESTS, SCHEDULER_CONFIG, EXAMPLES, SAMPLES])
+def test_whole_folders(folder: Path) -> None:
+    assert cli.main(["lint", str(folder)]) == 0
+
+
+def test_the_overlay_with_quotas() -> None:
+    assert cli.main(["lint", str(SIDECAR_QUOTA)]) == 0
+
+
+def test_the_sample_cluster() -> None:
+    sample = SAMPLES / "cluster.yaml"
+    assert cli.main(["lint", "--cluster", str(sample), "--scheduler-version", "1.37"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("overlay", "mode"),
+    [
+        *((path, mode) for mode, path in SIDECARS.items()),
+        (KUBEADM, "assist"),
+        (KUBEADM_REPLACE, "replace"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.name,
+)
+def test_the_rights_of_each_overlay_are_those_of_its_mode(overlay: Path, mode: str) -> None:
+    assert found(linted(*render(overlay), ours(mode), whole=False)) == []
+
+
+def test_the_rights_of_the_overlay_with_quotas() -> None:
+    config = read_yaml(SIDECAR_QUOTA / "config.yaml")
+    assert found(linted(*render(KUBEADM_QUOTA), config, whole=False)) == []
+    assert found(linted(*render(KUBEADM), config, whole=False)) == ["right-missing"]
+
+
+def test_there_is_something_to_be_silent_about() -> None:
+    curious = ROOT / "docs" / "examples" / "bar-a-namespace" / "curious.yaml"
+    pod = read_yaml(curious)
+    del pod["metadata"]["annotations"]
+    assert found(linted(pod, whole=False)) == ["selector-empty"]
