@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.scheduler import bursts, rates, ready, waiting
+from bench.scheduler import bursts, preemptors, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
 
@@ -32,6 +32,11 @@ async def _bursts(args: argparse.Namespace) -> Sequence[bursts.Outcome]:
 async def _waiting(args: argparse.Namespace) -> Sequence[waiting.Outcome]:
     async with opened() as bench:
         return await waiting.measure(bench, args.pods)
+
+
+async def _preemptors(args: argparse.Namespace) -> Sequence[preemptors.Outcome]:
+    async with opened() as bench:
+        return await preemptors.measure(bench, args.preemptors, args.repeats)
 
 
 async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
@@ -57,6 +62,10 @@ def _arguments() -> argparse.Namespace:
     of_waiting = what.add_parser("waiting", help=waiting.__doc__)
     of_waiting.add_argument("--pods", type=int, default=1000, help="how many wait")
     of_waiting.set_defaults(measure=_waiting, as_markdown=waiting.as_markdown)
+    of_preemptors = what.add_parser("preemptors", help=preemptors.__doc__)
+    of_preemptors.add_argument("--preemptors", type=int, default=300)
+    of_preemptors.add_argument("--repeats", type=int, default=3)
+    of_preemptors.set_defaults(measure=_preemptors, as_markdown=preemptors.as_markdown)
     of_rates = what.add_parser("rates", help=rates.__doc__)
     of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
     names = "; ".join(each.name for each in WORKLOADS)
@@ -66,7 +75,7 @@ def _arguments() -> argparse.Namespace:
     of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")
     of_ready.add_argument("--starts", type=int, default=3)
     of_ready.set_defaults(measure=_ready, as_markdown=ready.as_markdown)
-    for each in (of_bursts, of_waiting, of_rates, of_ready):
+    for each in (of_bursts, of_waiting, of_preemptors, of_rates, of_ready):
         add_files(each)
     return parser.parse_args()
 

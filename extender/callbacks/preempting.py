@@ -92,7 +92,10 @@ class Preemptions:
             args = self._read(body)
             if self._preparer.takes_long(args.pod):
                 await self._preparer.prepare(args.pod)
-            chosen = await self._without_our_hints(args, self._choose(args))
+            chosen = self._choose(args)
+            if chosen and self._preemption is not None and args.pod.node is None:
+                chosen = await self._preemption.review(args.pod, args.pod_json, chosen)
+            chosen = await self._without_our_hints(args, chosen)
             if args.pod.node is None:
                 self._hand_over(args, chosen)
                 chosen = self._expect(args.pod, chosen)

@@ -18,14 +18,14 @@ _KNOWN_S = 20.0
 _RETRY_S = 0.05
 
 
-async def ensure_priority_class(api: Api, name: str, value: int) -> None:
+async def ensure_priority_class(api: Api, name: str, value: int, **more: str) -> None:
     """Create a class unless it is there; return once the API server admits pods of it.
 
     Admission reads classes from a cache of its own, which no event tells of.
     """
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     try:
-        await api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value})
+        await api.create(CLASSES, kind | {"metadata": {"name": name}, "value": value} | more)
     except ApiError as error:
         if error.status != HTTPStatus.CONFLICT:
             raise

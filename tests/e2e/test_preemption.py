@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.api import key_of
-from tests.e2e.classes import ensure_priority_class
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.preempting import (
+    DB,
+    HIGH,
+    LOW,
+    MIDDLE,
+    budget,
+    db,
+    ensure_classes,
+    left,
+    plain,
+    ranked,
+)
 from tests.e2e.sandbox import SETTLE_S, pods_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from typing import Any
-
-    from tests.e2e.api import Api
     from tests.e2e.sandbox import Sandbox
-
-BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-LOW, MIDDLE, HIGH = ("e2e-low", 10), ("e2e-middle", 20), ("e2e-high", 30)
-DB = {"app": "db"}
 
 QUIET_S = 3.0
 """A scheduler that spins makes hundreds of calls in this time; emptying nodes takes less."""
@@ -32,24 +34,7 @@ FEW = 8
 
 @pytest.fixture(autouse=True)
 async def _classes(sandbox: Sandbox) -> None:
-    for name, value in (LOW, MIDDLE, HIGH):
-        await ensure_priority_class(sandbox.api, name, value)
-
-
-def ranked(each: JSON, priority: tuple[str, int], grace: int = 0) -> JSON:
-    """Give a pod a priority; without grace it is gone once it is evicted, kubelet or not."""
-    spec = {"priorityClassName": priority[0], "terminationGracePeriodSeconds": grace}
-    return each | {"spec": each["spec"] | spec}
-
-
-def plain(name: str, on: str, priority: tuple[str, int] = LOW, **more: Any) -> JSON:
-    """Return a placed pod that is in nobody's way."""
-    return ranked(pod(name, on=on), priority, **more)
-
-
-def db(name: str, on: str, priority: tuple[str, int] = LOW, **labels: str) -> JSON:
-    """Return a placed pod that the important one avoids."""
-    return ranked(pod(name, labels=DB | labels, on=on), priority)
+    await ensure_classes(sandbox.api)
 
 
 def important(key: str = HOSTNAME) -> JSON:
@@ -57,37 +42,11 @@ def important(key: str = HOSTNAME) -> JSON:
     return ranked(pod("important", apart=[term(key, DB)]), HIGH)
 
 
-@asynccontextmanager
-async def budget(api: Api, labels: dict[str, str]) -> AsyncIterator[None]:
-    """Allow no disruption of some pods; the controller that would find that out does not run."""
-    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
-    spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
-    made = await api.create(BUDGETS, kind | {"metadata": {"name": "strict"}, "spec": spec})
-    status = {
-        "observedGeneration": made["metadata"]["generation"],
-        "disruptionsAllowed": 0,
-        "currentHealthy": 1,
-        "desiredHealthy": 1,
-        "expectedPods": 1,
-    }
-    await api.request("PUT", f"{BUDGETS}/strict/status", made | {"status": status})
-    try:
-        yield
-    finally:
-        await api.delete(f"{BUDGETS}/strict")
-
-
 async def place(sandbox: Sandbox, wanted: JSON) -> str:
     """Create a pod and return its node, however many refusals come before."""
     await sandbox.api.create(pods_path(wanted), wanted)
     await sandbox.pods.until(lambda: key_of(wanted) in sandbox.pods.objects, SETTLE_S, "the pod")
     return await sandbox.bound(key_of(wanted))
-
-
-def left(sandbox: Sandbox) -> set[str]:
-    """Return the names of the pods that are there and are not being deleted."""
-    pods = sandbox.pods.objects.values()
-    return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
 
 
 async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(

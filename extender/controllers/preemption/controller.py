@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -21,6 +21,7 @@ from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import Preemptions
 from extender.controllers.preemption.record import Record, Refusal
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
+from extender.controllers.preemption.review import Review
 from extender.controllers.preemption.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
@@ -31,6 +32,7 @@ from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import Preparer
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, leading
+from extender.verbs.preempting import Victims
 from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
 from extender.wire.preemptor import PreemptorManifest
@@ -81,6 +83,7 @@ class PreemptionController:
             clock=clock,
         )
         self._search = Search(state, plugins, chance, clock, sleep)
+        self._review = Review(state, plugins, self._search, clock)
         self._reconciler = Reconciler(
             state,
             self._queue,
@@ -123,6 +126,17 @@ class PreemptionController:
         if record is None or record.preemption is None:
             return None
         return record.preemption.victims.keys()
+
+    async def review(
+        self, pod: Pod, pod_json: msgspec.Raw, chosen: Mapping[str, Victims]
+    ) -> Mapping[str, Victims]:
+        """Return whom the scheduler is to evict for a pod, given candidates that help.
+
+        That is nobody when it is better to evict on a node that only we refuse.
+        """
+        denied = self._evictions.denied_until > self._clock()
+        refusal = None if denied else self._records.latest(pod.uid)
+        return await self._review.of(pod, pod_json, chosen, refusal)
 
     def unhelped(self, pod: Pod, pod_json: msgspec.Raw) -> None:
         """Note that no candidate of the scheduler's helps a pod; it looks at a tenth of all."""

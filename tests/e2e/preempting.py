@@ -1,0 +1,185 @@
+"""Less important pods that are in the way of others: who is there, who comes, and who goes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.api import for_each
+from tests.e2e.bursts import Burst, create
+from tests.e2e.classes import ensure_priority_class
+from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
+from tests.e2e.sandbox import SETTLE_S, pods_path
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.e2e.api import Api
+    from tests.e2e.sandbox import Sandbox
+
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+LOW, MIDDLE, HIGH = ("e2e-low", 10), ("e2e-middle", 20), ("e2e-high", 30)
+DB = {"app": "db"}
+
+QUIET_S = 1.5
+"""Long enough for anybody to be evicted who is not to be."""
+NEVER = ("e2e-never", 30)
+"""As important as the important ones, and evicts nobody."""
+WEB = {"app": "web"}
+
+
+async def ensure_classes(api: Api) -> None:
+    """Have the API server know all priority classes."""
+    for name, value in (LOW, MIDDLE, HIGH):
+        await ensure_priority_class(api, name, value)
+    await ensure_priority_class(api, *NEVER, preemptionPolicy="Never")
+
+
+def ranked(each: JSON, priority: tuple[str, int], grace: int = 0) -> JSON:
+    """Give a pod a priority; without grace it is gone once it is evicted, kubelet or not."""
+    spec = {"priorityClassName": priority[0], "terminationGracePeriodSeconds": grace}
+    return each | {"spec": each["spec"] | spec}
+
+
+def plain(name: str, on: str, priority: tuple[str, int] = LOW, **more: Any) -> JSON:
+    """Return a placed pod that is in nobody's way."""
+    return ranked(pod(name, on=on), priority, **more)
+
+
+def db(name: str, on: str, priority: tuple[str, int] = LOW, **labels: str) -> JSON:
+    """Return a placed pod that the important one avoids."""
+    return ranked(pod(name, labels=DB | labels, on=on), priority)
+
+
+def wants(name: str = "important", key: str = HOSTNAME, priority: tuple[str, int] = HIGH) -> JSON:
+    """Return a pod that wants no database near it."""
+    return ranked(pod(name, labels=WEB, apart=[term(key, DB)]), priority)
+
+
+def shy(name: str, on: str, priority: tuple[str, int] = LOW) -> JSON:
+    """Return a placed pod that wants no web server near it."""
+    return ranked(pod(name, apart=[term(HOSTNAME, WEB)], on=on), priority)
+
+
+def loner(name: str) -> JSON:
+    """Return an important pod that wants neither databases nor web servers near it."""
+    return ranked(pod(name, labels=WEB, apart=[term(HOSTNAME, DB), term(HOSTNAME, WEB)]), HIGH)
+
+
+def with_port(each: JSON, number: int) -> JSON:
+    """Give a pod a port of its node."""
+    (container,) = each["spec"]["containers"]
+    ports = {"ports": [{"containerPort": number, "hostPort": number}]}
+    return each | {"spec": each["spec"] | {"containers": [container | ports]}}
+
+
+def tainted(each: JSON) -> JSON:
+    """Let a node keep pods away."""
+    taint = {"key": "e2e/closed", "effect": "NoSchedule"}
+    return each | {"spec": {"taints": [taint]}}
+
+
+@asynccontextmanager
+async def budget(api: Api, labels: dict[str, str]) -> AsyncIterator[None]:
+    """Allow no disruption of some pods; the controller that would find that out does not run."""
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+    made = await api.create(BUDGETS, kind | {"metadata": {"name": "strict"}, "spec": spec})
+    status = {
+        "observedGeneration": made["metadata"]["generation"],
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
+    await api.request("PUT", f"{BUDGETS}/strict/status", made | {"status": status})
+    try:
+        yield
+    finally:
+        await api.delete(f"{BUDGETS}/strict")
+
+
+def left(sandbox: Sandbox) -> set[str]:
+    """Return the names of the pods that are there and are not being deleted."""
+    pods = sandbox.pods.objects.values()
+    return {p["metadata"]["name"] for p in pods if not p["metadata"].get("deletionTimestamp")}
+
+
+def crowd(count: int) -> Burst:
+    """Return nodes with a database on each, and important pods for which all of these go."""
+    names = [f"n{number:03}" for number in range(count)]
+    return Burst(
+        [node(name) for name in names],
+        [loner(f"p{number:03}") for number in range(count)],
+        [db(f"on-{name}", name) for name in names],
+    )
+
+
+async def fill(sandbox: Sandbox, nodes: list[JSON], pods: list[JSON]) -> None:
+    """Create many nodes with pods on them."""
+    await for_each(nodes, sandbox.add)
+    await create(sandbox, pods)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster, who comes, and what is left."""
+
+    there: list[JSON]
+    coming: list[JSON]
+    places: list[dict[str, str]]
+    """Where those who come end up, if anywhere; any of these."""
+    victims: list[set[str]]
+    """Who goes, for each of the above."""
+    protected: dict[str, str] = field(default_factory=dict)
+    """Labels of the pods that a disruption budget is about."""
+
+
+def one(where: str, *victims: str) -> dict[str, Any]:
+    """Return that the important pod is placed, and who goes for that."""
+    return {"places": [{"important": where}], "victims": [{*victims}]}
+
+
+NOBODY: dict[str, Any] = {"places": [{}], "victims": [set()]}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case."""
+
+    places: dict[str, str]
+    victims: set[str]
+    seconds: float
+
+
+async def run(sandbox: Sandbox, case: Case, mode: str) -> Outcome:
+    """Let a scheduler place those who come."""
+    await sandbox.add(*case.there)
+    async with AsyncExitStack() as stack:
+        if case.protected:
+            await stack.enter_async_context(budget(sandbox.api, case.protected))
+        await stack.enter_async_context(sandbox.scheduled_by(mode))
+        began = monotonic()
+        names = [each["metadata"]["name"] for each in case.coming]
+        for each in case.coming:
+            await sandbox.api.create(pods_path(each), each)
+        most = max(len(places) for places in case.places)
+        await sandbox.pods.until(lambda: len(placed(sandbox, names)) >= most, SETTLE_S, "places")
+        seconds = monotonic() - began
+        if most < len(names):
+            # Nothing is to happen from now on, so there is nothing to wait for.
+            await asyncio.sleep(QUIET_S)
+        there = {each["metadata"]["name"] for each in case.there if each["kind"] == "Pod"}
+        outcome = Outcome(placed(sandbox, names), there - left(sandbox), seconds)
+    await sandbox.assert_lawful()
+    await sandbox.clear()
+    return outcome
+
+
+def placed(sandbox: Sandbox, names: list[str]) -> dict[str, str]:
+    """Return where pods are that have a node."""
+    places = sandbox.places()
+    return {name: places[f"default/{name}"] for name in names if f"default/{name}" in places}
