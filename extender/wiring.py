@@ -91,7 +91,7 @@ def build_callbacks(
         listeners = replace(
             listeners,
             helpers=[each for each in (nomination, preemption) if each is not None],
-            keep_waiting=preemptions.keep_waiting,
+            held=preemptions.held,
         )
     filters = Filters(
         state,

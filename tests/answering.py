@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from extender.callbacks.filtering import Filters, Listeners
+from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
@@ -13,7 +11,6 @@ from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import NominationController
 from extender.metrics import Metrics
-from extender.model.objects import Pod
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -42,7 +39,7 @@ class Answering:
         in_flight: InFlightPods | None = None,
         nomination: NominationController | None = None,
         shadow: Disagreements | None = None,
-        keep_waiting: Callable[[Pod], bool] | None = None,
+        held: HeldPlaces | None = None,
         defer: Defer = soon,
     ) -> None:
         metrics = metrics or Metrics()
@@ -62,7 +59,7 @@ class Answering:
             in_flight,
             () if nomination is None else (nomination,),
             shadow,
-            keep_waiting,
+            held,
             self.priorities.filter_answered,
         )
         self.filters = Filters(

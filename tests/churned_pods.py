@@ -98,7 +98,7 @@ class Churn:
             in_flight=in_flight,
             pods=self._pods,
             nomination=self.nomination,
-            keep_waiting=self.preemptions.keep_waiting,
+            held=self.preemptions.held,
             defer=lambda work: work(),
         )
         self.binds = Binds(

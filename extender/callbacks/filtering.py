@@ -52,6 +52,16 @@ class Helper(Protocol):
         """Note that a pod was not refused everywhere."""
 
 
+class HeldPlaces(Protocol):
+    """Knows the pods that have a node held for them until victims are gone there."""
+
+    def waits_on(self, pod: Pod) -> str | None:
+        """Return that node, if the pod is refused there for its victims alone."""
+
+    async def catch_up(self, pod: Pod) -> None:
+        """Wait a moment for the watch to show what the scheduler has seen of the victims."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listeners:
     """Who else takes part in filter calls, each where its mode has it."""
@@ -62,8 +72,7 @@ class Listeners:
     """Who does something for pods that are refused on every node."""
     shadow: Disagreements | None = None
     """Where we would differ is noted there, and answers change nothing."""
-    keep_waiting: Callable[[Pod], bool] | None = None
-    """Tells whether the node held for a pod is refused for its victims alone."""
+    held: HeldPlaces | None = None
     answered: Answered | None = None
 
 
@@ -118,6 +127,8 @@ class Filters:
             in_flight = self._listeners.in_flight
             if in_flight is not None and in_flight.interacting(args.pod):
                 self._metrics.observe_hold(await in_flight.wait_for(args.pod))
+            if self._listeners.held is not None:
+                await self._listeners.held.catch_up(args.pod)
             if self._compares_pods:
                 await self._requests.prepare(args.pod)
             verdicts = self._judge(args)
@@ -202,14 +213,13 @@ class Filters:
 
     def _waits_for(self, pod: Pod, verdicts: Verdicts) -> str | None:
         """Return the node held for a pod, if it is refused only until victims there are gone."""
-        node, keep_waiting = pod.nominated, self._listeners.keep_waiting
-        if node is None or keep_waiting is None:
-            return None
+        held = self._listeners.held
+        node = held.waits_on(pod) if held is not None and verdicts.refused else None
         refused = any(
             (reason.resolvable or reason is Reason.QUOTA) and node in names
             for reason, names in verdicts.refused
         )
-        return node if refused and keep_waiting(pod) else None
+        return node if refused else None
 
     def _warn_of_mismatch(self) -> None:
         if not self._warned:

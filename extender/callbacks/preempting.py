@@ -7,20 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import perf_counter
 
+from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.readiness import NotReadyError, check_ready
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
 from extender.metrics import Metrics
-from extender.model import memory
-from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.ports import Check, GiveWay
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
-from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.verbs.preempting import Victims, choose_victims
 from extender.verbs.ranking import settle
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
@@ -29,13 +28,6 @@ from extender.wire.preempting import (
     read_preemption_args,
     write_preemption_result,
 )
-
-LAG_SECONDS = 2.0
-"""How long victims that we have just named count as on their way out before any watch tells; the
-scheduler's own watch may be ahead. Longer, and an eviction that failed would hold up the pod."""
-MOST_REMEMBERED = 64
-PER_NAME = 128
-"""Bytes of a node's name or a victim's uid, beside its text."""
 
 _NONE = write_preemption_result({})
 
@@ -81,9 +73,7 @@ class Preemptions:
         self._clock = clock
         self._pods = pods
         self._log = fault_log(_log)
-        self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
-            memory.VICTIMS, most=MOST_REMEMBERED
-        )
+        self.held = NamedVictims(state, plugins, preemption, clock)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
@@ -100,7 +90,7 @@ class Preemptions:
                 self._hand_over(args, chosen)
                 chosen = self._expect(args.pod, chosen)
             if chosen:
-                self._remember(args.pod.uid, chosen)
+                self.held.remember(args.pod.uid, chosen)
             return write_preemption_result(chosen)
         except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
@@ -111,17 +101,6 @@ class Preemptions:
         kind = type(error).__name__
         self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
-
-    def keep_waiting(self, pod: Pod) -> bool:
-        """Tell whether a pod only waits for its victims to be gone from the node held for it."""
-        if pod.nominated is None:
-            return False
-        told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
-        victims = candidates.get(pod.nominated)
-        lagging = victims is not None and self._clock() - told < LAG_SECONDS
-        ours = None if self._preemption is None else self._preemption.going(pod)
-        going = victims.uids if victims and lagging else ours or ()
-        return only_waits(self._state, pod, going, self._plugins)
 
     def _read(self, body: bytes) -> PreemptionArgs:
         args = read_preemption_args(body, self._pods)
@@ -142,8 +121,8 @@ class Preemptions:
         self, args: PreemptionArgs, chosen: Mapping[str, Victims]
     ) -> Mapping[str, Victims]:
         """Let the scheduler have the pod's nomination to itself before it hears of any victim."""
-        waits = not chosen and args.pod.nominated is not None and self.keep_waiting(args.pod)
-        nodes = {str(args.pod.nominated)} if waits else chosen.keys()
+        waits_on = None if chosen else self.held.waits_on(args.pod)
+        nodes = chosen.keys() if waits_on is None else {waits_on}
         if self._give_way is None or not nodes:
             return chosen
         version = self._state.version
@@ -163,9 +142,10 @@ class Preemptions:
         if args.pod.node is not None:
             # A resize that is deferred wants room (kube-scheduler 1.37), and no rule is about that.
             return args.candidates
-        if args.pod.nominated not in args.candidates and self.keep_waiting(args.pod):
+        waits_on = self.held.waits_on(args.pod)
+        if waits_on is not None and waits_on not in args.candidates:
             says = "%s waits for its victims on %s to go"
-            self._log.log(logging.INFO, says, says, args.pod.key, args.pod.nominated)
+            self._log.log(logging.INFO, says, says, args.pod.key, waits_on)
             return {}
         if self._preemption is not None and self._preemption.going(args.pod) is not None:
             return {}
@@ -200,17 +180,3 @@ class Preemptions:
         if settled.taken is not None:
             self._state.expect_nomination(pod, settled.taken, self._clock() + LAG_SECONDS)
         return settled.chosen
-
-    def _remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
-        now = self._clock()
-        self._told.put(uid, (now, chosen), _size(chosen))
-        while (oldest := self._told.oldest()) is not None and now - oldest[0] >= LAG_SECONDS:
-            self._told.pop_oldest()
-
-
-def _size(chosen: Mapping[str, Victims]) -> int:
-    """Estimate what it takes to remember some victims, in bytes."""
-    return sum(
-        PER_NAME * (2 + len(victims.uids)) + len(node) + sum(map(len, victims.uids))
-        for node, victims in chosen.items()
-    )

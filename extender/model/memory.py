@@ -53,6 +53,8 @@ PREEMPTORS: Final = 8 * MIB
 """Refused pods, as preemption needs them, with the nodes that they were refused on."""
 WITHOUT_VICTIMS: Final = 4 * MIB
 """Refused pods for which nobody's eviction would help."""
+RANKINGS: Final = 4 * MIB
+"""Nodes in the order of their victims, for refused pods that are alike."""
 
 TOTAL: Final = (
     CLASSES
@@ -76,5 +78,6 @@ TOTAL: Final = (
     + FRUITLESS
     + PREEMPTORS
     + WITHOUT_VICTIMS
+    + RANKINGS
 )
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

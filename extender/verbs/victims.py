@@ -97,8 +97,11 @@ def candidates(
     *,
     chance: float,
     passed: Container[str] | None = None,
+    evicting: bool = True,
 ) -> Iterator[Candidate | None]:
     """Look at every node in turn; yield a candidate, or None, for each.
+
+    Without `evicting`, only nodes that take the pod as it is are candidates.
 
     The state may change between two of them, so the one that is taken has to be looked at once more
     (`on_node`). `chance` in [0, 1) says where to begin: of equal nodes the first is taken. Where it
@@ -121,9 +124,13 @@ def candidates(
         if name not in state.nodes or not suitable(state, pod, requirements)(name):
             yield None
             continue
+        if name in reasons and not (evicting and run.repels(name)):
+            # Whatever leaves this node, the rules refuse it as before.
+            yield None
+            continue
         fit = NodeFit(state, pod, requirements, name)
         if not fit.fits:
-            yield run.with_fit(name, fit)
+            yield run.with_fit(name, fit) if evicting else None
         elif passed is not None and name not in passed:
             yield None
         elif name not in reasons:
@@ -193,14 +200,18 @@ class _DryRun:
             return None
         return self._reprieve(node, sorted(lesser, key=importance), fit)
 
+    def repels(self, node: str) -> bool:
+        """Return whether a rule is about any less important pod of a node and ours."""
+        return any(self._keys(each.pod_class) is not None for each in self._lesser(node))
+
     def _lesser(self, node: str) -> list[Pod]:
         """Return the less important pods of a node, bound there whether the watch shows it or not.
 
         One whose bind is under way, or has ended unclearly, may turn out to be elsewhere.
         """
         state, pod = self._state, self._preemptor.pod
-        unseen = [each for each in state.reservations.confirmed if each.node == node]
-        return [each for each in (*state.pods_on(node), *unseen) if may_be_evicted(each, pod)]
+        there = (*state.pods_on(node), *state.reservations.confirmed_on(node))
+        return [each for each in there if may_be_evicted(each, pod)]
 
     def _obeys_rules_without(self, lesser: Iterable[Pod], node: str) -> bool:
         state, pod = self._state, self._preemptor.pod

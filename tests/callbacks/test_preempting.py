@@ -10,7 +10,8 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.preempting import LAG_SECONDS, MOST_REMEMBERED, Preemptions
+from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
+from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.verbs.plugins import Plugins
@@ -63,7 +64,7 @@ class PreemptRig:
             metrics,
             plugins,
             unready=lambda: unready,
-            keep_waiting=preemptions.keep_waiting,
+            held=preemptions.held,
         )
         callbacks = {**answers.callbacks, "preempt": preemptions}
         self.app = callbacks_app(callbacks, metrics, 1 << 20)

@@ -21,6 +21,7 @@ from tests.e2e.preempting import (
     left,
     plain,
     ranked,
+    with_port,
 )
 from tests.e2e.sandbox import SETTLE_S, pods_path
 
@@ -49,9 +50,7 @@ async def place(sandbox: Sandbox, wanted: JSON) -> str:
     return await sandbox.bound(key_of(wanted))
 
 
-async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_blocking_pod_goes_where_that_helps_and_others_stay(sandbox: Sandbox) -> None:
     await sandbox.add(
         *(node("curable", pods=3), node("hopeless", pods=2)),
         *(plain("victim", "curable"), db("blocker", "curable", MIDDLE)),
@@ -62,7 +61,8 @@ async def test_the_blocking_pod_goes_with_the_schedulers_victim_and_others_stay(
     wanted = important()
     async with sandbox.scheduled_by(REPLACE):
         assert await place(sandbox, wanted) == "curable"
-    assert left(sandbox) == {"important", "spared", "bystander", "rock"}
+    # The blocker's own room is enough, so the scheduler's victim is spared as well.
+    assert left(sandbox) == {"important", "victim", "spared", "bystander", "rock"}
     await sandbox.assert_lawful()
 
 
@@ -84,7 +84,7 @@ async def test_a_budget_that_a_blocking_pod_has_turns_the_choice(sandbox: Sandbo
     wanted = important()
     async with budget(sandbox.api, {"budget": "strict"}), sandbox.scheduled_by(REPLACE):
         assert await place(sandbox, wanted) == "free"
-    assert left(sandbox) == {"important", "g-victim", "g-blocker"}
+    assert left(sandbox) == {"important", "g-victim", "g-blocker", "f-victim"}
 
 
 async def test_nobody_is_evicted_where_that_would_not_help(sandbox: Sandbox) -> None:
@@ -108,11 +108,11 @@ async def test_nobody_is_evicted_where_that_would_not_help(sandbox: Sandbox) -> 
 
 async def test_a_pod_waits_for_its_victims_without_evicting_more(sandbox: Sandbox) -> None:
     await sandbox.add(
-        *(node(name, pods=2) for name in ("n1", "n2")),
-        *(ranked(pod(f"victim-{n}", on=n), LOW, grace=3600) for n in ("n1", "n2")),
+        *(node(name) for name in ("n1", "n2")),
+        *(with_port(plain(f"victim-{n}", n, grace=3600), 8080) for n in ("n1", "n2")),
         *(ranked(pod(f"blocker-{n}", labels=DB, on=n), MIDDLE, grace=3600) for n in ("n1", "n2")),
     )
-    wanted = important()
+    wanted = with_port(important(), 8080)
 
     def going() -> list[JSON]:
         pods = sandbox.pods.objects.values()
@@ -124,7 +124,7 @@ async def test_a_pod_waits_for_its_victims_without_evicting_more(sandbox: Sandbo
         (where,) = {each["spec"]["nodeName"] for each in going()}
         assert left(sandbox).isdisjoint({f"victim-{where}", f"blocker-{where}"})
 
-        # Now there is room, so that the other plugins let the pod in, and only we do not.
+        # Now its port is free, so that the other plugins let the pod in, and only we do not.
         await sandbox.api.delete(f"{pods_path(wanted)}/victim-{where}")
         await asyncio.sleep(QUIET_S)
         assert sandbox.extender

@@ -66,6 +66,7 @@ class Reservations:
 
     def __init__(self) -> None:
         self._by_key: dict[str, list[Reservation]] = {}
+        self._by_node: dict[str | None, list[Reservation]] = {}
         self._number = 0
 
     def __len__(self) -> int:
@@ -85,12 +86,11 @@ class Reservations:
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods that have places on a node."""
-        return [each.pod for each in self if each.pod.node == node]
+        return [each.pod for each in self._by_node.get(node, ())]
 
-    @property
-    def confirmed(self) -> Iterator[Pod]:
-        """Yield the pods that are known to be bound where they are reserved."""
-        return (each.pod for each in self if each.confirmed)
+    def confirmed_on(self, node: str) -> list[Pod]:
+        """Return the pods that are known to be bound to a node where no watch has shown them."""
+        return [each.pod for each in self._by_node.get(node, ()) if each.confirmed]
 
     def find(self, pod: Pod) -> Reservation | None:
         """Return the reservation of a pod on its node."""
@@ -103,15 +103,19 @@ class ReservationLedger(Reservations):
     def add(self, reservation: Reservation) -> None:
         """Keep a reservation."""
         self._by_key.setdefault(reservation.pod.key, []).append(reservation)
+        self._by_node.setdefault(reservation.pod.node, []).append(reservation)
         self._number += 1
 
     def remove(self, reservation: Reservation) -> None:
         """Give a reservation up."""
-        key = reservation.pod.key
+        key, node = reservation.pod.key, reservation.pod.node
         self._by_key[key].remove(reservation)
+        self._by_node[node].remove(reservation)
         self._number -= 1
         if not self._by_key[key]:
             del self._by_key[key]
+        if not self._by_node[node]:
+            del self._by_node[node]
 
     def release(self, claim: Claim) -> bool:
         """Take a claim back; return whether it was the last one to its reservation."""

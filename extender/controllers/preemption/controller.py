@@ -18,8 +18,8 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
-from extender.controllers.preemption.preemptions import Preemptions
-from extender.controllers.preemption.record import Record, Refusal
+from extender.controllers.preemption.preemptions import LAG_SECONDS, Preemptions
+from extender.controllers.preemption.record import Record, Refusal, State
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.review import Review
 from extender.controllers.preemption.search import Search
@@ -137,6 +137,15 @@ class PreemptionController:
         denied = self._evictions.denied_until > self._clock()
         refusal = None if denied else self._records.latest(pod.uid)
         return await self._review.of(pod, pod_json, chosen, refusal)
+
+    def deleted(self, pod: Pod) -> Collection[str] | None:
+        """Return the uids of those that the API server has just said were deleted, if any."""
+        record = self._records.get(pod.uid)
+        preemption = None if record is None else record.preemption
+        if preemption is None or preemption.state is not State.WAITING:
+            return None
+        lagging = self._clock() - preemption.evicted_at < LAG_SECONDS
+        return preemption.victims.keys() if lagging else None
 
     def unhelped(self, pod: Pod, pod_json: msgspec.Raw) -> None:
         """Note that no candidate of the scheduler's helps a pod; it looks at a tenth of all."""

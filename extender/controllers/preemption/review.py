@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.record import Refusal
-from extender.controllers.preemption.search import SLICE_SECONDS, Search
+from extender.controllers.preemption.search import NO_REST, Search, Slices
 from extender.errors import ObjectError
 from extender.model.objects import Pod
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims
 from extender.verbs.victims import Candidate, Preemptor, on_node
 from extender.wire.preemptor import read_preemptor
+
+REVIEW_SECONDS = 0.05
+"""How long the scheduler waits to hear of better nodes; else it evicts where it has found to."""
 
 
 class Review:
@@ -58,8 +62,7 @@ class Review:
         preemptor = Preemptor(pod, manifest.requirements, manifest.may_preempt)
         found = await self._looked_at(preemptor, chosen)
         if refusal is not None and len(found) == len(chosen):
-            refusal.read()
-            best = await self._search.choose(refusal, preemptor)
+            best = await self._elsewhere(refusal, preemptor)
             if (
                 best is not None
                 and best.victims
@@ -69,18 +72,24 @@ class Review:
                 return {}
         return {**chosen, **{node: _victims(each) for node, each in found.items()}}
 
+    async def _elsewhere(self, refusal: Refusal, preemptor: Preemptor) -> Candidate | None:
+        """Return the best candidate of all nodes, None when that takes too long to tell."""
+        refusal.read()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REVIEW_SECONDS):
+                return await self._search.choose(refusal, preemptor, rest=NO_REST, take=False)
+        return None
+
     async def _looked_at(
         self, preemptor: Preemptor, chosen: Mapping[str, Victims]
     ) -> dict[str, Candidate]:
         found = {}
-        began = self._clock()
+        slices = Slices(self._clock, asyncio.sleep, NO_REST)
         for node in chosen:
             candidate = on_node(self._state, preemptor, self._plugins, node)
             if candidate is not None:
                 found[node] = candidate
-            if self._clock() - began >= SLICE_SECONDS:
-                await asyncio.sleep(0)
-                began = self._clock()
+            await slices.between()
         return found
 
 

@@ -3,25 +3,61 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.controllers.in_vain import InVain, prospects
+from extender.controllers.preemption.ranking import Badness, Entry, Ranking, Rankings
 from extender.controllers.preemption.record import PER_NAME, Refusal
 from extender.model import memory
 from extender.verbs.plugins import Plugins
-from extender.verbs.ranking import Rank
-from extender.verbs.victims import Candidate, Preemptor, candidates
+from extender.verbs.victims import Candidate, Preemptor, candidates, on_node
 
 SLICE_SECONDS = 0.001
 REST = 1.0
 """Between two slices, as a multiple of the last one: the search gets half of the loop at most."""
 REST_IN_VAIN = 9.0
 """For a pod that was looked at before in vain, whatever has changed since: a tenth."""
+NO_REST = 0.0
+"""Where the scheduler waits for the answer: only others are let through between two slices."""
+
+
+class Slices:
+    """Ends a slice when it has taken its time, and lets others have theirs."""
+
+    def __init__(
+        self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]], rest: float
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._rest = rest
+        self._began = clock()
+
+    async def between(self) -> None:
+        """Rest if it is time to."""
+        took = self._clock() - self._began
+        if took >= SLICE_SECONDS:
+            await self._sleep(self._rest * took)
+            self._began = self._clock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One search."""
+
+    preemptor: Preemptor
+    passed: frozenset[str] | None
+    slices: Slices
+    take: bool
 
 
 class Search:
-    """Chooses victims for refused pods; what was in vain is tried again when something changes."""
+    """Chooses victims for refused pods; what was in vain is tried again when something changes.
+
+    Pods that are alike share a ranking of all nodes: hundreds at once take as many nodes of it,
+    each looked at once more when it is taken.
+    """
 
     def __init__(
         self,
@@ -38,46 +74,81 @@ class Search:
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._in_vain = InVain(state, memory.WITHOUT_VICTIMS)
+        self._rankings = Rankings(clock)
 
-    async def choose(self, refusal: Refusal, preemptor: Preemptor) -> Candidate | None:
+    async def choose(
+        self, refusal: Refusal, preemptor: Preemptor, *, rest: float = REST, take: bool = True
+    ) -> Candidate | None:
         """Return the node whose victims the scheduler would choose, as it was when we were there.
 
-        One without victims takes the pod as it is: then nobody is to be evicted.
+        One without victims takes the pod as it is: then nobody is to be evicted. Of pods that are
+        alike, each `take`s another node as long as there are several.
         """
-        pod = preemptor.pod
-        passed = refusal.passed
+        pod, passed = preemptor.pod, refusal.passed
         key = prospects(pod, preemptor.requirements), pod.nominated, passed
+        size = pod.size + preemptor.requirements.size + PER_NAME * len(passed or ())
         async with self._turn:
             if self._in_vain.knows(key):
                 return None
-            best = await self._best(preemptor, passed, REST_IN_VAIN if refusal.in_vain else REST)
+            slices = Slices(self._clock, self._sleep, REST_IN_VAIN if refusal.in_vain else rest)
+            look = _Look(preemptor, passed, slices, take)
+            best = await self._shared(key, look) or await self._anew(key, size, look)
             refusal.in_vain = best is None
             if best is None:
-                size = pod.size + preemptor.requirements.size + PER_NAME * len(passed or ())
                 self._in_vain.note(key, size)
         return best
 
-    async def _best(
-        self, preemptor: Preemptor, passed: frozenset[str] | None, rest: float
-    ) -> Candidate | None:
-        best: Candidate | None = None
-        best_key = None
-        began = self._clock()
-        every = candidates(
-            self._state, preemptor, self._plugins, chance=self._chance(), passed=passed
-        )
-        for each in every:
-            if each is not None and not each.victims:
-                return each
-            if each is not None and (best_key is None or self._key(each) < best_key):
-                best, best_key = each, self._key(each)
-            took = self._clock() - began
-            if took >= SLICE_SECONDS:
-                await self._sleep(rest * took)
-                began = self._clock()
-        return best
+    async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
+        """Take a node from what was found for another pod a moment ago."""
+        ranking = self._rankings.get(key, look.preemptor.pod.uid)
+        if ranking is None:
+            return None
+        async for each in self._candidates(look, evicting=False):
+            return each
+        return await self._best_of(ranking, look)
 
-    def _key(self, candidate: Candidate) -> tuple[bool, Rank]:
+    async def _anew(self, key: Hashable, size: int, look: _Look) -> Candidate | None:
+        """Rank all nodes, and take one."""
+        found: list[Entry] = []
+        async for each in self._candidates(look, evicting=True):
+            if not each.victims:
+                return each
+            found.append((self._badness(each), len(found), each.node))
+        return await self._best_of(self._rankings.put(key, size, found), look)
+
+    async def _candidates(self, look: _Look, *, evicting: bool) -> AsyncIterator[Candidate]:
+        state, chance = self._state, self._chance()
+        for each in candidates(
+            state,
+            look.preemptor,
+            self._plugins,
+            chance=chance,
+            passed=look.passed,
+            evicting=evicting,
+        ):
+            if each is not None:
+                yield each
+            await look.slices.between()
+
+    async def _best_of(self, ranking: Ranking, look: _Look) -> Candidate | None:
+        """Take the best node that is left, as it is now."""
+        while (entry := ranking.best()) is not None:
+            _, number, node = entry
+            found = on_node(self._state, look.preemptor, self._plugins, node)
+            if found is not None:
+                now = self._badness(found), number, node
+                if ranking.beats(now[0]):
+                    ranking.put_back(now)
+                    continue
+                if look.take:
+                    ranking.takers.add(look.preemptor.pod.uid)
+                else:
+                    ranking.put_back(now)
+                return found
+            await look.slices.between()
+        return None
+
+    def _badness(self, candidate: Candidate) -> Badness:
         """Return how bad a candidate is: what was begun for nobody who waits there comes first.
 
         So it is when a preemptor has lost its nomination while nobody looked after it, and victims

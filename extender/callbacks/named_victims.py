@@ -1,0 +1,105 @@
+"""Victims that were named a moment ago, and pods that wait for theirs to be gone.
+
+The scheduler's own watch may be ahead of ours: it asks about a pod anew the moment that its victim
+is gone, when we still see the victim there. Refused then, the pod would be given other victims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from extender.cluster.state import ClusterState
+from extender.controllers.preemption.controller import PreemptionController
+from extender.model import memory
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+from extender.verbs.plugins import Plugins
+from extender.verbs.preempting import Victims, only_waits
+
+LAG_SECONDS = 2.0
+"""How long victims that we have just named count as on their way out before any watch tells.
+Longer, and an eviction that failed would hold up the pod."""
+LOOK_SECONDS = 0.002
+LOOKS = 25
+"""At our watch, in one call, while it shows nothing of victims that were deleted."""
+MOST_REMEMBERED = 64
+PER_NAME = 128
+"""Bytes of a node's name or a victim's uid, beside its text."""
+
+
+class NamedVictims:
+    """What was answered to /preempt lately, and whom we evict ourselves."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        plugins: Plugins,
+        preemption: PreemptionController | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._state = state
+        self._plugins = plugins
+        self._preemption = preemption
+        self._clock = clock
+        self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
+            memory.VICTIMS, most=MOST_REMEMBERED
+        )
+
+    def remember(self, uid: str, chosen: Mapping[str, Victims]) -> None:
+        """Note the victims that the scheduler may evict for a pod."""
+        now = self._clock()
+        self._told.put(uid, (now, chosen), _size(chosen))
+        while (oldest := self._told.oldest()) is not None and now - oldest[0] >= LAG_SECONDS:
+            self._told.pop_oldest()
+
+    def waits_on(self, pod: Pod) -> str | None:
+        """Return the node that is held for a pod, if it only waits for victims to be gone there."""
+        node = self._held_for(pod)
+        if node is None:
+            return None
+        ours = None if self._preemption is None else self._preemption.going(pod)
+        going = self._named(pod, node) or ours or ()
+        held = replace(pod, nominated=node)
+        return node if only_waits(self._state, held, going, self._plugins) else None
+
+    async def catch_up(self, pod: Pod) -> None:
+        """Wait for our watch to show what it must show any moment; at most 50 ms."""
+        for _ in range(LOOKS):
+            if not self._lags(pod):
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _lags(self, pod: Pod) -> bool:
+        """Return whether victims that were deleted look as if nothing had happened to them."""
+        node = self._held_for(pod)
+        if node is None:
+            return False
+        deleted = None if self._preemption is None else self._preemption.deleted(pod)
+        going = self._named(pod, node) or deleted or ()
+        return bool(going) and any(
+            each.uid in going and not each.deleting for each in self._state.pods_on(node)
+        )
+
+    def _held_for(self, pod: Pod) -> str | None:
+        """Return where a pod is nominated; the request may be older than what we know."""
+        if pod.nominated is not None:
+            return pod.nominated
+        known = self._state.nominated.get(pod.uid)
+        return None if known is None else known.nominated
+
+    def _named(self, pod: Pod, node: str) -> Collection[str]:
+        """Return the uids of the victims that we named for a node a moment ago."""
+        told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
+        victims = candidates.get(node)
+        lagging = victims is not None and self._clock() - told < LAG_SECONDS
+        return victims.uids if victims is not None and lagging else ()
+
+
+def _size(chosen: Mapping[str, Victims]) -> int:
+    """Estimate what it takes to remember some victims, in bytes."""
+    return sum(
+        PER_NAME * (2 + len(victims.uids)) + len(node) + sum(map(len, victims.uids))
+        for node, victims in chosen.items()
+    )
