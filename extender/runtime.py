@@ -19,6 +19,7 @@ from extender import __version__
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config, effective
+from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
@@ -112,6 +113,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         _keep_running("expiry", keep_expiring(state), parts)
         patrolling = keep_patrolling(state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced)
         _keep_running("patrol", patrolling, parts)
+        broken = state.broken_annotations
+        metrics.track_broken_annotations(lambda: len(broken))
+        _keep_running("annotations", keep_telling_of_broken(state), parts)
         drift = DriftWatch(state)
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)

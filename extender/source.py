@@ -17,7 +17,6 @@ from extender.mirrored import VITAL, needed, object_counts
 from extender.offline import ClusterFiles
 from extender.ports import Evictor, NoApiServer, Nominator, PodBinder
 from extender.wire.affinity import Gates
-from extender.wire.annotations import warn_of_annotated
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
@@ -137,7 +136,6 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
         if not object_counts(state)[resource]:
             _log.warning("there are no %s in the cluster files", resource)
     state.compact()
-    warn_of_annotated(state.pods.values())
     source = Files(
         ", ".join(map(str, config.cluster_files)), [each.name for each in needed(config)]
     )
@@ -203,7 +201,6 @@ async def _settle(watchers: Watchers, state: ClusterState) -> None:
     with _collector_resting():
         await watchers.wait_synced()
     state.compact()
-    warn_of_annotated(state.pods.values())
     found = object_counts(state)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)

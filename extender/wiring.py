@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import random
@@ -27,11 +27,14 @@ from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins, compare_pods
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import Application, Callback, callbacks_app
 from extender.wire.node_affinity import read_node_affinity
 from extender.wire.objects import MOST_ENTRIES
+
+AFFINITY = (Plugin.INTER_POD_AFFINITY, Plugin.NODE_AFFINITY)
+"""Plugins that the scheduler has as well, but for what pods have in annotations."""
 
 
 def build_callbacks(
@@ -56,13 +59,13 @@ def build_callbacks(
         metrics,
         requests,
         max_score=config.prioritize.max_score,
-        is_attempt=not enforced and shadow is None,
+        is_attempt=config.mode is Mode.ASSIST,
         silent=shadow is not None,
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
     if enforced and config.mode is Mode.REPLACE:
-        in_flight = InFlightPods(_interact(state, enforced), clock=clock)
+        in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         others["bind"] = Binds(
             state,
@@ -135,11 +138,11 @@ def build_nomination(
     )
 
 
-def _interact(state: ClusterState, enforced: Plugins) -> Callable[[PodClass, PodClass], bool]:
-    """Return what tells whether pods get in each other's way, where the rules for that are ours."""
-    if compare_pods(enforced):
+def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
+    """Return what tells whether pods get in each other's way, by the rules that are ours."""
+    if Plugin.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
-    return lambda _one, _other: False
+    return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 
 
 def build_preemption(
@@ -173,14 +176,11 @@ def build_preemption(
 
 
 def _plugins(config: Config) -> Plugins:
-    """Build the plugins that are enabled."""
-    limited = config.cross_namespace_pod_affinity.limited_by_default
-    built: dict[Plugin, FilterPlugin] = {
-        Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config),
-        Plugin.NODE_AFFINITY: _node_affinity(config),
-        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
-    }
-    return tuple(built[name] for name in config.plugins)
+    """Build what refuses nodes where the hard rules are ours.
+
+    The plugins that are enabled; of affinity that is not, what pods have in annotations.
+    """
+    return _filters(config, config.plugins)
 
 
 def _enforced(config: Config) -> Plugins:
@@ -189,18 +189,42 @@ def _enforced(config: Config) -> Plugins:
         case Mode.SHADOW:
             return ()
         case Mode.ASSIST:
-            return tuple(each for each in _plugins(config) if not each.enforced_by_scheduler)
+            return _filters(config, [each for each in config.plugins if each not in AFFINITY])
         case Mode.REPLACE:
             return _plugins(config)
 
 
-def score_plugins(config: Config) -> ScorePlugins:
-    """Build those of the enabled plugins that score; in every mode."""
-    built: dict[Plugin, ScorePlugin] = {
-        Plugin.INTER_POD_AFFINITY: _inter_pod_affinity(config),
-        Plugin.NODE_AFFINITY: _node_affinity(config),
+def _filters(config: Config, plugins: Sequence[Plugin]) -> Plugins:
+    limited = config.cross_namespace_pod_affinity.limited_by_default
+    built: dict[Plugin, FilterPlugin] = {
+        **_affinity(config, plugins),
+        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
     }
-    return tuple(built[name] for name in config.plugins if name in built)
+    return tuple(built[name] for name in _with_annotations(plugins))
+
+
+def score_plugins(config: Config) -> ScorePlugins:
+    """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
+    built = _affinity(config, config.plugins)
+    return tuple(built[name] for name in _with_annotations(config.plugins) if name in built)
+
+
+def _with_annotations(plugins: Sequence[Plugin]) -> Sequence[Plugin]:
+    """Return plugins in their order; those that are there for annotations alone come last."""
+    return tuple(dict.fromkeys((*plugins, *AFFINITY)))
+
+
+def _affinity(
+    config: Config, plugins: Sequence[Plugin]
+) -> dict[Plugin, InterPodAffinity | NodeAffinityPlugin]:
+    """Build both kinds of affinity, only for annotations where the scheduler has the plugin."""
+    pods, nodes = _inter_pod_affinity(config), _node_affinity(config)
+    return {
+        Plugin.INTER_POD_AFFINITY: replace(
+            pods, of_annotations=Plugin.INTER_POD_AFFINITY not in plugins
+        ),
+        Plugin.NODE_AFFINITY: replace(nodes, of_annotations=Plugin.NODE_AFFINITY not in plugins),
+    }
 
 
 def _inter_pod_affinity(config: Config) -> InterPodAffinity:

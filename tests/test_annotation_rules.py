@@ -1,49 +1,165 @@
-"""Rules in an annotation, until they are read: an error where we decide, counted elsewhere."""
+"""Rules in annotations, in each mode: who enforces them, and what becomes of broken ones."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from pathlib import Path
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender import config
-from extender.model.objects import Pod as ModelPod
-from extender.runtime import running
-from tests.builders import HOST, Pod, model_pod, node, pod, selector, term
+from extender.runtime import Running, running
+from extender.wire.manifests import AFFINITY_ANNOTATION as AFFINITY
+from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
+from tests.builders import HOST, ZONE, Pod, node, node_term, pod, requirement, selector, term
 
-AFFINITY = "affinity-extender.io/affinity"
-POLICY = "affinity-extender.io/affinity-policy"
-NAMES = ["a", "b"]
-NEW = pod("new").prefers(1, term(HOST, selector(app="web")))
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+NAMES = ["a", "b", "c"]
+NODES = [node(name, {HOST: name, ZONE: zone}) for name, zone in zip(NAMES, "xxy", strict=True)]
+NEW = pod("new").labels(app="web")
 WEB = pod("web").labels(app="web").on("a")
-ERROR = (
-    f"metadata.annotations[{AFFINITY}]: rules in this annotation are not supported yet, "
-    "and the pod is not placed without them"
-)
+DB = pod("db").labels(app="db").on("c")
+AWAY = term(HOST, selector(app="web"))
+ERROR = f"metadata.annotations[{AFFINITY}]: not valid JSON"
 QUOTAS = ["InterPodAffinity", "CrossNamespacePodAffinity"]
+MINE = "node(s) didn't match pod anti-affinity rules"
+THEIRS = "node(s) didn't satisfy existing pods anti-affinity rules"
+NEAR = "node(s) didn't match pod affinity rules"
+LABELS = "node(s) didn't match Pod's node affinity/selector"
+
+
+@asynccontextmanager
+async def serving(
+    directory: Path, mode: str, *pods: Mapping[str, Any], plugins: tuple[str, ...] = ()
+) -> AsyncIterator[tuple[Running, ClientSession]]:
+    """Run a program over the nodes and some pods."""
+    cluster = directory / "cluster.json"
+    cluster.write_text(json.dumps({"kind": "List", "items": [*NODES, *pods]}))
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "mode": mode,
+        "plugins": list(plugins) or QUOTAS[:1],
+        "clusterFiles": [str(cluster)],
+        "serving": {"port": 0, "opsPort": 0},
+    }
+    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    async with running(loaded) as program, ClientSession() as session:
+        yield program, session
+
+
+async def post(url: str, session: ClientSession, body: Mapping[str, Any]) -> Any:
+    async with session.post(url, json=body) as response:
+        assert response.status == 200
+        return await response.json()
+
+
+def asking(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {"Pod": raw, "Nodes": None, "NodeNames": NAMES}
+
+
+def anti(strength: str = REQUIRED) -> dict[str, Any]:
+    return {"podAntiAffinity": {strength: [AWAY]}}
+
+
+def on_zone(zone: str, strength: str = REQUIRED) -> dict[str, Any]:
+    terms = {"nodeSelectorTerms": [node_term(requirement(ZONE, "In", zone))]}
+    return {"nodeAffinity": {strength: terms}}
+
+
+ASSIST_AND_REPLACE = ("assist", "replace")
 
 
 @pytest.mark.parametrize(
-    ("raw", "expected"),
+    ("modes", "incoming", "placed", "expected"),
     [
-        pytest.param(NEW, None, id="no annotations"),
-        pytest.param(NEW.annotated("example.com/other", AFFINITY), None, id="another one"),
-        pytest.param(NEW.annotated(AFFINITY, "{}"), AFFINITY, id="rules"),
-        pytest.param(NEW.annotated(AFFINITY, ""), AFFINITY, id="nothing in it"),
-        pytest.param(NEW.annotated(POLICY, "Replace"), POLICY, id="what to do with its own rules"),
         pytest.param(
-            NEW.annotated(POLICY, "Replace").annotated(AFFINITY, "{}"), AFFINITY, id="both"
+            ASSIST_AND_REPLACE, annotated(NEW, anti()), [WEB], {"a": MINE}, id="own anti-affinity"
+        ),
+        pytest.param(
+            ASSIST_AND_REPLACE, annotated(NEW, anti(DURING)), [WEB], {"a": MINE},
+            id="own anti-affinity, during execution as well",
+        ),
+        pytest.param(
+            ASSIST_AND_REPLACE, NEW, [annotated(WEB, anti())], {"a": THEIRS},
+            id="anti-affinity of a placed pod",
+        ),
+        pytest.param(
+            ASSIST_AND_REPLACE,
+            annotated(NEW, {"podAffinity": {DURING: [term(ZONE, selector(app="db"))]}}),
+            [WEB, DB], {"a": NEAR, "b": NEAR}, id="affinity",
+        ),
+        pytest.param(
+            ASSIST_AND_REPLACE, annotated(NEW, on_zone("y")), [], {"a": LABELS, "b": LABELS},
+            id="node affinity, with the scheduler's plugin on",
+        ),
+        pytest.param(
+            ASSIST_AND_REPLACE, annotated(NEW, on_zone("x", DURING)), [WEB], {"c": LABELS},
+            id="node affinity during execution",
+        ),
+        pytest.param(
+            ("assist",), annotated(NEW.anti_affinity(AWAY), on_zone("y")), [WEB],
+            {"a": LABELS, "b": LABELS}, id="rules of the spec are the scheduler's in assist",
+        ),
+        pytest.param(
+            ("assist",), NEW.anti_affinity(AWAY), [WEB.anti_affinity(AWAY)], {},
+            id="without annotations nothing is refused in assist",
+        ),
+        pytest.param(
+            ("replace",), annotated(NEW.anti_affinity(AWAY), {}, "Replace"), [WEB], {},
+            id="rules of the spec are replaced",
+        ),
+        pytest.param(
+            ("shadow",), annotated(NEW, anti()), [WEB], {}, id="shadow refuses nothing"
+        ),
+        pytest.param(
+            ("replace",), NEW, [WEB, annotated(DB, "{")], {}, id="broken rules of a placed pod"
+        ),
+        pytest.param(
+            ("replace",), NEW, [annotated(WEB.anti_affinity(AWAY), "{", "Replace")], {"a": THEIRS},
+            id="beside broken rules those of the spec count",
         ),
     ],
-)
-def test_which_annotation_is_seen(raw: Pod, expected: str | None) -> None:
-    found: ModelPod = model_pod(raw)
-    assert found.annotation == expected
+)  # fmt: skip
+async def test_what_filter_refuses(
+    tmp_path: Path,
+    modes: tuple[str, ...],
+    incoming: Pod,
+    placed: list[Pod],
+    expected: dict[str, str],
+) -> None:
+    for mode in modes:
+        async with serving(tmp_path, mode, *placed, incoming) as (program, session):
+            answer = await post(f"{program.callbacks_url}/filter", session, asking(incoming))
+        assert answer["Error"] == ""
+        assert answer["FailedAndUnresolvableNodes"] == expected, mode
+        assert answer["NodeNames"] == [name for name in NAMES if name not in expected]
+
+
+@pytest.mark.parametrize("mode", ["assist", "replace"])
+async def test_preferences_of_annotations_are_scored(tmp_path: Path, mode: str) -> None:
+    near_db = {"weight": 9, "podAffinityTerm": term(HOST, selector(app="db"))}
+    nodes = {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": node_term(In="a")}]}}
+    by_node, by_pod = (
+        annotated(NEW, nodes),
+        annotated(pod("other"), {"podAffinity": {PREFERRED: [near_db]}}),
+    )
+    theirs = annotated(DB, {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": AWAY}]}})
+    async with serving(tmp_path, mode, theirs) as (program, session):
+        url = f"{program.callbacks_url}/prioritize"
+        assert await post(url, session, asking(by_pod)) == [{"Host": "c", "Score": 20}]
+        # Of two plugins that have something to say, each has half.
+        assert await post(url, session, asking(by_node)) == [
+            {"Host": "a", "Score": 10},
+            {"Host": "c", "Score": 10},
+        ]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +170,14 @@ def test_which_annotation_is_seen(raw: Pod, expected: str | None) -> None:
         pytest.param("replace", QUOTAS[:1], "preempt", {}, 0, id="replace: preempt"),
         pytest.param("replace", QUOTAS[:1], "bind", ERROR, 0, id="replace: bind"),
         pytest.param("assist", QUOTAS[:1], "prioritize", [], 1, id="assist: prioritize"),
-        pytest.param("assist", QUOTAS[:1], "filter", "", 0, id="assist: filter, asked in vain"),
+        pytest.param("assist", QUOTAS[:1], "filter", ERROR, 1, id="assist: filter"),
+        pytest.param("assist", QUOTAS[:1], "preempt", {}, 0, id="assist: preempt"),
         pytest.param("assist", QUOTAS, "filter", ERROR, 1, id="assist with quotas: filter"),
         pytest.param("shadow", QUOTAS[:1], "filter", "", 1, id="shadow: filter changes nothing"),
         pytest.param("shadow", QUOTAS[:1], "prioritize", [], 0, id="shadow: prioritize"),
     ],
 )
-async def test_no_pod_is_judged_without_its_rules(
+async def test_no_pod_with_broken_rules_is_placed(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     *,
@@ -70,52 +187,35 @@ async def test_no_pod_is_judged_without_its_rules(
     expected: Any,
     attempts: int,
 ) -> None:
-    annotated = NEW.annotated(AFFINITY, "{}")
-    cluster = tmp_path / "cluster.json"
-    things = [*(node(name, {HOST: name}) for name in NAMES), WEB, annotated]
-    cluster.write_text(json.dumps({"kind": "List", "items": things}))
-    async with running(configured(cluster, mode, plugins)) as program, ClientSession() as session:
-        async with session.post(f"{program.callbacks_url}/{verb}", json=body(verb)) as response:
-            assert response.status == 200
-            answer = await response.json()
+    broken = NEW.annotated(AFFINITY, "{").prefers(1, AWAY)
+    async with serving(tmp_path, mode, WEB, broken, plugins=tuple(plugins)) as (program, session):
+        answer = await post(f"{program.callbacks_url}/{verb}", session, body(verb, broken))
         async with session.get(f"{program.ops_url}/metrics") as response:
             text = await response.text()
+        async with session.get(f"{program.ops_url}/domains") as response:
+            found = (await response.json())["brokenAnnotations"]
     match verb:
-        case "filter":
-            assert answer["Error"] == expected
-            assert answer["NodeNames"] == (None if expected else NAMES)
         case "prioritize":
             assert answer == expected
         case "preempt":
             assert answer["NodeNameToMetaVictims"] == expected
         case _:
-            assert answer["Error"] == expected
+            assert answer["Error"].startswith(expected)
+            assert bool(answer["Error"]) is bool(expected)
     name = "affinity_extender_schedule_attempts_total"
     assert counted(text, name) == ({"error": attempts} if attempts else {})
-    (line,) = [line for line in caplog.messages if "1 pods carry" in line]
-    assert line.endswith(f"default/new has {AFFINITY}")
-    assert [line for line in caplog.messages if f"annotations[{AFFINITY}]" in line]
+    assert "affinity_extender_broken_annotations 1.0" in text
+    assert found["pods"] == 1
+    assert found["examples"][0]["pod"] == "default/new"
+    (line,) = [line for line in caplog.messages if "count for nobody: default/new" in line]
+    assert ERROR in line
 
 
-def configured(cluster: Path, mode: str, plugins: list[str]) -> config.Config:
-    """Configure a program over a file."""
-    document = {
-        "apiVersion": config.API_VERSION,
-        "kind": config.KIND,
-        "mode": mode,
-        "plugins": plugins,
-        "clusterFiles": [str(cluster)],
-        "serving": {"port": 0, "opsPort": 0},
-    }
-    return config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
-
-
-def body(verb: str) -> dict[str, Any]:
-    """Ask about the annotated pod."""
-    annotated = NEW.annotated(AFFINITY, "{}")
+def body(verb: str, broken: Pod) -> dict[str, Any]:
+    """Ask about a pod."""
     match verb:
         case "bind":
-            found = annotated["metadata"]
+            found = broken["metadata"]
             return {
                 "PodName": found["name"],
                 "PodNamespace": found["namespace"],
@@ -124,9 +224,9 @@ def body(verb: str) -> dict[str, Any]:
             }
         case "preempt":
             victims = {"a": {"Pods": [{"UID": WEB["metadata"]["uid"]}], "NumPDBViolations": 0}}
-            return {"Pod": annotated, "NodeNameToMetaVictims": victims}
+            return {"Pod": broken, "NodeNameToMetaVictims": victims}
         case _:
-            return {"Pod": annotated, "Nodes": None, "NodeNames": NAMES}
+            return asking(broken)
 
 
 def counted(text: str, name: str) -> dict[str, float]:
@@ -137,3 +237,26 @@ def counted(text: str, name: str) -> dict[str, float]:
         for sample in family.samples
         if sample.name == name and sample.value
     }
+
+
+async def test_rules_that_nobody_enforces_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path, "assist", WEB) as (program, session):
+        url = program.callbacks_url
+        await post(f"{url}/prioritize", session, asking(annotated(NEW, anti())))
+        assert [line for line in caplog.messages if "add filterVerb" in line]
+        caplog.clear()
+        await post(f"{url}/filter", session, asking(annotated(NEW, anti())))
+        await post(f"{url}/prioritize", session, asking(annotated(NEW, anti())))
+        assert not [line for line in caplog.messages if "add filterVerb" in line]
+        async with session.get(f"{program.ops_url}/metrics") as response:
+            attempts = counted(await response.text(), "affinity_extender_schedule_attempts_total")
+        assert attempts == {"feasible": 2}
+
+
+async def test_a_bind_is_refused_where_an_annotation_forbids_it(tmp_path: Path) -> None:
+    waiting = annotated(NEW, anti(DURING))
+    async with serving(tmp_path, "replace", WEB, waiting) as (program, session):
+        found = await post(f"{program.callbacks_url}/bind", session, body("bind", NEW))
+    assert MINE in found["Error"]

@@ -26,7 +26,7 @@ from extender.preparing import OverBudgetError
 from extender.verbs.filtering import judge, unclear
 from extender.verbs.plugins import FilterPlugin, Plugins, compare_pods, leading
 from extender.verbs.verdicts import Refused, Verdicts
-from extender.wire.annotations import unread_rules
+from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names
 
@@ -111,6 +111,7 @@ class Filters:
         shadow = self._listeners.shadow
         judging = plugins if shadow is None else shadow.plugins
         self._compares_pods = compare_pods(judging)
+        self._enforces = shadow is not None or not all(each.of_annotations for each in plugins)
         # Elsewhere the scheduler has its rules itself, and is seen where it asks for scores.
         self._is_attempt = bool(plugins) or shadow is not None
         self._leading = leading(judging)
@@ -159,14 +160,16 @@ class Filters:
         return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
-        unread = unread_rules(args.pod)
-        if unread is not None:
+        broken = broken_annotation(args.pod)
+        if broken is not None:
             if self._plugins:
-                raise unread
-            # Here the scheduler decides about required rules, and filter changes nothing.
-            self._note_fault(unread, 0.0)
+                raise broken
+            # Mode shadow: filter changes nothing.
+            self._note_fault(broken, 0.0)
             return _all_pass(args)
-        if any(plugin.concerns(args.pod) for plugin in self._plugins):
+        if not (self._enforces or self._warned):
+            self._warn_of_mismatch()
+        if any(plugin.concerns(self._state, args.pod) for plugin in self._plugins):
             why_unclear = unclear(self._state, args.pod, self._plugins)
             if why_unclear is not None:
                 # An error, not a refusal: the scheduler backs off from errors, but retries a group
@@ -177,8 +180,6 @@ class Filters:
             return verdicts
         if self._listeners.shadow is not None:
             self._compare(self._listeners.shadow, args)
-        elif not self._plugins:
-            self._warn_of_mismatch()
         self._count_attempt("feasible")
         return _all_pass(args)
 
@@ -222,12 +223,12 @@ class Filters:
         return node if refused else None
 
     def _warn_of_mismatch(self) -> None:
-        if not self._warned:
-            self._warned = True
-            _log.warning(
-                "asked to filter, but this mode refuses nothing: unless the scheduler's "
-                "own InterPodAffinity is on, nothing enforces required rules; see docs/modes.md"
-            )
+        self._warned = True
+        _log.warning(
+            "asked to filter, but this mode refuses nothing but by rules in annotations: unless "
+            "the scheduler's own InterPodAffinity is on, nothing enforces required rules; see "
+            "docs/modes.md"
+        )
 
     def _count_attempt(self, result: str) -> None:
         if self._is_attempt:

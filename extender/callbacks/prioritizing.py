@@ -42,8 +42,8 @@ class Priorities:
     ) -> None:
         """Score by plugins; `max_score` is what the best node of a request may get.
 
-        `is_attempt` counts these calls as attempts to place a pod, where filter's are not. Where
-        `silent`, scores are made and never told.
+        `is_attempt` counts these calls as attempts to place a pod, unless filter is asked, which
+        counts them itself. Where `silent`, scores are made and never told.
         """
         self._state = state
         self._plugins = plugins
@@ -51,6 +51,7 @@ class Priorities:
         self._requests = requests
         self._max_score = max_score
         self._is_attempt = is_attempt
+        self._filter_is_asked = False
         self._silent = silent
         self._defer = defer
         self._writer = PriorityWriter(state.nodes)
@@ -72,6 +73,8 @@ class Priorities:
             else:
                 args = await self._requests.read(body)
                 check_annotations(args.pod)
+                if self._is_attempt and not self._filter_is_asked:
+                    self._tell_of_unenforced(args.pod)
                 if self._compares_pods:
                     await self._requests.prepare(args.pod)
                 answer, seconds = self._scores(
@@ -99,6 +102,7 @@ class Priorities:
 
         About a single node the scheduler does not ask.
         """
+        self._filter_is_asked = True
         if args.node_names is not None and len(fits.names) > 1 and not self._silent:
             self._precomputed.expect(
                 args.pod_json, names_json, lambda: self._scores_ahead(args.pod, fits)
@@ -131,6 +135,16 @@ class Priorities:
             self._metrics.observe_plugin(plugin, "Score", "Success", taken)
         self._count_attempt("feasible")
 
+    def _tell_of_unenforced(self, pod: Pod) -> None:
+        """Say that nobody enforces a pod's required rules in an annotation."""
+        of_nodes = pod.node_affinity is not None and any(pod.node_affinity.annotated.required_rules)
+        if of_nodes or pod.pod_class.by_annotation.affinity.constrains:
+            says = (
+                "%s is placed without the required rules in its annotation: the scheduler does not "
+                "ask filter; add filterVerb and preemptVerb to its file, see docs/annotations.md"
+            )
+            self._log.log(logging.WARNING, "unenforced", says, pod.key)
+
     def _count_attempt(self, result: str) -> None:
-        if self._is_attempt:
+        if self._is_attempt and not self._filter_is_asked:
             self._metrics.count_attempt(result)

@@ -65,6 +65,7 @@ class ClusterState(ClusterView):
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
             self._node_rules.count(pod.node_affinity, 1)
+        self._broken_annotations.learn(pod)
         if old is not None:
             self._groups.remove(old)
             self._node_rules.count(old.node_affinity, -1)
@@ -94,6 +95,7 @@ class ClusterState(ClusterView):
         pod = self.pod(key, uid)
         if pod is not None:
             del self._pods[key]
+            self._broken_annotations.forget(key)
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)

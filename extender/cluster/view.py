@@ -15,6 +15,7 @@ from extender.cluster.counts.pod_sets import KeyedSet, PodSet
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
+from extender.cluster.ledgers.broken_annotations import BrokenAnnotationLedger, BrokenAnnotations
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
@@ -65,6 +66,7 @@ class ClusterView:
         self._pods: dict[str, Pod] = {}
         self._pods_by_node = PodsByNode()
         self._groups = WaitingGroups()
+        self._broken_annotations = BrokenAnnotationLedger()
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self._nodes, self._namespaces, most_matching_sets)
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
@@ -139,6 +141,11 @@ class ClusterView:
     def waiting_in_group(self, group: str) -> Mapping[str, PodClass]:
         """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
         return self._groups.of(group)
+
+    @property
+    def broken_annotations(self) -> BrokenAnnotations:
+        """Return the pods with rules in annotations that cannot be read."""
+        return self._broken_annotations
 
     @property
     def namespaces(self) -> Mapping[str, Labels]:

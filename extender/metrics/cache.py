@@ -21,6 +21,9 @@ class CacheMetrics:
             "drifted_pods",
             "Placed pods whose rules still have the old value of a label that was edited later.",
         )
+        self._broken_annotations = make.gauge(
+            "broken_annotations", "Pods with rules in annotations that cannot be read."
+        )
         self._reservations = make.gauge(
             "reservations", "Pods assumed on a node: reserved there, not yet shown by the watch."
         )
@@ -55,6 +58,10 @@ class CacheMetrics:
     def track_reservations(self, count: Callable[[], int]) -> None:
         """Ask `count` at each scrape, from another thread."""
         self._reservations.set_function(lambda: float(count()))
+
+    def track_broken_annotations(self, count: Callable[[], int]) -> None:
+        """Ask `count` at each scrape, from another thread."""
+        self._broken_annotations.set_function(lambda: float(count()))
 
     def track_quotas(self, pods: Callable[[], int], namespaces: Callable[[], int]) -> None:
         """Ask for the pods in scope that count, and their namespaces, at each scrape."""

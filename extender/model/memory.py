@@ -18,6 +18,8 @@ LARGE_CLASSES: Final = 32 * MIB
 """Those that would take more than an eighth of that: they only drive out each other."""
 AFFINITIES: Final = 8 * MIB
 NODE_AFFINITIES: Final = 8 * MIB
+ANNOTATIONS: Final = 16 * MIB
+"""Rules in annotations: the largest that an API server stores takes some megabytes."""
 REQUESTS: Final = 4 * MIB
 CHARGES: Final = 4 * MIB
 ALLOCATABLE: Final = 4 * MIB
@@ -61,6 +63,7 @@ TOTAL: Final = (
     + LARGE_CLASSES
     + AFFINITIES
     + NODE_AFFINITIES
+    + ANNOTATIONS
     + REQUESTS
     + CHARGES
     + ALLOCATABLE

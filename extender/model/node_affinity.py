@@ -149,27 +149,78 @@ def _names(terms: Iterable[NodeTerm]) -> frozenset[str] | None:
     return frozenset(names)
 
 
+@dataclass(frozen=True, slots=True)
+class AnnotatedNodeRules:
+    """The node affinity that a pod carries in an annotation."""
+
+    required: NodeRule | None = None
+    """Counts while the pod is scheduled."""
+    during_execution: NodeRule | None = None
+    """Counts while the pod is scheduled, and while it runs: when the node no longer matches, the
+    pod is to be evicted."""
+    preferred: NodeRule | None = None
+
+    @property
+    def required_rules(self) -> Iterator[NodeRule]:
+        """Yield what a node has to meet, all of it."""
+        yield from (each for each in (self.required, self.during_execution) if each is not None)
+
+    @property
+    def preferred_rules(self) -> Iterator[NodeRule]:
+        """Yield the preferences, if there are any."""
+        if self.preferred is not None:
+            yield self.preferred
+
+    @property
+    def rules(self) -> Iterator[NodeRule]:
+        """Yield what there is to be known about each node."""
+        yield from self.required_rules
+        yield from self.preferred_rules
+
+
+NO_ANNOTATED_RULES = AnnotatedNodeRules()
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class NodeAffinity:
     """A pod's node selector and node affinity, or what is added to those of every pod."""
 
     required: NodeRule | None = None
-    """None where every node will do."""
+    """From its spec, as far as that counts; None where every node will do."""
     preferred: NodeRule | None = None
-    """None where no node is better than another."""
+    """Likewise; None where no node is better than another."""
     fault: tuple[str, str] | None = None
     """Which preferred term is broken and why, so that nothing can be said of how well nodes suit. A
     required term that is broken matches nothing, as in kube-scheduler."""
     size: int = field(default=0, compare=False)
     """About what it takes, in bytes."""
+    annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES
+    """What comes from the pod's annotation, besides."""
+
+    @property
+    def during_execution(self) -> NodeRule | None:
+        """Return what the node has to meet while the pod runs; None where it may be any."""
+        return self.annotated.during_execution
+
+    @property
+    def required_rules(self) -> Iterator[NodeRule]:
+        """Yield what a node has to meet, all of it: from the spec and from the annotation."""
+        if self.required is not None:
+            yield self.required
+        yield from self.annotated.required_rules
+
+    @property
+    def preferred_rules(self) -> Iterator[NodeRule]:
+        """Yield the preferences, whose weights add up."""
+        if self.preferred is not None:
+            yield self.preferred
+        yield from self.annotated.preferred_rules
 
     @property
     def rules(self) -> Iterator[NodeRule]:
         """Yield what there is to be known about each node."""
-        if self.required is not None:
-            yield self.required
-        if self.preferred is not None:
-            yield self.preferred
+        yield from self.required_rules
+        yield from self.preferred_rules
 
 
 NO_NODE_AFFINITY = NodeAffinity()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from extender.model.annotation_rules import AnnotatedAffinity, WrittenAnnotation
 from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
 from extender.model.labels import Labels
@@ -27,7 +28,18 @@ class PodClass:
     once. Treat instances as immutable.
     """
 
-    __slots__ = ("__weakref__", "_hash", "affinity", "labels", "namespace", "size", "written")
+    __slots__ = (
+        "__weakref__",
+        "_by_annotation",
+        "_hash",
+        "affinity",
+        "annotated",
+        "labels",
+        "namespace",
+        "of_annotations",
+        "size",
+        "written",
+    )
 
     def __init__(
         self,
@@ -36,14 +48,24 @@ class PodClass:
         affinity: Affinity = NO_AFFINITY,
         written: WrittenAffinity = NO_WRITTEN_AFFINITY,
         size: int = 0,
+        *,
+        annotated: AnnotatedAffinity | None = None,
+        of_annotations: bool = False,
     ) -> None:
-        """`size` is about what the class takes in memory, in bytes; who reads it can tell."""
+        """`size` is about what the class takes in memory, in bytes; who reads it can tell.
+
+        `annotated` tells which of the rules come from an annotation; with it, `affinity` is
+        `annotated.all`. For `of_annotations` see `by_annotation`.
+        """
         self.namespace = namespace
         self.labels = labels
         self.affinity = affinity
         self.written = written
         self.size = size
-        self._hash = hash((namespace, frozenset(labels.items()), affinity))
+        self.annotated = annotated
+        self.of_annotations = of_annotations
+        self._by_annotation: PodClass | None = None
+        self._hash = hash((namespace, frozenset(labels.items()), affinity, of_annotations))
 
     def __hash__(self) -> int:
         return self._hash
@@ -58,10 +80,38 @@ class PodClass:
             and self.labels == other.labels
             and self.affinity == other.affinity
             and self.written == other.written
+            and self.annotated == other.annotated
+            and self.of_annotations is other.of_annotations
         )
 
     def __repr__(self) -> str:
         return f"PodClass({self.namespace!r}, {self.labels!r}, {self.affinity!r})"
+
+    @property
+    def during_execution(self) -> Affinity:
+        """Return the required terms that also count while the pod runs, from its annotation.
+
+        They are part of `affinity` as well: scheduling takes them like any other. A pod's node
+        affinity has the same: `NodeAffinity.during_execution`.
+        """
+        return NO_AFFINITY if self.annotated is None else self.annotated.during_execution
+
+    @property
+    def by_annotation(self) -> PodClass:
+        """Return the class as if no rules but those in annotations existed, its own and others'.
+
+        It is only ever asked about, never placed: where the scheduler enforces the rules of specs,
+        such a class is what is left to be compared with the terms that placed pods have in
+        annotations.
+        """
+        if self.of_annotations:
+            return self
+        if self._by_annotation is None:
+            added = NO_AFFINITY if self.annotated is None else self.annotated.added
+            self._by_annotation = PodClass(
+                self.namespace, self.labels, added, size=self.size, of_annotations=True
+            )
+        return self._by_annotation
 
     def drift(self) -> Iterator[Drift]:
         """Yield the label keys for which the labels are not those that the rules were made of."""
@@ -71,12 +121,25 @@ class PodClass:
         """Return the class of a pod of this class after an update to the class `new`.
 
         Label keys were merged when the pod was created; a later edit of its labels must not
-        merge them again.
+        merge them again. An edit of its annotation brings new rules.
         """
         # An equal hash stands for equal labels and rules, which are dear to compare.
         if new._hash == self._hash or new.written != self.written or new.affinity == self.affinity:
             return new
-        return PodClass(new.namespace, new.labels, self.affinity, self.written, new.size)
+        if _written(self.annotated) != _written(new.annotated):
+            return new
+        return PodClass(
+            new.namespace,
+            new.labels,
+            self.affinity,
+            self.written,
+            new.size,
+            annotated=self.annotated,
+        )
+
+
+def _written(annotated: AnnotatedAffinity | None) -> WrittenAnnotation | None:
+    return None if annotated is None else annotated.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +175,9 @@ class Pod:
     part of its class: each pod of a DaemonSet asks for another node."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
-    annotation: str | None = None
-    """Name of an annotation that it carries rules in, which are not read."""
+    broken_annotation: tuple[str, str] | None = None
+    """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
+    pod is not placed; one that is there already counts with the rules of its spec alone."""
 
     @property
     def size(self) -> int:

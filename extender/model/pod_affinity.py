@@ -84,6 +84,14 @@ class Affinity:
         """Return whether some term is required."""
         return bool(self.required or self.required_anti)
 
+    def plus(self, other: Affinity) -> Affinity:
+        """Return these rules followed by some more, which all count."""
+        return Affinity(
+            self.required + other.required,
+            self.required_anti + other.required_anti,
+            self.preferred + other.preferred,
+        )
+
     def __len__(self) -> int:
         """Return the number of terms."""
         return len(self.required) + len(self.required_anti) + len(self.preferred)
@@ -168,6 +176,15 @@ class WrittenAffinity:
         """Return how many label keys the terms have, each of which may become a requirement."""
         terms = (*self.required, *self.required_anti, *(term for term, _ in self.preferred))
         return sum(len(term.match_label_keys) + len(term.mismatch_label_keys) for term in terms)
+
+    def plus(self, other: WrittenAffinity) -> WrittenAffinity:
+        """Return these rules followed by some more."""
+        return WrittenAffinity(
+            self.required + other.required,
+            self.required_anti + other.required_anti,
+            self.preferred + other.preferred,
+            self.crosses_namespaces or other.crosses_namespaces,
+        )
 
     def merged(self, owner_labels: Labels) -> Affinity:
         """Return the effective rules for an owner with these labels at its creation."""

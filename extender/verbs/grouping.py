@@ -7,7 +7,8 @@ no harm unless one of them has to do with where another one goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
@@ -19,7 +20,16 @@ MOST_PAIRS = 200_000
 replicas of a workload count once."""
 
 
-def entangled(state: ClusterState, pod: Pod) -> str | None:
+View: TypeAlias = Callable[[PodClass], PodClass]
+"""Makes of a class the one with the rules that are looked at."""
+
+
+def whole(pod_class: PodClass) -> PodClass:
+    """Return a class with all of its rules."""
+    return pod_class
+
+
+def entangled(state: ClusterState, pod: Pod, view: View = whole) -> str | None:
     """Say why a pod cannot be judged: required rules among the waiting pods of its group.
 
     A pod that waits alone, all others of its group being placed, is judged like any other. So are
@@ -28,7 +38,8 @@ def entangled(state: ClusterState, pod: Pod) -> str | None:
     """
     if pod.group is None:
         return None
-    waiting = {pod.key: pod.pod_class, **state.waiting_in_group(pod.group)}
+    classes = {pod.key: pod.pod_class, **state.waiting_in_group(pod.group)}
+    waiting = {key: view(pod_class) for key, pod_class in classes.items()}
     terms = sum({id(each): len(each.affinity) for each in waiting.values()}.values())
     if len(waiting) > 1 and (terms * len(waiting) > MOST_PAIRS or _takes_long(state, waiting)):
         return f"the affinity rules of the pods of pod group {pod.group} take too long to compare"

@@ -31,48 +31,58 @@ class InterPodAffinity:
     """Score nothing for a pod without preferred terms of its own."""
     weight: int = 2
     """As in the scheduler's default profile."""
+    of_annotations: bool = False
+    """Only what pods have in annotations: the scheduler's own plugin does the rest."""
 
     name: ClassVar[str] = INTER_POD_AFFINITY
     compares_pods: ClassVar[bool] = True
-    enforced_by_scheduler: ClassVar[bool] = True
 
-    def concerns(self, pod: Pod) -> bool:
-        """Tell that any pod may be refused: placed pods may repel it."""
-        del pod
-        return True
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
+        """Tell that any pod may be refused where placed pods may repel it."""
+        if not self.of_annotations:
+            return True
+        mine = pod.pod_class.by_annotation.affinity
+        return mine.constrains or state.existing_terms.annotated_anti > 0
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
 
         Pods that no required rule is about, their own or one of a placed pod, can be.
         """
-        if state.doubt is not None and state.prefilter_state_of(pod).has_rules:
+        if state.doubt is not None and self._prefilter(state, pod).has_rules:
             return state.doubt
-        return entangled(state, pod)
+        return entangled(state, pod, self._view)
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
-        return _refuse(_constraints(state.prefilter_state_of(pod)), asked)
+        return _refuse(_constraints(self._prefilter(state, pod)), asked)
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return whether the other would meet the pod's required affinity, or exclude it."""
-        return company(state, pod, other)
+        return company(state, self._view(pod), self._view(other))
 
     def filter_beside(
         self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
     ) -> Verdicts:
         """Judge each node as if pods that make such company were on it as well."""
         near = together(others)
-        return _refuse(_constraints_beside(state.prefilter_state_of(pod), near, state.nodes), asked)
+        return _refuse(_constraints_beside(self._prefilter(state, pod), near, state.nodes), asked)
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
         weights: dict[Topology, dict[DomainTable, int]] = {}
-        for table, weight in self._weighted_tables(state.prefilter_state_of(pod)):
+        for table, weight in self._weighted_tables(self._prefilter(state, pod)):
             if table.counts:
                 tables = weights.setdefault(table.topology, {})
                 tables[table] = tables.get(table, 0) + weight
         return Scores(weights) if weights else None
+
+    def _view(self, pod_class: PodClass) -> PodClass:
+        """Return a class with the rules that are ours."""
+        return pod_class.by_annotation if self.of_annotations else pod_class
+
+    def _prefilter(self, state: ClusterState, pod: Pod) -> PreFilterState:
+        return state.prefilter_state(self._view(state.class_of(pod)))
 
     def _weighted_tables(self, prefilter: PreFilterState) -> Iterator[tuple[DomainTable, int]]:
         # Asked of the pod, not of the tables: none is kept over a key that no node has.

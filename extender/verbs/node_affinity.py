@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import compress
+from itertools import chain, compress
 from operator import add
 from typing import ClassVar
 
@@ -32,18 +32,20 @@ class NodeAffinityPlugin:
     """What every pod asks for and prefers besides its own."""
     weight: int = 2
     """As in the scheduler's default profile."""
+    of_annotations: bool = False
+    """Only what pods have in annotations: the scheduler's own plugin does the rest."""
 
     name: ClassVar[str] = NODE_AFFINITY
     compares_pods: ClassVar[bool] = False
-    enforced_by_scheduler: ClassVar[bool] = True
 
-    def concerns(self, pod: Pod) -> bool:
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether not every node will do."""
+        del state
         return any(True for _ in self._required(pod))
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say that the labels of nodes may be old ones, of a pod that is particular about them."""
-        return state.doubt if self.concerns(pod) else None
+        return state.doubt if self.concerns(state, pod) else None
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Refuse the nodes that do not match; what is added to every pod's affinity is first."""
@@ -74,22 +76,24 @@ class NodeAffinityPlugin:
         ObjectError for a pod with a broken preferred term: the scheduler does not score it either.
         """
         own = pod.node_affinity or NO_NODE_AFFINITY
-        if own.fault is not None:
-            raise ObjectError(*own.fault)
-        judged = [
-            state.node_rules.judge(affinity.preferred)
-            for affinity in (self.added, own)
-            if affinity.preferred is not None
-        ]
+        rules = own.annotated.preferred_rules
+        if not self.of_annotations:
+            if own.fault is not None:
+                raise ObjectError(*own.fault)
+            rules = chain(self.added.preferred_rules, own.preferred_rules)
+        judged = [state.node_rules.judge(rule) for rule in rules]
         heard = [each for each in judged if each.matching]
         return NodeScores(heard) if heard else None
 
     def _required(self, pod: Pod) -> Iterator[tuple[Reason, NodeRule]]:
-        if self.added.required is not None:
-            yield Reason.ENFORCED_NODE_AFFINITY, self.added.required
-        own = pod.node_affinity
-        if own is not None and own.required is not None:
-            yield Reason.NODE_AFFINITY, own.required
+        own = pod.node_affinity or NO_NODE_AFFINITY
+        rules = own.annotated.required_rules
+        if not self.of_annotations:
+            if self.added.required is not None:
+                yield Reason.ENFORCED_NODE_AFFINITY, self.added.required
+            rules = own.required_rules
+        for rule in rules:
+            yield Reason.NODE_AFFINITY, rule
 
 
 def _split(

@@ -67,13 +67,11 @@ def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Calla
 
     Room and our rules aside.
     """
-    affinity = pod.node_affinity
-    if affinity is None or affinity.required is None:
-        return lambda node: requirements.tolerates(state.node_resources.allocatable(node))
-    judged = state.node_rules.judge(affinity.required)
+    rules = () if pod.node_affinity is None else pod.node_affinity.required_rules
+    judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:
-        return bool(judged.of(node)) and requirements.tolerates(
+        return all(each.of(node) for each in judged) and requirements.tolerates(
             state.node_resources.allocatable(node)
         )
 

@@ -32,10 +32,10 @@ class FilterPlugin(Plugin, Protocol):
     """One set of rules that pods have to meet on their node."""
 
     @property
-    def enforced_by_scheduler(self) -> bool:
-        """Return whether kube-scheduler has the same rules, so that it may be left to them."""
+    def of_annotations(self) -> bool:
+        """Return whether it only looks at rules in annotations, and the scheduler at the others."""
 
-    def concerns(self, pod: Pod) -> bool:
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether it may refuse any node for a pod at all."""
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:

@@ -47,10 +47,11 @@ class CrossNamespacePodAffinity:
 
     name: ClassVar[str] = CROSS_NAMESPACE_POD_AFFINITY
     compares_pods: ClassVar[bool] = False
-    enforced_by_scheduler: ClassVar[bool] = False
+    of_annotations: ClassVar[bool] = False
 
-    def concerns(self, pod: Pod) -> bool:
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether a pod is in scope."""
+        del state
         return pod.charge is not None
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:

@@ -21,8 +21,10 @@ from extender.cluster.audits.overview import (
 )
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
 from extender.ports import Check
 from extender.wire.affinity import write_term
+from extender.wire.manifests import AFFINITY_ANNOTATION
 
 LIMIT: Final = 100
 MOST: Final = 1000
@@ -98,6 +100,12 @@ class Domains:
             "drift": {
                 "pods": self._drift.pods,
                 "examples": [_drifted(each) for each in islice(self._drift.known, EXAMPLES)],
+            },
+            "brokenAnnotations": {
+                "pods": len(self._state.broken_annotations),
+                "examples": [
+                    _broken(each) for each in islice(self._state.broken_annotations, EXAMPLES)
+                ],
             },
         }
         return document, following
@@ -223,11 +231,12 @@ def _page_of_values(
 
 
 def _described(existing: ExistingTerm) -> Document:
-    return {
+    described = {
         "term": existing.number,
         "rule": RULES[existing.role],
         **write_term(existing.term),
     }
+    return described | ({"annotation": AFFINITY_ANNOTATION} if existing.annotated else {})
 
 
 def _summary(existing: ExistingTerm) -> Document:
@@ -243,6 +252,11 @@ def _amount(existing: ExistingTerm, amount: int) -> Document:
 
 def _some(names: Sequence[str]) -> Document:
     return {"count": len(names), "names": list(names[:EXAMPLES])}
+
+
+def _broken(pod: Pod) -> Document:
+    field, fault = pod.broken_annotation or ("", "")
+    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 
 def _drifted(found: DriftedPods) -> Document:

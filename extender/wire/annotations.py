@@ -1,42 +1,164 @@
-"""Rules in annotations, which are not read yet: no pod that carries some is judged without them."""
+"""Rules in the annotations of a pod, read strictly: a pod with a broken one is not placed at all.
+
+docs/annotations.md is written for those who write them.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
 
 from extender.errors import ObjectError
+from extender.model import memory
+from extender.model.annotation_rules import WrittenAnnotation
+from extender.model.lru_cache import LruCache
+from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.model.objects import Pod
+from extender.wire.affinity import Gates, read_affinity
+from extender.wire.annotation_checks import faults_of
+from extender.wire.annotation_manifests import AnnotatedAffinity, NodeAffinity, NodeSelector
+from extender.wire.class_cache import decoded_size
+from extender.wire.decoding import decode
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    NULL,
+    POLICY_ANNOTATION,
+    PodAnnotations,
+)
+from extender.wire.node_terms import Fault, read_preferred, read_required
 
-_log = logging.getLogger(__name__)
+REPLACE: Final = "Replace"
+"""The only policy that there is a name for: without one, rules are added."""
+
+MOST_BYTES: Final = 256 << 10
+"""The API server stores no more than this in all annotations of an object together."""
+MOST_ENTRIES: Final = 4_096
+"""Terms, conditions, values and names in an annotation: 1,000 terms of the usual kind."""
+MOST_CONDITIONS: Final = 256
+"""Conditions in an annotation on labels of nodes, each compared with every node."""
+
+AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
+POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
+
+_TEXT = msgspec.json.Decoder(str)
+_AFFINITY = msgspec.json.Decoder(AnnotatedAffinity)
 
 
-def unread_rules(pod: Pod) -> ObjectError | None:
-    """Return an error that names the annotation with rules that a pod carries, None without one."""
-    if pod.annotation is None:
-        return None
-    return ObjectError(
-        f"metadata.annotations[{pod.annotation}]",
-        "rules in this annotation are not supported yet, and the pod is not placed without them",
-    )
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What the annotations of a pod say, or what is wrong with them."""
+
+    pods: WrittenAnnotation | None = None
+    """Rules about other pods; None where there are none, and the spec's count as if alone."""
+    nodes: AnnotatedNodeRules = NO_ANNOTATED_RULES
+    replaces: bool = False
+    """Whether rules of the spec do not count."""
+    fault: Fault | None = None
+    """The broken field, and what is wrong with it; then nothing is said of rules."""
+    key: bytes = b""
+    """What tells these rules about other pods from all others."""
+
+
+NO_ANNOTATION: Final = Annotation()
+
+
+class AnnotationReader:
+    """Reads annotations once for all pods of a namespace that have the same, by their bytes."""
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates = gates
+        self._known: LruCache[tuple[str, bytes, bytes], Annotation] = LruCache(
+            memory.ANNOTATIONS, share=2
+        )
+
+    def read(self, namespace: str, found: PodAnnotations | None) -> Annotation:
+        """Read what a pod in a namespace has; O(1) where it was read lately."""
+        if not found:
+            return NO_ANNOTATION
+        affinity, policy = bytes(found.affinity), bytes(found.policy)
+        key = (namespace, affinity, policy)
+        known = self._known.get(key)
+        if known is None:
+            try:
+                known = self._read(namespace, found)
+            except ObjectError as error:
+                known = Annotation(fault=(error.path, error.message))
+            self._known.put(key, known, decoded_size(affinity, policy))
+        return known
+
+    def _read(self, namespace: str, found: PodAnnotations) -> Annotation:
+        replaces = found.policy is not NULL
+        if replaces and decode(_TEXT, found.policy, POLICY_PATH) != REPLACE:
+            raise ObjectError(POLICY_PATH, f"not a policy; there is {REPLACE} alone")
+        if found.affinity is NULL:
+            raise ObjectError(POLICY_PATH, f"there is no annotation {AFFINITY_ANNOTATION}")
+        manifest = _decoded(decode(_TEXT, found.affinity, AFFINITY_PATH).encode())
+        self._gates.drop_disabled(manifest)
+        during_execution = manifest.during_execution()
+        pods = WrittenAnnotation(
+            read_affinity(manifest, namespace), read_affinity(during_execution, namespace), replaces
+        )
+        says_nothing = pods == WrittenAnnotation()
+        return Annotation(
+            None if says_nothing else pods,
+            _node_rules(manifest.nodeAffinity),
+            replaces,
+            key=b"" if says_nothing else bytes(found.affinity) + bytes(found.policy),
+        )
+
+
+def broken_annotation(pod: Pod) -> ObjectError | None:
+    """Return what is wrong with the rules in a pod's annotations, None if nothing is."""
+    return None if pod.broken_annotation is None else ObjectError(*pod.broken_annotation)
 
 
 def check_annotations(pod: Pod) -> None:
-    """Raise an ObjectError for a pod with rules in an annotation."""
-    error = unread_rules(pod)
+    """Raise an ObjectError for a pod with broken rules in an annotation."""
+    error = broken_annotation(pod)
     if error is not None:
         raise error
 
 
-def warn_of_annotated(pods: Iterable[Pod]) -> None:
-    """Say once that some of the pods that are there carry such rules."""
-    annotated = [pod for pod in pods if pod.annotation is not None]
-    if annotated:
-        one = annotated[0]
-        _log.warning(
-            "%d pods carry an annotation with rules, which are not supported yet and do not count: "
-            "%s has %s",
-            len(annotated),
-            one.key,
-            one.annotation,
-        )
+def _decoded(text: bytes) -> AnnotatedAffinity:
+    """Decode the value of the annotation, and check it as the API server would."""
+    if len(text) > MOST_BYTES:
+        raise ObjectError(AFFINITY_PATH, f"{len(text)} bytes are more than {MOST_BYTES}")
+    manifest = decode(_AFFINITY, text, AFFINITY_PATH)
+    for number, limit, what in (
+        (manifest.entries, MOST_ENTRIES, "terms, conditions, values and names"),
+        (manifest.conditions, MOST_CONDITIONS, "conditions on nodes"),
+    ):
+        if number > limit:
+            raise ObjectError(AFFINITY_PATH, f"{number} {what} are more than {limit}")
+    # A field that is there twice would count once; depth and length are known to be bounded by now.
+    json.loads(text, object_pairs_hook=_distinct)
+    for where, what in faults_of(manifest):
+        raise ObjectError(f"{AFFINITY_PATH}.{where}", what)
+    return manifest
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise ObjectError(AFFINITY_PATH, f"the field {key!r} is there twice")
+        seen.add(key)
+
+
+def _node_rules(found: NodeAffinity | None) -> AnnotatedNodeRules:
+    if found is None:
+        return NO_ANNOTATED_RULES
+    size = decoded_size(msgspec.json.encode(found))
+    preferred = tuple(read_preferred(found.preferred or (), []))
+    return AnnotatedNodeRules(
+        _required(found.required, size),
+        _required(found.during_execution, size),
+        NodeRule.preferred(preferred, size=size) if preferred else None,
+    )
+
+
+def _required(selector: NodeSelector | None, size: int) -> NodeRule | None:
+    return None if selector is None else NodeRule.required(read_required(selector, []), size=size)

@@ -11,8 +11,9 @@ from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import WrittenAffinity
 
-ClassKey: TypeAlias = tuple[str, bytes, bytes, bool]
-"""Namespace, the JSON of labels and affinity, and whether an API server has merged label keys."""
+ClassKey: TypeAlias = tuple[str, bytes, bytes, bool, bytes]
+"""Namespace, the JSON of labels and affinity, whether an API server has merged label keys, and the
+JSON of rules in annotations."""
 
 
 class ClassCache:
@@ -52,9 +53,10 @@ class ClassCache:
         return known
 
 
-def class_size(labels: bytes, affinity: bytes, written: WrittenAffinity) -> int:
+def class_size(key: ClassKey, written: WrittenAffinity) -> int:
     """Estimate what a class and its JSON take, in bytes; see `decoded_size`."""
-    return decoded_size(labels, affinity) + PER_MERGED_KEY * written.label_keys
+    _, labels, affinity, _, annotation = key
+    return decoded_size(labels, affinity, annotation) + PER_MERGED_KEY * written.label_keys
 
 
 PER_STRING: Final = 80

@@ -5,7 +5,7 @@ Everything else is skipped by the decoder without being built: a pod of 5 KB cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -30,7 +30,7 @@ class LabelSelector(msgspec.Struct):
     """metav1.LabelSelector."""
 
     matchLabels: dict[str, str] | None = None  # noqa: N815 - the API's spelling
-    matchExpressions: list[LabelSelectorRequirement] | None = None  # noqa: N815 - the API's
+    matchExpressions: Sequence[LabelSelectorRequirement] | None = None  # noqa: N815 - the API's
 
 
 class PodAffinityTerm(msgspec.Struct):
@@ -60,8 +60,8 @@ class PodAffinity(
 ):
     """v1.PodAffinity and v1.PodAntiAffinity, which have the same fields."""
 
-    required: list[PodAffinityTerm] | None = None
-    preferred: list[WeightedPodAffinityTerm] | None = None
+    required: Sequence[PodAffinityTerm] | None = None
+    preferred: Sequence[WeightedPodAffinityTerm] | None = None
 
 
 class AffinityManifest(msgspec.Struct):
@@ -105,12 +105,9 @@ class PodAnnotations(
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
 
-    @property
-    def found(self) -> str | None:
-        """Return the name of one that is there."""
-        if self.affinity is not NULL:
-            return AFFINITY_ANNOTATION
-        return None if self.policy is NULL else POLICY_ANNOTATION
+    def __bool__(self) -> bool:
+        """Return whether one of them is there."""
+        return self.affinity is not NULL or self.policy is not NULL
 
 
 class PodMetadata(msgspec.Struct):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import msgspec
@@ -10,7 +12,14 @@ from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.labels import Operator, Requirement
 from extender.model.lru_cache import LruCache
-from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule, NodeTerm
+from extender.model.node_affinity import (
+    NO_ANNOTATED_RULES,
+    NO_NODE_AFFINITY,
+    AnnotatedNodeRules,
+    NodeAffinity,
+    NodeRule,
+    NodeTerm,
+)
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
 from extender.wire.manifests import NULL
@@ -23,6 +32,8 @@ from extender.wire.node_terms import (
 
 _PATH = "spec.affinity.nodeAffinity"
 _NULL = bytes(NULL)
+ANY_NODE = (_NULL, _NULL)
+"""The affinity and the node selector of a pod that asks for no node."""
 
 PER_AFFINITY = 1_024
 """Bytes of node affinity, however short it is."""
@@ -30,6 +41,10 @@ MOST_CONDITIONS = 1_024
 """Conditions of a pod in a request on labels of nodes: more than a hundred milliseconds for 5,000
 nodes, when they are seen first. With many values in a condition, or many named nodes, it takes
 no longer."""
+
+
+_Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules]
+"""The JSON of affinity and node selector, and rules from an annotation where there are some."""
 
 
 class _Affinity(msgspec.Struct, rename="camel"):
@@ -49,20 +64,36 @@ class NodeAffinityReader:
     def __init__(self, most_entries: int | None = None) -> None:
         """With `most_entries`, longer rules are an ObjectError."""
         self._most_entries = most_entries
-        self._known: LruCache[tuple[bytes, bytes], NodeAffinity] = LruCache(memory.NODE_AFFINITIES)
+        self._known: LruCache[_Key, NodeAffinity] = LruCache(memory.NODE_AFFINITIES)
         self._large: WeakKeyDictionary[NodeAffinity, ref[NodeAffinity]] = WeakKeyDictionary()
         """Those that are too large to be kept for their bytes; the pods of one workload share them
         all the same."""
 
-    def read(self, affinity: bytes, node_selector: bytes) -> NodeAffinity | None:
-        """Read the JSON of a pod's `affinity` and `nodeSelector`; None if any node will do."""
-        if affinity == _NULL and node_selector == _NULL:
+    def read(
+        self,
+        affinity: bytes,
+        node_selector: bytes,
+        annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES,
+        *,
+        replaces: bool = False,
+    ) -> NodeAffinity | None:
+        """Read the JSON of a pod's `affinity` and `nodeSelector`; None if any node will do.
+
+        `annotated` is what its annotation says, which `replaces` that affinity or is added to it.
+        """
+        if replaces:
+            affinity = _NULL
+        key: _Key = (affinity, node_selector)
+        if annotated is not NO_ANNOTATED_RULES:
+            key = (affinity, node_selector, annotated)
+        elif key == ANY_NODE:
             return None
-        key = (affinity, node_selector)
         found = self._known.peek(key)
         if found is None:
             found = self._read(affinity, node_selector)
-            if not self._known.put(key, found, _size(affinity, node_selector)):
+            size = sum(rule.size for rule in annotated.rules)
+            found = replace(found, annotated=annotated, size=found.size + size)
+            if not self._known.put(key, found, _size(affinity, node_selector) + size):
                 found = self._shared(found)
         return None if found == NO_NODE_AFFINITY else found
 

@@ -44,8 +44,8 @@ class RequirementManifest(msgspec.Struct):
 class TermManifest(msgspec.Struct, rename="camel"):
     """v1.NodeSelectorTerm."""
 
-    match_expressions: list[RequirementManifest] | None = None
-    match_fields: list[RequirementManifest] | None = None
+    match_expressions: Sequence[RequirementManifest] | None = None
+    match_fields: Sequence[RequirementManifest] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -75,14 +75,14 @@ class PreferredManifest(msgspec.Struct):
 class NodeSelectorManifest(msgspec.Struct, rename="camel"):
     """v1.NodeSelector."""
 
-    node_selector_terms: list[TermManifest] | None = None
+    node_selector_terms: Sequence[TermManifest] | None = None
 
 
 class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "preferred": PREFERRED}):
     """v1.NodeAffinity."""
 
     required: NodeSelectorManifest | None = None
-    preferred: list[PreferredManifest] | None = None
+    preferred: Sequence[PreferredManifest] | None = None
 
     def terms(self) -> Iterator[TermManifest]:
         """Yield all terms, required or preferred."""
@@ -95,7 +95,7 @@ def read_required(selector: NodeSelectorManifest, faults: list[Fault]) -> Iterat
     """Yield the terms that can match."""
     for index, term in enumerate(selector.node_selector_terms or ()):
         if not term.is_empty:
-            found = _term(term, f"{REQUIRED}.nodeSelectorTerms[{index}]", faults)
+            found = read_term(term, f"{REQUIRED}.nodeSelectorTerms[{index}].", faults)
             if found is not None:
                 yield found
 
@@ -106,25 +106,25 @@ def read_preferred(
     """Yield the terms that can match, with their weights; one without weight is not even read."""
     for index, each in enumerate(terms):
         if each.weight and not each.preference.is_empty:
-            found = _term(each.preference, f"{PREFERRED}[{index}].preference", faults)
+            found = read_term(each.preference, f"{PREFERRED}[{index}].preference.", faults)
             if found is not None:
                 yield found, each.weight
 
 
-def _term(term: TermManifest, path: str, faults: list[Fault]) -> NodeTerm | None:
-    """Read a term; None when it is broken."""
+def read_term(term: TermManifest, path: str, faults: list[Fault]) -> NodeTerm | None:
+    """Read a term; None when it is broken. `path` is what faults' paths begin with."""
     before = len(faults)
     conditions = []
     for index, each in enumerate(term.match_expressions or ()):
         condition = _condition(each)
         if isinstance(condition, str):
-            faults.append((f"{path}.matchExpressions[{index}]", condition))
+            faults.append((f"{path}matchExpressions[{index}]", condition))
         else:
             conditions.append(condition)
     for index, each in enumerate(term.match_fields or ()):
         why = _field_fault(each)
         if why is not None:
-            faults.append((f"{path}.matchFields[{index}]", why))
+            faults.append((f"{path}matchFields[{index}]", why))
     if len(faults) > before:
         return None
     return NodeTerm(tuple(conditions), *_names(term.match_fields or ()))
@@ -151,9 +151,9 @@ def _names(fields: Sequence[RequirementManifest]) -> tuple[frozenset[str] | None
 def _condition(found: RequirementManifest) -> Condition | str:
     """Return a condition on a label, or what is wrong with it (labels.NewRequirement)."""
     values = found.values or []
-    if not _is_label_key(found.key):
+    if not is_label_key(found.key):
         return f"{found.key!r} is not a label key"
-    broken = next((value for value in values if _VALUE.fullmatch(value) is None), None)
+    broken = next((value for value in values if not is_label_value(value)), None)
     if broken is not None:
         return f"{broken!r} is not a label value"
     if found.operator in COMPARING:
@@ -182,7 +182,13 @@ def _field_fault(found: RequirementManifest) -> str | None:
     return None if len(found.values or ()) == 1 else f"operator {found.operator} takes one value"
 
 
-def _is_label_key(key: str) -> bool:
+def is_label_value(value: str) -> bool:
+    """Return whether a label may have a value (validation.IsValidLabelValue)."""
+    return _VALUE.fullmatch(value) is not None
+
+
+def is_label_key(key: str) -> bool:
+    """Return whether a label may have a key (validation.IsQualifiedName)."""
     prefix, slash, name = key.rpartition("/")
     if slash and _KEY_PREFIX.fullmatch(prefix) is None:
         return False

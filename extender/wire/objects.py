@@ -12,18 +12,20 @@ from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
+from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import Allocatable, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
+from extender.wire.annotations import Annotation, AnnotationReader
 from extender.wire.charges import ChargeReader
-from extender.wire.class_cache import PER_STRING, ClassCache, class_size, decoded_size
+from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.conditions import is_preempted
 from extender.wire.decoding import Json, decode
 from extender.wire.host_ports import HostPortsReader
-from extender.wire.node_affinity import NodeAffinityReader
+from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
 
@@ -67,7 +69,8 @@ class PodReader:
     ) -> None:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
-        With `node_affinity`, say which nodes pods ask for and prefer. With `most_entries`, longer
+        With `node_affinity`, say which nodes pods ask for and prefer in their specs; what they say
+        in annotations is read in any case. With `most_entries`, longer
         affinity rules are an ObjectError. With `stored`, all pods come from an API server, so that
         none has label keys that are still to be merged.
         """
@@ -82,14 +85,16 @@ class PodReader:
         self._requests = RequestsReader()
         self._ports = HostPortsReader()
         self._charges = ChargeReader() if charges else None
-        self._node_affinity = NodeAffinityReader(most_entries) if node_affinity else None
+        self._reads_node_affinity = node_affinity
+        self._node_affinity = NodeAffinityReader(most_entries)
+        self._annotations = AnnotationReader(gates)
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
         return PodReader(
             gates=self._gates,
             charges=self._charges is not None,
-            node_affinity=self._node_affinity is not None,
+            node_affinity=self._reads_node_affinity,
             most_entries=self._most_entries,
             stored=self._stored,
         )
@@ -119,7 +124,8 @@ class PodReader:
         stored = self._stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         deleting = metadata.deletionTimestamp is not None
-        pod_class = self._class(namespace, labels, affinity, stored=stored)
+        annotation = self._annotations.read(namespace, metadata.annotations)
+        pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -136,13 +142,9 @@ class PodReader:
             ports=self._ports.read(spec),
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
-            node_affinity=(
-                None
-                if self._node_affinity is None
-                else self._node_affinity.read(affinity, bytes(spec.nodeSelector))
-            ),
+            node_affinity=self._nodes(affinity, bytes(spec.nodeSelector), annotation),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
-            annotation=None if metadata.annotations is None else metadata.annotations.found,
+            broken_annotation=annotation.fault,
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
@@ -150,19 +152,30 @@ class PodReader:
             return None
         return self._charges.read(spec)
 
-    def _class(self, namespace: str, labels: bytes, affinity: bytes, *, stored: bool) -> PodClass:
-        key = (namespace, labels, affinity, stored)
+    def _nodes(
+        self, affinity: bytes, node_selector: bytes, annotation: Annotation
+    ) -> NodeAffinity | None:
+        """Return which nodes a pod asks for; of its spec, only where somebody asks for that."""
+        spec = (affinity, node_selector) if self._reads_node_affinity else ANY_NODE
+        return self._node_affinity.read(*spec, annotation.nodes, replaces=annotation.replaces)
+
+    def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
         known = self._classes.find(key) or self._classes.find_large(key)
         if known is not None:
             return known
-        namespace = self._name(namespace)
+        _, labels, affinity, stored, _ = key
+        namespace = self._name(key[0])
         found = decode(_LABELS, labels, "metadata.labels") or {}
         written = self._classes.affinity(
             namespace, affinity, lambda raw: self._affinity(namespace, raw)
         )
-        size = class_size(labels, affinity, written)
         rules = written.as_stored() if stored else written.merged(found)
-        pod_class = PodClass(namespace, found, rules, written, size)
+        annotated = None
+        if annotation.pods is not None:
+            annotated = annotation.pods.merged(rules, found)
+            rules, written = annotated.all, annotation.pods.besides(written)
+        size = class_size(key, written)
+        pod_class = PodClass(namespace, found, rules, written, size, annotated=annotated)
         return self._classes.keep(key, pod_class)
 
     def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:

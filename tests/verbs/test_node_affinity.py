@@ -120,7 +120,7 @@ def refused(
 )
 def test_refusals(enforcing: NodeAffinityPlugin, raw: Pod, expected: Mapping[str, Reason]) -> None:
     assert refused([enforcing], raw) == expected
-    assert enforcing.concerns(model_pod(raw)) or not expected
+    assert enforcing.concerns(ClusterState(), model_pod(raw)) or not expected
 
 
 def test_refusals_are_beyond_preemption_and_have_its_name() -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from extender.cluster.audits.node_rules import audit_columns
 from extender.cluster.audits.nominated_pods import nominated_mismatches
-from extender.cluster.counts.existing_terms import ExistingTerm, Role
+from extender.cluster.counts.existing_terms import ExistingTerm, Named, Role
 from extender.cluster.counts.matching_pods import MatchingPods
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import PodSet
@@ -19,7 +19,6 @@ from extender.model.host_ports import UsedPorts
 from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Affinity, Term
 from extender.model.quota import Charge, ResourceQuota
 
 AUDITED_NODES = 100
@@ -29,7 +28,7 @@ AUDITED_COMPARISONS = 20_000
 AUDITED_BATCHES = 20
 """Steps for a set that is compared with a sample of the classes."""
 
-TableName: TypeAlias = tuple[Term, Role] | tuple[PodSet, str]
+TableName: TypeAlias = Named | tuple[PodSet, str]
 Tables: TypeAlias = dict[TableName, dict[str, int]]
 """Per table the non-zero counts by the domain's label value."""
 Placements: TypeAlias = dict[PodClass, dict[int, int]]
@@ -40,7 +39,7 @@ def live(state: ClusterState) -> Tables:
     """Return the counters as they stand."""
     tables: Tables = {}
     for existing in state.existing_terms:
-        tables[existing.term, existing.role] = existing.owners.by_value()
+        tables[existing.named] = existing.owners.by_value()
     for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = counted.table.by_value()
@@ -50,14 +49,8 @@ def live(state: ClusterState) -> Tables:
 def recount(state: ClusterState) -> Tables:
     """Return the counters as the pods, nodes and namespaces say; O(pods + classes x tables)."""
     placements = _placements(state)
-    existing = {
-        (term, role)
-        for pod_class in placements
-        for term, role, _ in _carried_by(pod_class.affinity)
-    }
-    tables: Tables = {
-        (term, role): _owners(state, placements, term, role) for term, role in existing
-    }
+    existing = {named for pod_class in placements for named, _ in _carried_by(pod_class)}
+    tables: Tables = {named: _owners(state, placements, named) for named in existing}
     for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = _matching(state, placements, counted)
@@ -118,7 +111,7 @@ def audit(state: ClusterState) -> Iterator[str | None]:
     yield from audit_columns(state)
     for existing in list(state.existing_terms):
         if existing.classes:
-            truth = _owners(state, _live_placements(state), existing.term, existing.role)
+            truth = _owners(state, _live_placements(state), existing.named)
             yield _finding(existing.owners, truth, existing)
     for counted in list(state.matching_sets):
         yield from _audit_set(state, counted)
@@ -184,16 +177,12 @@ def _live_placements(state: ClusterState) -> Placements:
     return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
 
 
-def _owners(state: ClusterState, placements: Placements, term: Term, role: Role) -> dict[str, int]:
+def _owners(state: ClusterState, placements: Placements, named: Named) -> dict[str, int]:
     weights = {
-        pod_class: sum(
-            weight
-            for existing, its_role, weight in _carried_by(pod_class.affinity)
-            if its_role is role and existing == term
-        )
+        pod_class: sum(weight for each, weight in _carried_by(pod_class) if each == named)
         for pod_class in placements
     }
-    return _by_domain(state, placements, weights, term.topology_key)
+    return _by_domain(state, placements, weights, named[0].topology_key)
 
 
 def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
@@ -221,10 +210,17 @@ def _by_domain(
     return {value: count for value, count in table.items() if count}
 
 
-def _carried_by(affinity: Affinity) -> Iterable[tuple[Term, Role, int]]:
-    yield from ((term, Role.REQUIRED, 1) for term in affinity.required)
-    yield from ((term, Role.REQUIRED_ANTI, 1) for term in affinity.required_anti)
-    yield from ((w.term, Role.PREFERRED, w.weight) for w in affinity.preferred)
+def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
+    """Yield each term with its role, whether it is from an annotation, and its weight."""
+    rules, annotated = pod_class.affinity, pod_class.annotated
+    mine = rules if annotated is None else annotated.own
+    for terms, role, of_spec in (
+        (rules.required, Role.REQUIRED, len(mine.required)),
+        (rules.required_anti, Role.REQUIRED_ANTI, len(mine.required_anti)),
+    ):
+        yield from (((term, role, at >= of_spec), 1) for at, term in enumerate(terms))
+    for at, each in enumerate(rules.preferred):
+        yield (each.term, Role.PREFERRED, at >= len(mine.preferred)), each.weight
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:

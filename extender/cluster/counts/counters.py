@@ -103,7 +103,7 @@ class Counters:
         self._placed[pod_class].place(self._nodes.number_of(node), pods)
 
     def _add_class(self, pod_class: PodClass) -> PlacedClass:
-        placed = PlacedClass(pod_class, self._existing_terms.carry(pod_class.affinity))
+        placed = PlacedClass(pod_class, self._existing_terms.carry(pod_class))
         namespace_labels = self.namespace_labels(pod_class.namespace)
         for counted, amount in self._sets.weigh(pod_class, namespace_labels).items():
             placed.belong(counted, amount)
@@ -112,13 +112,13 @@ class Counters:
         return placed
 
     def _drop_class(self, placed: PlacedClass) -> None:
-        affinity = placed.pod_class.affinity
-        del self._placed[placed.pod_class]
+        pod_class = placed.pod_class
+        del self._placed[pod_class]
         self._index.remove(placed)
         for counted in placed.counted:
             del counted.members[placed]
-        dropping = self._existing_terms.dropping(affinity)
-        if len(affinity) > MANY_TERMS:
+        dropping = self._existing_terms.dropping(pod_class)
+        if len(pod_class.affinity) > MANY_TERMS:
             self._chores.put_off(dropping)
         else:
             deque(dropping, maxlen=0)
@@ -129,16 +129,15 @@ class Counters:
         Placing it then finds them there. Terms without owners mean nothing to anybody; those that
         nobody owns by the next event are dropped little by little.
         """
-        affinity = pod_class.affinity
-        if len(affinity) <= MANY_TERMS or pod_class in self._placed:
+        if len(pod_class.affinity) <= MANY_TERMS or pod_class in self._placed:
             return
         held = 0
         try:
-            for held, _ in enumerate(self._existing_terms.holding(affinity), 1):
+            for held, _ in enumerate(self._existing_terms.holding(pod_class), 1):
                 if held % CHORES == 0:
                     yield
         finally:
-            self._held.append(islice(self._existing_terms.dropping(affinity), held))
+            self._held.append(islice(self._existing_terms.dropping(pod_class), held))
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""

@@ -173,7 +173,8 @@ class PreFilterStates:
         existing: dict[Role, list[DomainTable]] = {role: [] for role in Role}
         for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
-            if existing_term.owners.topology.is_anywhere:
+            counts = existing_term.annotated or not pod_class.of_annotations
+            if counts and existing_term.owners.topology.is_anywhere:
                 existing[existing_term.role].append(existing_term.owners)
         sets = rule_sets(rules, nodes)
         return PreFilterState(

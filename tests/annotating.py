@@ -1,0 +1,67 @@
+"""Pods with the affinity of their spec moved into an annotation, whole or in part."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping
+
+DURING = "requiredDuringSchedulingRequiredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+Json = dict[str, Any]
+
+
+def annotated(raw: Mapping[str, Any], affinity: Any, policy: str | None = None) -> Json:
+    """Return a pod with such an affinity in its annotation."""
+    changed = deepcopy(dict(raw))
+    annotations = changed["metadata"].setdefault("annotations", {})
+    annotations[AFFINITY_ANNOTATION] = json.dumps(affinity)
+    if policy is not None:
+        annotations[POLICY_ANNOTATION] = policy
+    return changed
+
+
+def moved(raw: Mapping[str, Any], decoy: Json | None = None) -> Json:
+    """Move all into the annotation, with the policy Replace; leave a decoy in the spec."""
+    changed = deepcopy(dict(raw))
+    affinity = changed["spec"].pop("affinity", None)
+    if not affinity:
+        return changed
+    if decoy is not None:
+        changed["spec"]["affinity"] = decoy
+    return annotated(changed, affinity, "Replace")
+
+
+def split(raw: Mapping[str, Any], dice: random.Random) -> Json:
+    """Move some terms of the spec into the annotation, which is added; required ones in any way.
+
+    Terms of required node affinity are alternatives, so they stay together.
+    """
+    changed = deepcopy(dict(raw))
+    affinity = changed["spec"].get("affinity") or {}
+    taken: Json = {}
+    for side in ("podAffinity", "podAntiAffinity"):
+        for strength in (REQUIRED, PREFERRED):
+            found = (affinity.get(side) or {}).get(strength) or []
+            chosen = [dice.random() < 0.5 for _ in found]
+            into = dice.choice((REQUIRED, DURING)) if strength == REQUIRED else PREFERRED
+            mine = [each for each, take in zip(found, chosen, strict=True) if take]
+            if mine:
+                taken.setdefault(side, {})[into] = mine
+                affinity[side][strength] = [
+                    each for each, take in zip(found, chosen, strict=True) if not take
+                ]
+    nodes = affinity.get("nodeAffinity") or {}
+    for strength in (REQUIRED, PREFERRED):
+        if nodes.get(strength) and dice.random() < 0.5:
+            into = dice.choice((REQUIRED, DURING)) if strength == REQUIRED else PREFERRED
+            taken.setdefault("nodeAffinity", {})[into] = nodes.pop(strength)
+    return annotated(changed, taken) if taken else changed

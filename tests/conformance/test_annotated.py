@@ -1,0 +1,95 @@
+"""The same rules in an annotation or in a pod's spec: the same answers, to the last digit.
+
+Every question of the conformance cases, its rules and those of the placed pods moved into
+annotations: as a whole, under the policy Replace, with rules in the spec that must not count any
+more; and in part, added to what stays in the spec.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.annotating import moved, split
+from tests.builders import HOST, ZONE, model_pod, pod, selector, term
+from tests.conformance.cases import Case, load_cases
+from tests.conformance.ours import Ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+DECOY = dict(
+    pod("decoy")
+    .affinity(term("nowhere", selector(app="nobody")))
+    .anti_affinity(term(ZONE, selector()), term(HOST, selector(), namespaceSelector={}))
+    .prefers(100, term(ZONE, selector(), namespaceSelector={}))
+    .requires_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]})
+)["spec"]["affinity"]
+"""Would refuse every node."""
+
+
+MOST_PODS = 1000
+"""Beyond it rules are prepared in slices, which needs an event loop."""
+
+
+def whole(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return moved(raw, DECOY)
+
+
+def in_part(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return split(raw, random.Random(raw["metadata"]["name"]))
+
+
+def unless_broken(
+    change: Callable[[Mapping[str, Any]], dict[str, Any]],
+) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Leave pods as they are whose rules no API server of today would store."""
+
+    def changed(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        annotated = change(raw)
+        return raw if model_pod(annotated).broken_annotation is not None else annotated
+
+    return changed
+
+
+CASES = [case for case in load_cases() if len(case.cluster["pods"]) <= MOST_PODS]
+
+
+def test_nearly_all_questions_are_asked() -> None:
+    assert sum(len(case.questions) for case in CASES) >= 670
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+@pytest.mark.parametrize(
+    "change", [pytest.param(whole, id="replaced"), pytest.param(in_part, id="added")]
+)
+def test_as_in_the_spec(case: Case, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+    sound = unless_broken(change)
+    pods = [sound(raw) for raw in case.cluster["pods"]]
+    args = {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **case.args}
+    ours = Ours({"cluster": {**case.cluster, "pods": pods}, "args": args, "order": 1})
+    names = case.node_names
+    for question in case.questions:
+        answer = ours.answer(sound(question.pod), names)
+        expected = {
+            plugin: {what: told[what] for what in ("refused", "score")}
+            for plugin, told in question.expected.items()
+        }
+        actual = {
+            plugin: {what: told[what] for what in ("refused", "score")}
+            for plugin, told in answer.items()
+        }
+        assert actual == expected, question.id
+
+
+def test_most_cases_are_moved() -> None:
+    raws = [
+        raw
+        for case in load_cases()
+        for raw in (*case.cluster["pods"], *(each.pod for each in case.questions))
+        if raw["spec"].get("affinity")
+    ]
+    broken = sum(model_pod(whole(raw)).broken_annotation is not None for raw in raws)
+    assert broken <= len(raws) // 20

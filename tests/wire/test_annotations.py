@@ -1,0 +1,271 @@
+"""Rules in annotations: what is read, what is refused, and by which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.model.labels import Operator, Requirement, Selector
+from extender.model.node_affinity import NodeRule
+from extender.model.pod_affinity import PodSelector, Term
+from extender.wire.annotations import MOST_BYTES, MOST_CONDITIONS, MOST_ENTRIES
+from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.objects import PodReader
+from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
+from tests.builders import HOST, ZONE, Pod, model_pod, node_term, pod, requirement, selector, term
+
+AT = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
+POLICY_AT = f"metadata.annotations[{POLICY_ANNOTATION}]"
+WEB, DB, CACHE = (selector(app=app) for app in ("web", "db", "cache"))
+OWN = pod("new").labels(app="web", version="7").affinity(term(ZONE, DB))
+SSD = node_term(requirement("disk", "In", "ssd"))
+ARM = node_term(requirement("arch", "In", "arm64"))
+
+
+def test_a_pod_without_annotations_has_the_rules_of_its_spec() -> None:
+    read = model_pod(OWN.annotated("example.com/other", "{"))
+    assert read.broken_annotation is None
+    assert read.pod_class.annotated is None
+    assert read.pod_class == model_pod(OWN).pod_class
+    assert read.pod_class.during_execution.required == ()
+
+
+def test_rules_are_added() -> None:
+    rules = {
+        "podAffinity": {REQUIRED: [term(HOST, CACHE)], DURING: [term(ZONE, CACHE)]},
+        "podAntiAffinity": {
+            DURING: [term(HOST, WEB)],
+            PREFERRED: [{"weight": 7, "podAffinityTerm": term(ZONE, WEB)}],
+        },
+    }
+    found = model_pod(annotated(OWN, rules)).pod_class
+    assert [each.topology_key for each in found.affinity.required] == [ZONE, HOST, ZONE]
+    assert [each.topology_key for each in found.affinity.required_anti] == [HOST]
+    assert [each.weight for each in found.affinity.preferred] == [-7]
+    assert found.during_execution.required == (meant(ZONE, "cache"),)
+    assert found.during_execution.required_anti == (meant(HOST, "web"),)
+    assert found.by_annotation.affinity.required == (meant(HOST, "cache"), meant(ZONE, "cache"))
+
+
+def test_rules_are_replaced() -> None:
+    found = model_pod(annotated(OWN, {"podAntiAffinity": {REQUIRED: [term(HOST, WEB)]}}, "Replace"))
+    assert found.pod_class.affinity.required == ()
+    assert found.pod_class.affinity.required_anti == (meant(HOST, "web"),)
+
+
+def test_an_empty_affinity_replaces_all_rules_but_the_node_selector() -> None:
+    own = OWN.requires_nodes(SSD).selects(pool="a")
+    found = model_pod(annotated(own, {}, "Replace"))
+    assert len(found.pod_class.affinity) == 0
+    assert found.node_affinity is not None
+    (rule,) = found.node_affinity.required_rules
+    assert rule.judge("n", {"pool": "a"})
+
+
+def test_node_affinity_is_added_as_one_more_requirement() -> None:
+    rules = {
+        "nodeAffinity": {
+            REQUIRED: {"nodeSelectorTerms": [ARM]},
+            DURING: {"nodeSelectorTerms": [node_term(requirement("zone", "Exists"))]},
+            PREFERRED: [{"weight": 3, "preference": SSD}],
+        }
+    }
+    found = model_pod(annotated(OWN.requires_nodes(SSD), rules)).node_affinity
+    assert found is not None
+    assert len([*found.required_rules]) == 3
+    assert isinstance(found.during_execution, NodeRule)
+    assert found.during_execution.judge("n", {"zone": "z"})
+    assert [rule.judge("n", {"disk": "ssd"}) for rule in found.preferred_rules] == [3]
+
+
+def test_node_affinity_of_an_annotation_is_read_where_that_of_specs_is_not() -> None:
+    reader = PodReader()
+    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
+    raw = annotated(OWN.requires_nodes(SSD).selects(pool="a"), rules)
+    found = reader.read(json.dumps(raw).encode()).node_affinity
+    assert found is not None
+    assert found.required is None
+    assert len([*found.required_rules]) == 1
+
+
+def test_label_keys_are_merged_by_the_labels_of_the_pod() -> None:
+    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB, matchLabelKeys=["version", "none"])]}}
+    stored = OWN.stored_at("9")
+    read = model_pod(annotated(stored, rules)).pod_class
+    (found,) = read.affinity.required_anti
+    assert Requirement("version", Operator.IN, frozenset("7")) in found.pods.selector.requirements
+    edited = model_pod(annotated(stored.labels(version="8"), rules)).pod_class
+    assert read.relabelled(edited).affinity == read.affinity
+    assert [each.key for each in read.relabelled(edited).drift()] == ["version"]
+
+
+def test_an_edited_annotation_brings_new_rules() -> None:
+    rule = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}
+    lasting = {"podAntiAffinity": {DURING: [term(ZONE, WEB)]}}
+    before = model_pod(annotated(OWN, rule)).pod_class
+    after = before.relabelled(model_pod(annotated(OWN, lasting)).pod_class)
+    assert after.affinity == before.affinity
+    assert after.during_execution.required_anti
+    assert not before.during_execution.required_anti
+
+
+def test_quotas_see_terms_of_annotations() -> None:
+    rules = anti(term(ZONE, WEB, namespaces=["b"]))
+    assert model_pod(OWN).charge is None
+    assert model_pod(annotated(OWN, rules)).charge is not None
+    crossing = OWN.affinity(term(ZONE, DB, namespaces=["b"]))
+    assert model_pod(annotated(crossing, {}, "Replace")).charge is not None
+
+
+def test_pods_with_the_same_annotation_share_what_is_read() -> None:
+    rules = nodes(ARM) | anti(term(ZONE, WEB))
+    reader = PodReader(node_affinity=True)
+    one, other = (
+        reader.read(json.dumps(annotated(OWN.uid(uid), rules)).encode()) for uid in ("1", "2")
+    )
+    assert one.pod_class is other.pod_class
+    assert one.node_affinity is other.node_affinity
+
+
+def meant(key: str, app: str) -> Term:
+    chosen = Selector.of([Requirement("app", Operator.IN, frozenset((app,)))])
+    return Term(PodSelector(chosen, frozenset(("default",))), key)
+
+
+def anti(*terms: Any, **fields: Any) -> dict[str, Any]:
+    return {"podAntiAffinity": {REQUIRED: [*terms]} | fields}
+
+
+def nodes(*terms: Any) -> dict[str, Any]:
+    return {"nodeAffinity": {DURING: {"nodeSelectorTerms": [*terms]}}}
+
+
+def soft(weight: Any) -> dict[str, Any]:
+    return {"podAffinity": {PREFERRED: [{"weight": weight, "podAffinityTerm": term(ZONE, WEB)}]}}
+
+
+FIRST = f"{AT}.podAntiAffinity.{REQUIRED}[0]"
+NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "what"),
+    [
+        pytest.param("", AT, "not valid JSON", id="nothing"),
+        pytest.param("{", AT, "not valid JSON", id="half an object"),
+        pytest.param("[]", AT, "Expected `object`", id="a list"),
+        pytest.param("null", AT, "Expected `object`", id="null"),
+        pytest.param('{"podAffinity":{},"podAffinity":{}}', AT, "twice", id="a field twice"),
+        pytest.param({"podAntiaffinity": {}}, AT, "unknown field", id="a misspelt side"),
+        pytest.param(anti(x=[]), f"{AT}.podAntiAffinity", "unknown field", id="no strength"),
+        pytest.param(anti(term(ZONE, WEB, topologykey="x")), FIRST, "unknown", id="of a term"),
+        pytest.param(anti({"labelSelector": WEB}), FIRST, "topologyKey", id="no topology key"),
+        pytest.param(anti(term("", WEB)), f"{FIRST}.topologyKey", "not a label key", id="no key"),
+        pytest.param(anti(term("a b", WEB)), f"{FIRST}.topologyKey", "'a b'", id="no label key"),
+        pytest.param(
+            anti(term(ZONE, {"matchLabels": {"app": 1}})),
+            f"{FIRST}.labelSelector.matchLabels[...]", "Expected `str`", id="a number for a label",
+        ),
+        pytest.param(
+            anti(term(ZONE, {"matchLabels": {"app": "?"}})),
+            f"{FIRST}.labelSelector.matchLabels", "not a label value", id="no label value",
+        ),
+        pytest.param(
+            anti(term(ZONE, selector(requirement("app", "in", "web")))),
+            f"{FIRST}.labelSelector.matchExpressions[0].operator", "Invalid enum", id="in",
+        ),
+        pytest.param(
+            anti(term(ZONE, selector(requirement("app", "Gt", "1")))),
+            f"{FIRST}.labelSelector.matchExpressions[0].operator", "Invalid enum", id="Gt of a pod",
+        ),
+        pytest.param(
+            anti(term(ZONE, selector(requirement("app", "In")))),
+            f"{FIRST}.labelSelector.matchExpressions[0].values", "at least one", id="In nothing",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, namespaceSelector=selector(requirement("t", "Exists", "v")))),
+            f"{FIRST}.namespaceSelector.matchExpressions[0].values", "no values", id="Exists v",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, namespaces=["A"])), f"{FIRST}.namespaces[0]", "'A'", id="namespace"
+        ),
+        pytest.param(
+            anti({"topologyKey": ZONE, "matchLabelKeys": ["app"]}),
+            f"{FIRST}.matchLabelKeys", "labelSelector is not set", id="keys without a selector",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, matchLabelKeys=["app"])),
+            f"{FIRST}.matchLabelKeys[0]", "labelSelector as well", id="a key that is selected",
+        ),
+        pytest.param(
+            anti(term(ZONE, WEB, matchLabelKeys=["v"], mismatchLabelKeys=["v"])),
+            f"{FIRST}.matchLabelKeys[0]", "mismatchLabelKeys", id="a key on both sides",
+        ),
+        pytest.param(soft(0), f"{AT}.podAffinity.{PREFERRED}[0].weight", "1-100", id="weight 0"),
+        pytest.param(soft(101), f"{AT}.podAffinity.{PREFERRED}[0].weight", "1-100", id="101"),
+        pytest.param(soft("1"), f"{AT}.podAffinity.{PREFERRED}[0].weight", "`int`", id="a string"),
+        pytest.param(nodes(), NODE, "at least one term", id="no term about nodes"),
+        pytest.param(
+            nodes(node_term(requirement("cpus", "Gt", "x"))), f"{NODE}[0].matchExpressions[0]",
+            "one integer", id="Gt x",
+        ),
+        pytest.param(
+            nodes({"matchFields": [requirement("metadata.uid", "In", "x")]}),
+            f"{NODE}[0].matchFields[0].key", "metadata.name", id="another field",
+        ),
+        pytest.param(
+            nodes({"matchFields": [requirement("metadata.name", "In", "a", "b")]}),
+            f"{NODE}[0].matchFields[0]", "one value", id="two names",
+        ),
+        pytest.param(
+            {"nodeAffinity": {PREFERRED: [{"weight": -1, "preference": SSD}]}},
+            f"{AT}.nodeAffinity.{PREFERRED}[0].weight", "1-100", id="a weight below 0",
+        ),
+        pytest.param(
+            {"podAffinity": {PREFERRED: [], "x": "y" * MOST_BYTES}}, AT, "bytes", id="too long"
+        ),
+        pytest.param(
+            anti(term(ZONE, selector(requirement("a", "In", *map(str, range(MOST_ENTRIES)))))),
+            AT, "more than", id="too much in it",
+        ),
+        pytest.param(
+            nodes(node_term(*[requirement("a", "Exists")] * (MOST_CONDITIONS + 1))),
+            AT, "conditions on nodes", id="too many conditions on nodes",
+        ),
+        pytest.param(
+            '{"podAffinity":' * 10_000, f"{AT}.podAffinity", "unknown", id="objects without an end"
+        ),
+        pytest.param(
+            '{"nodeAffinity":' + "[" * 100_000, AT + ".nodeAffinity", "Expected `object | null`",
+            id="lists without an end",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
+    text = value if isinstance(value, str) else json.dumps(value)
+    raw = OWN.annotated(AFFINITY_ANNOTATION, text)
+    read = model_pod(raw)
+    assert read.broken_annotation is not None
+    assert read.broken_annotation[0] == path
+    assert what in read.broken_annotation[1]
+    assert read.pod_class == model_pod(OWN).pod_class
+
+
+@pytest.mark.parametrize(
+    ("raw", "path", "what"),
+    [
+        pytest.param(annotated(OWN, {}, "Add"), POLICY_AT, "Replace", id="another policy"),
+        pytest.param(annotated(OWN, {}, ""), POLICY_AT, "Replace", id="an empty policy"),
+        pytest.param(
+            OWN.annotated(POLICY_ANNOTATION, "Replace"), POLICY_AT, AFFINITY_ANNOTATION,
+            id="a policy for nothing",
+        ),
+    ],
+)  # fmt: skip
+def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
+    read = model_pod(raw)
+    assert read.broken_annotation is not None
+    assert read.broken_annotation[0] == path
+    assert what in read.broken_annotation[1]
