@@ -14,11 +14,14 @@ from extender.metrics import Metrics
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.web.app import Callback
 from extender.wire.objects import PodReader
 
 AFFINITY = (InterPodAffinity(),)
+ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_annotations=True))
+"""What refuses nodes in mode assist."""
 
 
 class Answering:
@@ -51,7 +54,7 @@ class Answering:
             metrics,
             requests,
             max_score=max_score,
-            is_attempt=not plugins and shadow is None,
+            is_attempt=shadow is None and all(each.of_annotations for each in plugins),
             silent=shadow is not None,
             defer=defer,
         )

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.app import callbacks_app
-from tests.answering import AFFINITY, Answering
+from tests.answering import AFFINITY, ANNOTATIONS, Answering
 from tests.builders import HOST, node, pod, selector, state_of, term
 
 Client = TestClient[Request, Application]
@@ -48,7 +48,7 @@ def start(aiohttp_client: Any, registry: CollectorRegistry) -> Start:
         answers = Answering(
             state or state_of(NODES, [], [OLD]),
             metrics,
-            AFFINITY if enforce else (),
+            AFFINITY if enforce else ANNOTATIONS,
             unready=lambda: unready,
         )
         app = callbacks_app(answers.callbacks, metrics, LARGEST_BODY)

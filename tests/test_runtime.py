@@ -102,7 +102,8 @@ async def test_readiness_fails_first_while_callbacks_go_on() -> None:
     ("mode", "status"),
     [
         pytest.param("replace", 200, id="replace judges preemption"),
-        pytest.param("assist", 404, id="assist leaves it to the scheduler"),
+        pytest.param("assist", 200, id="assist judges it by annotations, and adds no victims"),
+        pytest.param("shadow", 404, id="shadow leaves it to the scheduler"),
     ],
 )
 async def test_preemption_and_its_budgets_go_with_the_hard_rules(mode: str, status: int) -> None:

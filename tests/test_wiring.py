@@ -39,7 +39,8 @@ def test_arguments_of_inter_pod_affinity(
         "interPodAffinity": fields,
     }
     loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
-    assert score_plugins(loaded) == (expected,)
+    of_annotations = NodeAffinityPlugin(of_annotations=True)
+    assert score_plugins(loaded) == (expected, of_annotations)
 
 
 def test_arguments_of_node_affinity() -> None:
@@ -55,7 +56,8 @@ def test_arguments_of_node_affinity() -> None:
         "nodeAffinity": {"addedAffinity": added, "weight": 7},
     }
     loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
-    (plugin,) = score_plugins(loaded)
+    plugin, other = score_plugins(loaded)
+    assert other == InterPodAffinity(of_annotations=True)
     assert isinstance(plugin, NodeAffinityPlugin)
     assert plugin.weight == 7
     assert plugin.added.required is None

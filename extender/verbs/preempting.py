@@ -77,6 +77,8 @@ class _Call:
         self._plugins = plugins
         # A pod with hundreds of rules would have to be compared with every pod of every candidate.
         self._adds = len(pod.pod_class.affinity) <= MOST_COMPARED
+        # In mode assist, where all that is enforced here is from annotations, budgets are unknown.
+        self._adds &= any(each.compares_pods and not each.of_annotations for each in plugins)
         self._exclusive: dict[PodClass, frozenset[str]] = {}
 
     def victims_on(self, node: str, proposed: Victims) -> Victims | None:

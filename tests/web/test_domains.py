@@ -111,6 +111,7 @@ NEAR = {
                     NEAR | {"owners": 0, "domainsWithOwners": 0},
                 ],
                 "drift": {"pods": 0, "examples": []},
+                "brokenAnnotations": {"pods": 0, "examples": []},
                 "next": None,
             },
             id="everything, with label keys merged",
