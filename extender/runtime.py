@@ -18,7 +18,7 @@ import uvloop
 from extender import __version__
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.config import Config, effective
+from extender.config import Config, effective, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
@@ -92,6 +92,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
     error that says so, and probes tell what is missing.
     """
     metrics = Metrics(version=__version__)
+    metrics.describe_config(
+        mode=config.mode,
+        plugins=config.plugins,
+        scheduler_version=config.scheduler_version,
+        text=to_yaml(config),
+    )
     state = ClusterState()
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)

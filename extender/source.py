@@ -159,6 +159,8 @@ async def _watch(
     )
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
+    if credentials.certificate_ends is not None:
+        metrics.track_client_certificate(lambda: credentials.certificate_ends or 0.0)
     return await mirror(
         client, config, state, metrics=metrics, parts=parts, description=credentials.host
     )

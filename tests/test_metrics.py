@@ -42,6 +42,11 @@ def exercise(metrics: Metrics) -> None:
     metrics.observe_lag(0.002)
     metrics.tls_reloaded(True)  # noqa: FBT003 - the metric's value
     metrics.tls_expires(1_800_000_000)
+    metrics.track_client_certificate(lambda: 1_900_000_000)
+    metrics.describe_config(
+        mode="assist", plugins=["InterPodAffinity"], scheduler_version="1.37", text="mode: assist"
+    )
+    metrics.track_in_flight("filter", lambda: 2)
     metrics.handshake_failed("protocol")
     metrics.connections("callbacks", 2)
     metrics.connection_closed("callbacks", "evicted")
@@ -108,6 +113,8 @@ CONTRACT = {
     "affinity_extender_connections": {"port"},
     "affinity_extender_connections_closed": {"port", "reason"},
     "affinity_extender_build_info": {"version"},
+    "affinity_extender_config_info": {"mode", "plugins", "scheduler_version", "hash"},
+    "affinity_extender_requests_in_flight": {"verb"},
     "rest_client_requests": {"code", "method", "host"},
     "rest_client_request_duration_seconds": {"verb", "host", "le"},
 }
@@ -149,6 +156,17 @@ def test_names_and_labels(metrics: Metrics) -> None:
             id="nodes that a shadow would have refused",
         ),
         pytest.param("affinity_extender_drifted_pods 3.0", id="drifted pods"),
+        pytest.param('affinity_extender_requests_in_flight{verb="filter"} 2.0', id="in flight"),
+        pytest.param(
+            'affinity_extender_config_info{hash="a6776c95a8d1",mode="assist",'
+            'plugins="InterPodAffinity",scheduler_version="1.37"} 1.0',
+            id="the configuration in short",
+        ),
+        pytest.param(
+            'affinity_extender_tls_certificate_expiration_timestamp_seconds{port="api-server"}'
+            " 1900000000.0",
+            id="our certificate for the API server",
+        ),
         pytest.param(
             'affinity_extender_violations{plugin="InterPodAffinity",rule="antiAffinity"} 2.0',
             id="broken rules",

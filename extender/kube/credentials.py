@@ -26,6 +26,7 @@ from kubernetes_asyncio.config.incluster_config import (
 )
 
 from extender import files, plain_yaml
+from extender.certificates import not_after
 from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig import Kubeconfig
 from extender.kube.observers import RepeatingLog
@@ -89,6 +90,17 @@ class Credentials:
         self._failures = RepeatingLog(_log, "reading credentials", clock)
         self._material = read_material(configuration, self._embedded)
         self.tls = _context(self._material)
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """When our certificate expires, in seconds since the epoch; None without one."""
+        certificate = None if self._material is None else self._material.certificate
+        if certificate is None:
+            return None
+        # What OpenSSL has loaded may still be more than we can read; that stops nobody.
+        with contextlib.suppress(ValueError, IndexError):
+            return not_after(certificate).timestamp()
+        return None
 
     @property
     def host(self) -> str:

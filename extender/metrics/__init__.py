@@ -7,11 +7,14 @@ beforehand is there from the start: `rate()` misses the step from nothing to one
 
 from __future__ import annotations
 
+from typing import Final
+
 from prometheus_client import CollectorRegistry
 
 from extender.metrics.cache import CacheMetrics
 from extender.metrics.callbacks import CallbackMetrics
 from extender.metrics.collectors import PREFIX, Collectors
+from extender.metrics.health import HealthMetrics
 from extender.metrics.process import ProcessMetrics
 
 __all__ = ["PREFIX", "Metrics"]
@@ -26,3 +29,5 @@ class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
         CallbackMetrics.__init__(self, make)
         CacheMetrics.__init__(self, make)
         ProcessMetrics.__init__(self, make, version)
+        self.health: Final = HealthMetrics()
+        """On a registry of its own: /metrics/slis has nothing else."""

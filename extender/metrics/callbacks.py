@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from extender.metrics.collectors import Collectors
@@ -48,6 +48,9 @@ class CallbackMetrics:
             "Time from a callback's last byte to its answer. code 499: the client hung up.",
             REQUEST_BUCKETS,
             *("verb", "code"),
+        )
+        self._in_flight = make.gauge(
+            "requests_in_flight", "Callbacks that have begun and have no answer yet.", "verb"
         )
         self._attempts = make.counters(
             "schedule_attempts",
@@ -115,6 +118,10 @@ class CallbackMetrics:
         """Have the series of a callback that is served."""
         for code in codes:
             self._request.begin(verb, str(code))
+
+    def track_in_flight(self, verb: str, count: Callable[[], int]) -> None:
+        """Ask at each scrape, from another thread, how many calls of a verb are in flight."""
+        self._in_flight.labels(verb).set_function(lambda: float(count()))
 
     def observe_request(self, verb: str, code: int, seconds: float) -> None:
         """Note one answered callback."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import prometheus_client
@@ -27,6 +29,9 @@ CLOSED: Final = ("too_many", "evicted", "header_timeout", "body_timeout", "write
 
 CLIENT_PREFIX: Final = "rest_client"
 
+_DIGITS: Final = 12
+"""Of a hash: enough to tell configurations apart."""
+
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """1 ms to 10 s; whatever an event is late by adds to the latency of every call."""
 
@@ -41,8 +46,14 @@ class ProcessMetrics:
         )
         self._certificate_ends = make.gauge(
             "tls_certificate_expiration_timestamp_seconds",
-            "When the first certificate of the chain in use expires, in seconds since the epoch.",
+            "When a certificate in use expires, in seconds since the epoch: that of the callbacks' "
+            "port, or ours for the API server (api-server).",
             "port",
+        )
+        self._config = make.gauge(
+            "config_info",
+            "1, with what the configuration says in short; hash is that of the effective one.",
+            *("mode", "plugins", "scheduler_version", "hash"),
         )
         self._handshakes = make.counters(
             "tls_handshake_failures", "TLS handshakes that failed, by cause.", "reason"
@@ -111,6 +122,17 @@ class ProcessMetrics:
     def tls_expires(self, at: float) -> None:
         """Note when the certificate for callbacks ends, in seconds since the epoch."""
         self._certificate_ends.labels("callbacks").set(at)
+
+    def track_client_certificate(self, ends: Callable[[], float]) -> None:
+        """Ask at each scrape when the certificate for the API server ends; it may be renewed."""
+        self._certificate_ends.labels("api-server").set_function(ends)
+
+    def describe_config(
+        self, *, mode: str, plugins: Iterable[str], scheduler_version: str, text: str
+    ) -> None:
+        """Show which configuration is in use; `text` is all of it."""
+        digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+        self._config.labels(mode, ",".join(plugins), scheduler_version, digest).set(1)
 
     def handshake_failed(self, reason: str) -> None:
         """Count a TLS handshake that came to nothing."""

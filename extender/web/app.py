@@ -50,21 +50,31 @@ def callbacks_app(
     arrivals = app[ARRIVALS] = Arrivals()
     app[CALLBACKS] = callbacks
     calls = app[LAST_CALLS] = LastCalls(callbacks)
+    in_flight = dict.fromkeys(callbacks, 0)
     for name, callback in callbacks.items():
         metrics.begin_verb(name)
+        metrics.track_in_flight(name, partial(in_flight.__getitem__, name))
         app.router.add_post(
-            f"/{name}", _handler(name, callback, metrics, arrivals=arrivals, calls=calls)
+            f"/{name}",
+            _handler(name, callback, metrics, arrivals=arrivals, calls=calls, in_flight=in_flight),
         )
     return app
 
 
 def _handler(
-    name: str, callback: Callback, metrics: Metrics, *, arrivals: Arrivals, calls: LastCalls
+    name: str,
+    callback: Callback,
+    metrics: Metrics,
+    *,
+    arrivals: Arrivals,
+    calls: LastCalls,
+    in_flight: dict[str, int],
 ) -> Handler:
     throttle = LogThrottle(_log, seconds=LOG_SECONDS)
 
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()
+        in_flight[name] += 1
         code: int = HUNG_UP  # also for a call that is cancelled
         try:
             response = _json(await callback.answer(await arrivals.read(request)))
@@ -85,6 +95,7 @@ def _handler(
             code = HTTPStatus.OK
             response = _json(callback.fault(error, perf_counter() - start))
         finally:
+            in_flight[name] -= 1
             if request.transport is None:
                 code = HUNG_UP
                 throttle.log(logging.DEBUG, "hung up", "%s: the client hung up", name)

@@ -18,20 +18,37 @@ def ping() -> str | None:
     return None
 
 
+def _nobody(name: str, passed: bool) -> None:  # noqa: FBT001 - an observer
+    del name, passed
+
+
+def has_passed(reason: str | None) -> bool:
+    """Return whether what a check said is no failure."""
+    return reason is None or isinstance(reason, Remark)
+
+
 def report(
-    name: str, checks: Mapping[str, Check], *, verbose: bool, excluded: Collection[str] = ()
+    name: str,
+    checks: Mapping[str, Check],
+    *,
+    verbose: bool,
+    excluded: Collection[str] = (),
+    observe: Callable[[str, bool], None] = _nobody,
 ) -> tuple[bool, str]:
     """Run checks and return whether all passed, with the text that Kubernetes' endpoints have.
 
     A failure is always told in full, with its reason: this text is for operators, unlike that of
-    the API server, which withholds reasons.
+    the API server, which withholds reasons. `observe` hears of each check that was made.
     """
     lines = []
     passed = True
     for check_name, check in checks.items():
         if check_name in excluded:
             lines.append(f"[+]{check_name} excluded: ok")
-        elif (reason := run(check)) is None:
+            continue
+        reason = run(check)
+        observe(check_name, has_passed(reason))
+        if reason is None:
             lines.append(f"[+]{check_name} ok")
         elif isinstance(reason, Remark):
             lines.append(f"[+]{check_name} ok: {reason}")

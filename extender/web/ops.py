@@ -15,11 +15,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from extender.metrics import Metrics
-from extender.ports import Check, Remark
+from extender.ports import Check
 from extender.timing import LogThrottle
 from extender.web import page
 from extender.web.domains import Domains
-from extender.web.health import LoopLag, ping, report, run
+from extender.web.health import LoopLag, has_passed, ping, report, run
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ def ops_app(
     app.router.add_get("/livez/{check:.+}", handlers.livez)
     app.router.add_get("/readyz/{check:.+}", handlers.readyz)
     app.router.add_get("/metrics", handlers.metrics)
+    app.router.add_get("/metrics/slis", handlers.slis)
     app.router.add_get("/configz", handlers.configz)
     app.router.add_get("/domains", domains.get)
 
@@ -90,12 +91,15 @@ class _Handlers:
         self._ready = ready
         self._metrics = metrics
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        for kind, checks in self._health():
+            for name in checks:
+                metrics.health.begin(name, kind)
 
     async def livez(self, request: web.Request) -> web.Response:
-        return _health("livez", self._alive, request)
+        return self._report("livez", self._alive, request)
 
     async def readyz(self, request: web.Request) -> web.Response:
-        return _health("readyz", self._ready, request)
+        return self._report("readyz", self._ready, request)
 
     async def configz(self, _: web.Request) -> web.Response:
         return web.Response(text=self._configuration, content_type="application/json")
@@ -108,11 +112,38 @@ class _Handlers:
         response.enable_compression()
         return response
 
+    async def slis(self, request: web.Request) -> web.Response:
+        # Whoever asks is told what holds now, also where nobody probes.
+        for kind, checks in self._health():
+            for name, check in checks.items():
+                self._metrics.health.observe(name, kind, has_passed(run(check)))
+        accept = ",".join(request.headers.getall("Accept", []))
+        content_type, body = self._metrics.health.exposition(accept)
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    def _report(self, name: str, checks: Mapping[str, Check], request: web.Request) -> web.Response:
+        if single := request.match_info.get("check"):
+            if single not in checks:
+                return web.Response(status=HTTPStatus.NOT_FOUND, text=f"no check named {single}\n")
+            checks = {single: checks[single]}
+        passed, text = report(
+            f"{name}/{single}" if single else name,
+            checks,
+            verbose="verbose" in request.query,
+            excluded=request.query.getall("exclude", []),
+            observe=lambda check, passed: self._metrics.health.observe(check, name, passed),
+        )
+        status = HTTPStatus.OK if passed else HTTPStatus.SERVICE_UNAVAILABLE
+        return web.Response(status=status, text=text)
+
+    def _health(self) -> tuple[tuple[str, Mapping[str, Check]], ...]:
+        return ("livez", self._alive), ("readyz", self._ready)
+
     async def page(self, _: web.Request) -> web.Response:
         failures = {
             name: why
             for name, check in self._ready.items()
-            if (why := run(check)) and not isinstance(why, Remark)
+            if (why := run(check)) and not has_passed(why)
         }
         try:
             text = page.render(self._status(), failures, time.time())
@@ -121,21 +152,6 @@ class _Handlers:
             self._log.log(logging.ERROR, kind, "the page cannot be shown", exc_info=error)
             return _html(page.render_fault(), HTTPStatus.INTERNAL_SERVER_ERROR)
         return _html(text, HTTPStatus.OK)
-
-
-def _health(name: str, checks: Mapping[str, Check], request: web.Request) -> web.Response:
-    if single := request.match_info.get("check"):
-        if single not in checks:
-            return web.Response(status=HTTPStatus.NOT_FOUND, text=f"no check named {single}\n")
-        checks = {single: checks[single]}
-    passed, text = report(
-        f"{name}/{single}" if single else name,
-        checks,
-        verbose="verbose" in request.query,
-        excluded=request.query.getall("exclude", []),
-    )
-    status = HTTPStatus.OK if passed else HTTPStatus.SERVICE_UNAVAILABLE
-    return web.Response(status=status, text=text)
 
 
 def _html(text: str, status: HTTPStatus) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 import os
 import shlex
@@ -407,3 +408,18 @@ def test_more_than_a_pipe_holds_is_an_error_and_no_wait(monkeypatch: pytest.Monk
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(OSError), memory_file(bytes(8 << 20)):  # noqa: PT011 - any
         pass
+
+
+async def test_when_the_certificate_ends_is_told(
+    tmp_path: Path, servers: trustme.CA, clients: trustme.CA
+) -> None:
+    ends = dt.datetime(2031, 5, 6, 7, 8, 9, tzinfo=dt.UTC)
+    issued = clients.issue_cert("client@test", not_after=ends)
+    user = {
+        "client-certificate-data": data(b"".join(one.bytes() for one in issued.cert_chain_pems)),
+        "client-key-data": data(issued.private_key_pem.bytes()),
+    }
+    found = await kubeconfig_credentials(write(tmp_path, "https://a.test", user, **ca(servers)))
+    assert found.certificate_ends == ends.timestamp()
+    found = await kubeconfig_credentials(write(tmp_path, "https://a.test", {}, **ca(servers)))
+    assert found.certificate_ends is None

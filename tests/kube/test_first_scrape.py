@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.kube.failures import Relist, Restart
 from extender.kube.frames import Kind, Skip
-from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS
+from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
 from extender.model.verdict import Reason
 from extender.runtime import running
 from tests.kube.program import live
@@ -35,6 +35,8 @@ EVERYWHERE = {
     "tls_reloads_total": 2,
     "event_loop_lag_seconds_count": 1,
     "build_info": 1,
+    "config_info": 1,
+    "preemptions_total": len(PREEMPTIONS),
     "quota_pods_in_scope": 1,
     "quota_namespaces_in_scope": 1,
 }

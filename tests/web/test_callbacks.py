@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.logs import TRACE
 from extender.metrics import Metrics
+from extender.web.app import callbacks_app
 from tests import strategies
 from tests.answering import Answering
 from tests.builders import HOST, model_node, node, pod, state_of
@@ -210,3 +212,35 @@ async def test_a_connection_is_kept_for_the_next_call(start: Start) -> None:
     connector = client.session.connector
     assert connector is not None
     assert sum(map(len, connector._conns.values())) == 1
+
+
+class Slow:
+    """A callback that answers when it may."""
+
+    def __init__(self) -> None:
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(self, body: bytes) -> bytes:
+        self.asked.set()
+        await self.go_on.wait()
+        return body
+
+    def fault(self, error: Exception, seconds: float) -> bytes:
+        raise AssertionError(error, seconds)
+
+
+async def test_calls_in_flight_show(aiohttp_client: Any, registry: CollectorRegistry) -> None:
+    slow = Slow()
+    client = await aiohttp_client(callbacks_app({"filter": slow}, Metrics(registry), 1000))
+
+    def in_flight() -> float | None:
+        return registry.get_sample_value("affinity_extender_requests_in_flight", {"verb": "filter"})
+
+    assert in_flight() == 0
+    call = asyncio.create_task(client.post("/filter", data=b"{}"))
+    async with asyncio.timeout(10):
+        await slow.asked.wait()
+        assert in_flight() == 1
+        slow.go_on.set()
+        await (await call).read()
+    assert in_flight() == 0

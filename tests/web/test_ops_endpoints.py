@@ -291,3 +291,27 @@ async def test_a_page_that_fails_says_so(start: Start, caplog: pytest.LogCapture
     assert response.status == 500
     assert "This page failed" in await response.text()
     assert "no state" in caplog.text
+
+
+async def test_health_as_metrics_in_kubernetes_words(start: Start) -> None:
+    client = await start(readiness=READINESS)
+    for path in ("/readyz", "/readyz/informer-sync/nodes", "/livez?exclude=event-loop"):
+        await (await client.get(path)).read()
+    text = await (await client.get("/metrics/slis")).text()
+    found = {
+        (one.name, *(one.labels[name] for name in ("type", "name")), one.labels.get("status")): (
+            one.value
+        )
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+    last, total = "kubernetes_healthcheck", "kubernetes_healthchecks_total"
+    assert {key[0] for key in found} == {last, total}
+    assert found[last, "readyz", "informer-sync/nodes", None] == 1
+    assert found[last, "readyz", "informer-sync/pods", None] == 0
+    # Each probe counts, and so does this scrape.
+    assert found[total, "readyz", "informer-sync/nodes", "success"] == 3
+    assert found[total, "readyz", "informer-sync/nodes", "error"] == 0
+    assert found[total, "readyz", "informer-sync/pods", "error"] == 2
+    assert found[total, "livez", "ping", "success"] == 2
+    assert found[total, "livez", "event-loop", "success"] == 1

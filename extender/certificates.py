@@ -1,0 +1,49 @@
+"""When certificates expire, read from their PEM."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import ssl
+from typing import Final
+
+_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+_VERSION, _UTC_TIME = 0xA0, 0x17
+_BEFORE_VALIDITY: Final = 3
+"""Serial number, signature algorithm and issuer stand before it (RFC 5280, 4.1)."""
+
+_CENTURY: Final = 50
+"""Two-digit years below it are of this century (RFC 5280, 4.1.2.5.1)."""
+
+
+def not_after(pem: bytes) -> dt.datetime:
+    """Return the end of the first to end of a chain of certificates; raise ValueError for none."""
+    ends = [_not_after(ssl.PEM_cert_to_DER_cert(one.decode("ascii"))) for one in _PEM.findall(pem)]
+    return min(ends)
+
+
+def _not_after(der: bytes) -> dt.datetime:
+    certificate, _ = _element(der, 0)
+    fields, _ = _element(certificate, 0)
+    at = 0
+    if fields[0] == _VERSION:
+        _, at = _element(fields, at)
+    for _ in range(_BEFORE_VALIDITY):
+        _, at = _element(fields, at)
+    validity, _ = _element(fields, at)
+    _, at = _element(validity, 0)
+    content, _ = _element(validity, at)
+    text = content.decode("ascii")
+    if validity[at] == _UTC_TIME:
+        text = ("20" if int(text[:2]) < _CENTURY else "19") + text
+    return dt.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=dt.UTC)
+
+
+def _element(der: bytes, at: int) -> tuple[bytes, int]:
+    """Return the content of the element there, and where the next one begins."""
+    length, start = der[at + 1], at + 2
+    if length & 0x80:
+        start += length & 0x7F
+        length = int.from_bytes(der[at + 2 : start], "big")
+    return der[start : start + length], start + length
