@@ -221,11 +221,13 @@ class Slow:
         self.asked, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def answer(self, body: bytes) -> bytes:
+        """Answer with what was asked."""
         self.asked.set()
         await self.go_on.wait()
         return body
 
     def fault(self, error: Exception, seconds: float) -> bytes:
+        """Fail the test."""
         raise AssertionError(error, seconds)
 
 
