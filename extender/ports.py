@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from enum import Enum
+from typing import NoReturn, Protocol, TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
@@ -51,6 +53,68 @@ class Evictor(Protocol):
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about it."""
+
+
+class Evicted(Enum):
+    """What became of an eviction."""
+
+    DONE = "done"
+    GONE = "gone"
+    """There is no such pod any more."""
+    REFUSED = "refused"
+    """A disruption budget does not allow it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """What became of an eviction, and why it was refused."""
+
+    became: Evicted
+    why: str = ""
+    retry_after: float | None = None
+    """Seconds that the API server asks for before the next try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """What an Event says of a pod, or of the Lease."""
+
+    reason: str
+    action: str
+    note: str
+    warns: bool = False
+
+
+class PodMover(Protocol):
+    """Evicts pods by the Eviction API, which keeps to disruption budgets."""
+
+    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+        """Evict the very pod that was seen; `may_go` is asked at the last moment before it."""
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Write an Event about a pod, or without one about the Lease."""
+
+
+class Leadership(Protocol):
+    """Who of several replicas acts."""
+
+    @property
+    def leads(self) -> bool:
+        """Return whether it is this one, as far as it can know without asking."""
+
+    @property
+    def inherited(self) -> int:
+        """Return how many evictions there were in the minute before it took the lead."""
+
+    @property
+    def acknowledged(self) -> int:
+        """Return how many affected pods somebody has called fine; 0 when nobody has."""
+
+    async def confirm(self, recent: int) -> bool:
+        """Find out from the API server, now, that it is this one; `recent` as in `inherited`."""
+
+    async def run(self) -> NoReturn:
+        """Take the lead when it is free, and keep it."""
 
 
 class NoApiServer:

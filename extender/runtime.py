@@ -35,7 +35,7 @@ from extender.web.domains import Domains
 from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
-from extender.wiring import build_callbacks, build_nomination, build_preemption
+from extender.wiring import build_callbacks, build_eviction, build_nomination, build_preemption
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +98,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         scheduler_version=config.scheduler_version,
         text=to_yaml(config),
     )
-    state = ClusterState()
+    state = ClusterState(
+        execution=config.required_during_execution.execution if config.moves_pods else None
+    )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
         for resource in source.synced:
@@ -135,6 +137,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         if preemption is not None:
             _keep_running("preemption", preemption.run(), parts)
+        eviction = build_eviction(
+            config, source, state, metrics, lifecycle.unsynced, preparer=preparer
+        )
+        if eviction is not None and source.leadership is not None:
+            _keep_running("lease", source.leadership.run(), parts)
+            _keep_running("eviction", eviction.run(), parts)
         callbacks = build_callbacks(
             config,
             source,

@@ -14,8 +14,9 @@ from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.metrics import Metrics
 from extender.mirrored import VITAL, needed, object_counts
+from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
-from extender.ports import Evictor, NoApiServer, Nominator, PodBinder
+from extender.ports import Evictor, Leadership, NoApiServer, Nominator, PodBinder, PodMover
 from extender.wire.affinity import Gates
 from extender.wire.objects import PodReader
 
@@ -41,6 +42,12 @@ class Source(Protocol):
     evictor: Evictor | None
     """None likewise."""
 
+    mover: PodMover | None
+    """None likewise."""
+
+    leadership: Leadership | None
+    """Which of several replicas evicts; None where nobody asks."""
+
     @property
     def synced(self) -> Mapping[str, bool]:
         """Return whether each resource is known."""
@@ -62,6 +69,8 @@ class Files:
         self.binder: PodBinder = NoApiServer()
         self.nominator: Nominator | None = None
         self.evictor: Evictor | None = None
+        self.mover: PodMover | None = None
+        self.leadership: Leadership | None = None
         self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
         self.silent_for: Mapping[str, float | None] = {}
@@ -77,11 +86,16 @@ class Live:
         binder: PodBinder,
         nominator: Nominator,
         evictor: Evictor,
+        *,
+        mover: PodMover | None = None,
+        leadership: Leadership | None = None,
     ) -> None:
         self.description = description
         self.binder = binder
         self.nominator: Nominator | None = nominator
         self.evictor: Evictor | None = evictor
+        self.mover: PodMover | None = mover
+        self.leadership: Leadership | None = leadership
         self._watchers = watchers
 
     @property
@@ -119,6 +133,7 @@ def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
         gates=gates,
         charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity,
+        tenures=config.moves_pods,
         most_entries=most_entries,
         stored=live,
     )
@@ -181,6 +196,7 @@ async def mirror(
     from extender.kube.evictor import Evictor as ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
+    from extender.kube.lease import Lease  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.resources import build_reflectors  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
@@ -194,8 +210,22 @@ async def mirror(
     watchers = await parts.enter_async_context(watching)
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
-    binder, nominator, evictor = Binder(client, pods), ApiNominator(client), ApiEvictor(client)
-    return Live(description, watchers, binder, nominator, evictor)
+    key = lease_key(config)
+    leadership = None if key is None else Lease(client, key)
+    if leadership is not None:
+        parts.push_async_callback(leadership.close)
+    binder, nominator, evictor = Binder(client, pods), ApiNominator(client), ApiEvictor(client, key)
+    return Live(
+        description, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
+    )
+
+
+def lease_key(config: Config) -> Key | None:
+    """Return the Lease by which one of several replicas evicts, None where none does."""
+    settings = config.required_during_execution
+    if not settings.enabled:
+        return None
+    return key_of(settings.lease_namespace, settings.lease_name)
 
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:

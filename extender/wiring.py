@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import random
-from time import monotonic
+from time import monotonic, time
 
 from extender.callbacks.binding import Binds
 from extender.callbacks.filtering import Filters, Listeners
@@ -17,6 +17,8 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
@@ -172,6 +174,39 @@ def build_preemption(
         preparer=preparer,
         give_way=None if nomination is None else nomination.give_way,
         is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
+    )
+
+
+def build_eviction(
+    config: Config,
+    source: Source,
+    state: ClusterState,
+    metrics: Metrics,
+    unready: Check,
+    *,
+    preparer: Preparer,
+    clocks: Clocks | None = None,
+) -> EvictionController | None:
+    """Build what moves pods that break rules, where that is wanted and somebody can be told."""
+    mover, leadership, settings = source.mover, source.leadership, config.required_during_execution
+    if mover is None or leadership is None or not settings.enabled:
+        return None
+    return EvictionController(
+        state,
+        mover,
+        leadership,
+        metrics,
+        _plugins(config),
+        execution=settings.execution,
+        limits=EvictionLimits(
+            settings.evictions_per_minute,
+            settings.grace_period_seconds,
+            settings.share,
+            settings.dry_run,
+        ),
+        clocks=clocks or Clocks(monotonic, time, random),
+        unready=unready,
+        preparer=preparer,
     )
 
 

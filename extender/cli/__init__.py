@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from extender.cli import completion, lint, quota, serve, versions
+from extender.cli import completion, lint, quota, serve, versions, violations
 from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
@@ -32,6 +32,8 @@ examples:
       what is wrong with the scheduler's file, and does it fit the extender's?
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
+  affinity-extender violations
+      which placed pods break required rules by now
   affinity-extender serve --help
       the flags of a command; docs/reference/ has every flag and every field of the configuration
 
@@ -72,6 +74,7 @@ def affinity_extender() -> Parser:
     serve.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
+    violations.add_to(commands)
     versions.add_to(commands)
     completion.add_to(commands, PROGRAM, affinity_extender)
     return program
@@ -82,6 +85,7 @@ def kubectl_affinity() -> Parser:
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
     lint.add_to(commands)
     quota.add_to(commands)
+    violations.add_to(commands)
     versions.add_to(commands)
     completion.add_to(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)
     return program

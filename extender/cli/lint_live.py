@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from extender.cli.quota import usual_kubeconfig
+from extender.cli.cluster import usual_kubeconfig
 from extender.errors import ConfigError
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials

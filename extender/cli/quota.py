@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,6 @@ from extender.cli.parsing import (
     Commands,
     cluster_group,
     command,
-    complain,
     exit_codes,
     say,
 )
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from extender.cluster.state import ClusterState
     from extender.model.quota import Amounts
     from extender.verbs.quota_survey import NamespaceSurvey
-    from extender.wire.objects import PodReader
 
 DESCRIPTION = """\
 Show which pods use affinity across namespaces, which quotas they count against, how much of each
@@ -166,48 +162,11 @@ def _limits(texts: list[str]) -> Amounts | None:
 
 def _cluster(flags: argparse.Namespace) -> ClusterState:
     """Return the pods and quotas of the cluster that the flags name."""
+    from extender.cli.cluster import fill  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.mirrored import PODS, QUOTAS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
-    state, pods = ClusterState(), PodReader(charges=True)
-    if flags.cluster:
-        _load(flags.cluster, state, pods)
-    else:
-        import asyncio  # noqa: PLC0415
-
-        asyncio.run(_list(flags, state, pods))
+    state = ClusterState()
+    fill(flags, state, PodReader(charges=True), (QUOTAS, PODS), templated=True)
     return state
-
-
-def _load(paths: list[Path], state: ClusterState, pods: PodReader) -> None:
-    from extender.offline import ClusterFiles  # noqa: PLC0415
-
-    files = ClusterFiles(state, pods, templated=True)
-    for path in paths:
-        content = files.load(path)
-        if content.ignored:
-            complain(f"note: {path}: {content}")
-    files.finish()
-
-
-async def _list(flags: argparse.Namespace, state: ClusterState, pods: PodReader) -> None:
-    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.current import list_quotas_and_pods  # noqa: PLC0415
-
-    try:
-        credentials = await load_credentials(flags.kubeconfig or usual_kubeconfig(), flags.context)
-    except ConfigError as error:
-        raise type(error)("--kubeconfig", error.message) from error
-    async with ApiClient(credentials) as client:
-        await list_quotas_and_pods(client, state, pods)
-
-
-def usual_kubeconfig() -> str | None:
-    """Return the file, or files, that kubectl would take; None when there is none."""
-    if named := os.environ.get("KUBECONFIG"):
-        return named
-    with contextlib.suppress(RuntimeError):  # a user without a home
-        usual = Path.home() / ".kube" / "config"
-        return str(usual) if usual.is_file() else None
-    return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from extender.cli.columns import columns
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.model.keys import name_of
 from extender.model.labels import Requirement, Selector
@@ -90,16 +91,16 @@ def table(report: Report) -> str:
     if not report.namespaces:
         return "no pod uses affinity across namespaces, and no quota is about that"
     header = ("NAMESPACE", "IN SCOPE", "WAITING", "REFUSED", "QUOTA", "RESOURCE", "USED", "HARD")
-    parts = [_columns(header, [row for each in report.namespaces for row in _rows(each)])]
+    parts = [columns(header, [row for each in report.namespaces for row in _rows(each)])]
     refused = [refusal for each in report.namespaces for refusal in each.refused_now]
     if refused:
         lines = [_refused_row(each) for each in refused[:MOST_LINES]]
-        parts.append(_columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
+        parts.append(columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
         if len(refused) > MOST_LINES:
             parts.append(f"and {len(refused) - MOST_LINES} more; -o json has all")
     if report.what_if:
         rows = [(each.name, _share(each), _some(each.refused_if)) for each in report.namespaces]
-        supposed = _columns(("NAMESPACE", "REFUSED", "PODS"), rows)
+        supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
         parts.append(f"with {', '.join(report.what_if)}:\n{supposed}")
     return "\n\n".join(parts)
 
@@ -135,15 +136,6 @@ def _some(refused: Sequence[Refusal]) -> str:
     names = [name_of(each.pod.key) for each in refused]
     shown = ", ".join(names[:MOST_NAMES])
     return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
-
-
-def _columns(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
 
 
 # For both

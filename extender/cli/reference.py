@@ -16,7 +16,7 @@ from msgspec import NODEFAULT, Struct, inspect
 
 from extender.cli import affinity_extender, kubectl_affinity
 from extender.cli.parsing import Parser
-from extender.config import OPTIONS, Config, Option, connections, schema
+from extender.config import OPTIONS, Config, Option, connections, execution, schema
 from extender.config.faults import describe, unwrap
 from extender.lint.rulebook import CHAPTERS
 
@@ -34,7 +34,7 @@ _CONFIGURATION: Final = (
     "reports all of them. Some fields have a flag and an environment variable as well: flags win "
     "over environment variables, these over the file, the file over the defaults. "
     "`serve --write-config-to -` prints the configuration that they add up to.\n\n"
-    "Source: `extender/config/schema.py`, `connections.py` and `options.py`.\n"
+    "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
 )
 _COMMAND_LINE: Final = (
     "# Command-line reference\n\n" + MADE + "Every command and every flag, as `--help` shows "
@@ -51,7 +51,7 @@ def configuration() -> str:
     """Write the reference of the configuration file in Markdown."""
     options = {option.path: option for option in OPTIONS if option.path}
     said: dict[tuple[str, str], str] = {}
-    for module in (schema, connections):
+    for module in (schema, connections, execution):
         said |= _said_of_fields(getsource(module))
     config = Config(api_version=schema.API_VERSION, kind=schema.KIND)
     parts = [_CONFIGURATION, "\n## Top level\n"]

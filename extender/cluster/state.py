@@ -100,7 +100,7 @@ class ClusterState(ClusterView):
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
-            self._rule_watch.remove(uid)
+            self._rule_watch.remove(pod)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Rules that tie fields together, and features that this version does not have yet."""
+"""Rules that tie fields together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from extender.config.connections import Serving
 from extender.config.faults import show
 from extender.config.schema import Config, Plugin
-from extender.errors import ConfigError
+from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
 
 _MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
@@ -23,7 +23,7 @@ def faults(config: Config) -> Iterator[ConfigError]:
         *_scheduler_version(config.scheduler_version),
         *_quota(config),
         *_node_affinity(config),
-        *_not_available(config),
+        *_execution(config),
         *check_serving(config.serving),
     )
 
@@ -65,12 +65,13 @@ def _node_affinity(config: Config) -> Iterator[ConfigError]:
         yield ConfigError(f"{path}.{field}", why)
 
 
-def _not_available(config: Config) -> Iterator[ConfigError]:
-    """Refuse what would otherwise be accepted and then silently do nothing."""
-    if config.required_during_execution.enabled:
-        yield ConfigError(
-            "requiredDuringExecution.enabled", "true is not available in this version"
-        )
+def _execution(config: Config) -> Iterator[ConfigError]:
+    settings = config.required_during_execution
+    for read in (lambda: settings.execution, lambda: settings.share):
+        try:
+            read()
+        except ObjectError as error:
+            yield ConfigError(error.path, error.message)
 
 
 _Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"

@@ -20,6 +20,9 @@ _FIELD = re.compile(
 )
 STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
 
+_ANY_KEY = "[...]"
+"""How msgspec names the place of a value in a mapping with keys of any kind."""
+
 _LISTS = (inspect.VarTupleType, inspect.ListType)
 
 _LONGEST_SHOWN = 60
@@ -29,6 +32,9 @@ def explain(error: msgspec.ValidationError, document: object, root: type) -> Con
     """Turn msgspec's account of how a document does not fit the root's schema into ours."""
     match = _WHERE.match(str(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
+    if path.endswith(_ANY_KEY):
+        inner = path.removesuffix(_ANY_KEY).removeprefix(".")
+        return ConfigError(inner, "not a mapping of strings to strings")
     value, expected = _follow(path, document, root)
     path = path.removeprefix(".")
     if missing := _FIELD.match(what):

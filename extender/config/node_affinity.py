@@ -20,7 +20,7 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
-class _Object(
+class V1Object(
     Struct,
     frozen=True,
     kw_only=True,
@@ -31,7 +31,7 @@ class _Object(
     """A nested v1 object; empty lists are left out when it is written."""
 
 
-class NodeSelectorRequirement(_Object, frozen=True, kw_only=True):
+class NodeSelectorRequirement(V1Object, frozen=True, kw_only=True):
     """One comparison with a label or a field of a node."""
 
     key: str
@@ -39,27 +39,27 @@ class NodeSelectorRequirement(_Object, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(_Object, frozen=True, kw_only=True):
+class NodeSelectorTerm(V1Object, frozen=True, kw_only=True):
     """Comparisons that must all hold."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(_Object, frozen=True, kw_only=True):
+class NodeSelector(V1Object, frozen=True, kw_only=True):
     """Terms of which one must hold."""
 
     node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], Meta(min_length=1)]
 
 
-class PreferredSchedulingTerm(_Object, frozen=True, kw_only=True):
+class PreferredSchedulingTerm(V1Object, frozen=True, kw_only=True):
     """A term worth its weight in score."""
 
     weight: Annotated[int, Meta(ge=1, le=100)]
     preference: NodeSelectorTerm
 
 
-class NodeAffinityTerms(_Object, frozen=True, kw_only=True):
+class NodeAffinityTerms(V1Object, frozen=True, kw_only=True):
     """A v1 NodeAffinity."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None

@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from extender.config.connections import Block, ClientConnection, Serving
+from extender.config.execution import RequiredDuringExecution
 from extender.config.node_affinity import NodeAffinityTerms
 
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
@@ -131,19 +132,6 @@ class Preemption(Block, frozen=True, kw_only=True):
     is evicted. False evicts nobody for affinity rules alone: such pods wait."""
 
 
-class RequiredDuringExecution(Block, frozen=True, kw_only=True):
-    """Evicting pods whose rules stopped holding after they were placed."""
-
-    enabled: bool = False
-    """True evicts; the default leaves running pods alone, as Kubernetes does."""
-
-    dry_run: bool = True
-    """True only counts and logs what would be evicted, so that a first try evicts no pod."""
-
-    evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
-    """Evictions per minute in the whole cluster; limits the damage of a wrong label."""
-
-
 class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
     """Behaviour that Kubernetes has, or had, behind gates of these names. Set them as there.
 
@@ -214,7 +202,12 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def looks_at_node_affinity(self) -> bool:
         """Whether it matters here which nodes pods ask for: hints and preemption keep to it too."""
-        return Plugin.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE
+        return Plugin.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE or self.moves_pods
+
+    @property
+    def moves_pods(self) -> bool:
+        """Whether pods that break rules are evicted, or looked at as if."""
+        return self.required_during_execution.enabled
 
     @property
     def looks_at_quotas(self) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import socket
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
@@ -47,6 +47,8 @@ class Call:
     query: Mapping[str, str] = field(default_factory=dict)
     content: Content | None = None
     deadline: float | None = None
+    may_go: Callable[[], bool] | None = None
+    """Asked right before it is sent, each time: what it was for may be over by then."""
     sent: bool = False
     """Whether the API server may be working on it."""
 
@@ -76,6 +78,17 @@ def pod_path(key: str) -> str:
     ObjectError for names that would lead elsewhere: whoever may call /bind chooses them.
     """
     return f"/api/v1/namespaces/{_segment(namespace_of(key))}/pods/{_segment(name_of(key))}"
+
+
+def eviction_path(key: str) -> str:
+    """Return where the API server takes the eviction of a pod, by namespace/name."""
+    return f"{pod_path(key)}/eviction"
+
+
+def lease_path(namespace: str, name: str = "") -> str:
+    """Return where the API server has a Lease or, without a name, takes a new one."""
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{_segment(namespace)}/leases"
+    return f"{leases}/{_segment(name)}" if name else leases
 
 
 def events_path(namespace: str) -> str:

@@ -124,10 +124,24 @@ class ApiClient:
         return await self._call(Call("GET", path, Flow.READS, params), within)
 
     async def post(
-        self, path: str, body: bytes, *, within: float | None = None, flow: Flow = Flow.BINDS
+        self,
+        path: str,
+        body: bytes,
+        *,
+        within: float | None = None,
+        flow: Flow = Flow.BINDS,
+        may_go: Callable[[], bool] | None = None,
     ) -> bytes:
-        """Create something; return the body of a successful answer."""
-        return await self._call(Call("POST", path, flow, content=Content(body)), within)
+        """Create something; return the body of a successful answer.
+
+        With `may_go`, NotSentError when that says no right before it would be sent.
+        """
+        call = Call("POST", path, flow, content=Content(body), may_go=may_go)
+        return await self._call(call, within)
+
+    async def put(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
+        """Replace something; return the body of a successful answer."""
+        return await self._call(Call("PUT", path, Flow.PATCHES, content=Content(body)), within)
 
     async def patch(
         self,
@@ -194,6 +208,8 @@ class ApiClient:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
         await self._admit(call)
+        if call.may_go is not None and not call.may_go():
+            raise NotSentError(f"{call.path}: not sent, it is no longer ours to do")
         start = self._clock()
         code = "<error>"
         call.sent = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,7 +14,7 @@ from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.listing import Lister
 from extender.kube.observers import SkipLog
-from extender.mirrored import PODS, QUOTAS, Mirrored
+from extender.mirrored import Mirrored
 from extender.wire.objects import PodReader
 
 _log = logging.getLogger(__name__)
@@ -22,14 +22,16 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-async def list_quotas_and_pods(client: ApiClient, state: ClusterState, pods: PodReader) -> None:
-    """Put the quotas of all namespaces, and all pods that have not ended, into a state.
+async def list_resources(
+    client: ApiClient, state: ClusterState, pods: PodReader, *resources: Mirrored[Any]
+) -> None:
+    """Put all objects of some resources into a state; of pods those that have not ended.
 
     ExtenderError when the API server refuses or cannot be reached; objects that cannot be read are
     left out, with a warning in the log.
     """
-    await _list(client, state, QUOTAS, pods)
-    await _list(client, state, PODS, pods)
+    for each in resources:
+        await _list(client, state, each, pods)
 
 
 async def list_raw(

@@ -1,12 +1,13 @@
-"""Evicts pods for more important ones, as kube-scheduler does: by deletion, with its own condition.
+"""Evicts pods: for more important ones, and when they break a rule.
 
-Not by the Eviction API: that would not go beyond a disruption budget, and preemption may.
+For more important ones as kube-scheduler does, by deletion with its own condition: the Eviction API
+would not go beyond a disruption budget, and preemption may. In all other cases by that API.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
@@ -14,11 +15,13 @@ from uuid import uuid4
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.calls import events_path, pod_path
+from extender.kube.calls import events_path, eviction_path, pod_path
 from extender.kube.client import ApiClient
+from extender.kube.failures import TOO_MANY_REQUESTS, StatusError
 from extender.kube.flowcontrol import Flow
-from extender.model.keys import name_of, namespace_of
+from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
+from extender.ports import Evicted, Eviction, Occurrence
 
 REQUEST_SECONDS: Final = 10.0
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
@@ -29,14 +32,20 @@ LONGEST_INSTANCE: Final = 128
 LONGEST_NAME: Final = 200
 """Of a pod's name in that of an Event, which has to be a name as well."""
 
+EVICTION_SECONDS: Final = 5.0
+"""For an eviction: well within the time for which the lead was just confirmed."""
+
 _NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 
 
 class Evictor:
     """Marks pods, deletes them and writes Events about them."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, lease: Key | None = None) -> None:
+        """With the `lease` by which one of several replicas leads, Events can be about it."""
         self._client = client
+        self._lease = lease
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"[:LONGEST_INSTANCE]
 
     async def mark(self, victim: Pod, message: str) -> bool:
@@ -79,7 +88,13 @@ class Evictor:
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about the eviction of a pod."""
-        namespace, name = namespace_of(victim.key), name_of(victim.key)
+        occurrence = Occurrence("Preempted", "Preempting", note)
+        await self._write(victim.key, occurrence, _reference(victim), related=_reference(preemptor))
+
+    async def _write(
+        self, key: Key, occurrence: Occurrence, regarding: dict[str, str], **more: Any
+    ) -> None:
+        namespace, name, note = namespace_of(key), name_of(key), occurrence.note
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -88,14 +103,14 @@ class Evictor:
                 "name": f"{name[:LONGEST_NAME].rstrip('-.')}.{uuid4().hex[:16]}",
             },
             "eventTime": f"{_now():%Y-%m-%dT%H:%M:%S.%fZ}",
-            "type": "Normal",
-            "reason": "Preempted",
-            "action": "Preempting",
-            "regarding": _reference(victim),
-            "related": _reference(preemptor),
+            "type": "Warning" if occurrence.warns else "Normal",
+            "reason": occurrence.reason,
+            "action": occurrence.action,
+            "regarding": regarding,
             "note": note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - 4]} ...",
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
+            **more,
         }
         await self._client.post(
             events_path(namespace),
@@ -103,6 +118,50 @@ class Evictor:
             within=REQUEST_SECONDS,
             flow=Flow.EVICTIONS,
         )
+
+    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+        """Evict a pod by the Eviction API, unless a disruption budget or `may_go` says no.
+
+        ApiError for other refusals; NotSentError when nothing was sent; NoAnswerError and
+        BrokenAnswerError leave open whether it was done.
+        """
+        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+        if dry_run:
+            options["dryRun"] = ["All"]
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": namespace_of(pod.key), "name": name_of(pod.key)},
+            "deleteOptions": options,
+        }
+        try:
+            await self._client.post(
+                eviction_path(pod.key),
+                msgspec.json.encode(eviction),
+                within=EVICTION_SECONDS,
+                flow=Flow.EVICTIONS,
+                may_go=may_go,
+            )
+        except StatusError as error:
+            if error.status == TOO_MANY_REQUESTS:
+                return Eviction(Evicted.REFUSED, str(error), error.retry_after)
+            if error.status in {_NOT_FOUND, _CONFLICT}:
+                return Eviction(Evicted.GONE, str(error))
+            raise
+        return Eviction(Evicted.DONE)
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Write an Event about a pod, or without one about the Lease of this program."""
+        if pod is not None:
+            await self._write(pod.key, occurrence, _reference(pod))
+        elif self._lease is not None:
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "namespace": namespace_of(self._lease),
+                "name": name_of(self._lease),
+            }
+            await self._write(self._lease, occurrence, lease)
 
 
 async def _unless_gone(request: Awaitable[bytes]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from extender.metrics.collectors import Collectors
@@ -24,6 +24,8 @@ HINTS: Final = (
 )
 PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed")
 EVICTIONS: Final = ("evicted", "gone", "failed")
+MOVES: Final = (*EVICTIONS, "refused", "dryRun")
+"""What comes of evictions by the Eviction API."""
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
@@ -80,6 +82,15 @@ class CallbackMetrics:
         self._evictions = make.counters(
             "evictions", "Pods evicted by the extender, by result.", *("plugin", "result")
         )
+        self._affected = make.gauge(
+            "execution_violating_pods",
+            "Pods that break a rule which holds during execution, by what becomes of them.",
+            "outcome",
+        )
+        self._paused = make.gauge(
+            "evictions_paused", "1 while more pods than maxAffected break such rules."
+        )
+        self._leads = make.gauge("evictions_leader", "1 while this replica is the one that evicts.")
         self._holds = make.histogram(
             "filter_hold_seconds",
             "How long a filter call waited for pods in flight that conflict with its pod.",
@@ -159,6 +170,23 @@ class CallbackMetrics:
         """Have the series of a plugin that pods are evicted for."""
         for result in EVICTIONS:
             self._evictions.begin(plugin, result)
+
+    def begin_moves(self, plugin: str, outcomes: Iterable[str]) -> None:
+        """Have the series of evictions for rules that hold during execution."""
+        for result in MOVES:
+            self._evictions.begin(plugin, result)
+        for outcome in outcomes:
+            self._affected.labels(outcome)
+
+    def set_moves(self, pods: Mapping[str, int]) -> None:
+        """Note how many pods break rules that hold during execution, by what becomes of them."""
+        for outcome, number in pods.items():
+            self._affected.labels(outcome).set(number)
+
+    def set_eviction_state(self, *, paused: bool, leads: bool) -> None:
+        """Note whether evictions are paused, and whether it is this replica that evicts."""
+        self._paused.set(paused)
+        self._leads.set(leads)
 
     def count_eviction(self, plugin: str, result: str) -> None:
         """Count an eviction; `result` is one of EVICTIONS."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from extender.model.labels import Labels, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
-from extender.model.pod_affinity import PodSelector, Term
+from extender.model.pod_affinity import Affinity, PodSelector, Term
 from extender.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
 
 if TYPE_CHECKING:
@@ -58,15 +58,29 @@ class Execution:
 
 def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
     """Yield the rules that may have to hold for as long as a pod runs; O(required terms)."""
-    affinity, node_affinity = pod.pod_class.affinity, pod.node_affinity
-    if node_affinity is not None and node_affinity.required is not None:
-        yield ExecutionRule(RuleKind.NODE_AFFINITY, plain=True, node_rule=node_affinity.required)
-    group = frozenset(term.pods for term in affinity.required)
-    for term in affinity.required:
-        yield ExecutionRule(RuleKind.AFFINITY, plain=True, term=term, counted=group)
-    for term in affinity.required_anti:
+    nodes, pod_class = pod.node_affinity, pod.pod_class
+    for rule in () if nodes is None else nodes.required_rules:
+        by_annotation = nodes is not None and rule is nodes.during_execution
+        yield ExecutionRule(RuleKind.NODE_AFFINITY, plain=not by_annotation, node_rule=rule)
+    during = pod_class.during_execution
+    yield from _of_terms(during, during, plain=False)
+    ordinary = pod_class.affinity
+    if during.constrains:
+        ordinary = Affinity(
+            tuple(term for term in ordinary.required if term not in during.required),
+            tuple(term for term in ordinary.required_anti if term not in during.required_anti),
+        )
+    yield from _of_terms(ordinary, pod_class.affinity, plain=True)
+
+
+def _of_terms(rules: Affinity, all_rules: Affinity, *, plain: bool) -> Iterator[ExecutionRule]:
+    """Yield the required terms of some rules; company is who matches all of `all_rules`."""
+    group = frozenset(term.pods for term in all_rules.required)
+    for term in rules.required:
+        yield ExecutionRule(RuleKind.AFFINITY, plain=plain, term=term, counted=group)
+    for term in rules.required_anti:
         alone = frozenset((term.pods,))
-        yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain=True, term=term, counted=alone)
+        yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain=plain, term=term, counted=alone)
 
 
 STATIC: Final = "Node"

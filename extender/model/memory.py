@@ -26,6 +26,8 @@ ALLOCATABLE: Final = 4 * MIB
 """Allocatable resources and taints of nodes."""
 NAMES: Final = 8 * MIB
 """Names of nodes, namespaces and pod groups, one object each: some 23,000."""
+TENURES: Final = 4 * MIB
+"""Controllers of pods with the tolerations of these, where pods may be evicted."""
 NUMBERS: Final = MIB // 4
 """Of each: priorities, distinct requests, distinct charges, distinct host ports."""
 
@@ -68,6 +70,7 @@ TOTAL: Final = (
     + CHARGES
     + ALLOCATABLE
     + NAMES
+    + TENURES
     + 4 * NUMBERS
     + PREFILTER_STATES
     + MATCHING_SETS

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from extender.model.annotation_rules import AnnotatedAffinity, WrittenAnnotation
+from extender.model.execution import Tenure
 from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
 from extender.model.labels import Labels
@@ -173,6 +174,8 @@ class Pod:
     node_affinity: NodeAffinity | None = None
     """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. No
     part of its class: each pod of a DaemonSet asks for another node."""
+    tenure: Tenure | None = None
+    """Who would replace it, should it be evicted; None when nobody asks for that."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
     broken_annotation: tuple[str, str] | None = None

@@ -119,6 +119,7 @@ class PodMetadata(msgspec.Struct):
     uid: str | None = None
     labels: msgspec.Raw = NULL
     annotations: PodAnnotations | None = None
+    ownerReferences: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
     resourceVersion: str | None = None  # noqa: N815 - the API's spelling
     deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 
@@ -143,6 +144,7 @@ class PodSpec(msgspec.Struct):
     nodeName: str | None = None  # noqa: N815 - the API's spelling
     affinity: msgspec.Raw = NULL
     nodeSelector: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
+    tolerations: msgspec.Raw = NULL
     priority: int | None = None
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling

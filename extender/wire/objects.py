@@ -28,6 +28,7 @@ from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
+from extender.wire.tenure import TenureReader
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
@@ -64,13 +65,15 @@ class PodReader:
         *,
         charges: bool = False,
         node_affinity: bool = False,
+        tenures: bool = False,
         most_entries: int | None = None,
         stored: bool = False,
     ) -> None:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
         With `node_affinity`, say which nodes pods ask for and prefer in their specs; what they say
-        in annotations is read in any case. With `most_entries`, longer
+        in annotations is read in any case. With `tenures`, say who would replace them. With
+        `most_entries`, longer
         affinity rules are an ObjectError. With `stored`, all pods come from an API server, so that
         none has label keys that are still to be merged.
         """
@@ -88,6 +91,7 @@ class PodReader:
         self._reads_node_affinity = node_affinity
         self._node_affinity = NodeAffinityReader(most_entries)
         self._annotations = AnnotationReader(gates)
+        self._tenures = TenureReader() if tenures else None
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
@@ -95,6 +99,7 @@ class PodReader:
             gates=self._gates,
             charges=self._charges is not None,
             node_affinity=self._reads_node_affinity,
+            tenures=self._tenures is not None,
             most_entries=self._most_entries,
             stored=self._stored,
         )
@@ -143,6 +148,11 @@ class PodReader:
             charge=self._charge(pod_class, spec),
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, bytes(spec.nodeSelector), annotation),
+            tenure=(
+                None
+                if self._tenures is None
+                else self._tenures.read(metadata.ownerReferences, spec.tolerations)
+            ),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             broken_annotation=annotation.fault,
         )

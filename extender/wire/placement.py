@@ -30,6 +30,15 @@ class _Pod(msgspec.Struct):
 
 
 _POD = msgspec.json.Decoder(_Pod)
+_TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Decoder(
+    list[_Toleration] | None
+)
+
+
+def read_tolerations(raw: Json) -> tuple[Toleration, ...]:
+    """Read the taints that a pod does not mind; ObjectError when they are broken."""
+    found: list[_Toleration] | None = decode(_TOLERATIONS, raw, "spec.tolerations")
+    return tuple(_tolerations(found or ()))
 
 
 def read_requirements(raw: Json, requests: Requests) -> Requirements:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 
 from extender import config
 from extender.errors import ConfigError
+from extender.model.execution import Execution
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -95,7 +97,16 @@ def test_defaults() -> None:
             "patienceSeconds": 5,
         },
         "preemption": {"enabled": True},
-        "requiredDuringExecution": {"enabled": False, "dryRun": True, "evictionsPerMinute": 10},
+        "requiredDuringExecution": {
+            "enabled": False,
+            "dryRun": True,
+            "evictionsPerMinute": 10,
+            "gracePeriodSeconds": 60,
+            "maxAffected": "10%",
+            "plainRules": {},
+            "leaseNamespace": "kube-system",
+            "leaseName": "affinity-extender",
+        },
         "featureGates": {
             "MatchLabelKeysInPodAffinity": True,
             "PodAffinityNamespaceSelector": True,
@@ -357,6 +368,12 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
             "requiredDuringExecution.evictionsPerMinute", 0, "0 is not in 1..6000", id="evictions"
         ),
         pytest.param(
+            "requiredDuringExecution.plainRules.matchLabels",
+            {"team": 1},
+            "not a mapping of strings to strings",
+            id="labels of namespaces",
+        ),
+        pytest.param(
             "nodeAffinity.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
             [],
             "a list is not a list of 1 or more",
@@ -468,22 +485,6 @@ def test_a_file_of_the_wrong_shape_is_refused(text: str, expected: str) -> None:
 def test_control_characters_are_refused_on_one_line() -> None:
     with pytest.raises(ConfigError, match=r"^/etc/extender.yaml: not YAML: [^\n]*$"):
         load_text("a: \x00")
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param(
-            {"requiredDuringExecution": {"enabled": True}},
-            "requiredDuringExecution.enabled: true",
-            id="evictions",
-        ),
-    ],
-)
-def test_what_is_not_there_yet_is_refused(fields: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_fields(fields)
-    assert str(caught.value) == f"{FILE}: {expected} is not available in this version"
 
 
 @pytest.mark.parametrize(
@@ -617,3 +618,31 @@ def test_fields_that_contradict_each_other(fields: dict[str, Any], expected: str
 )
 def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
     assert load_fields({"serving": serving}).serving.port == serving["port"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"maxAffected": "ten"}, "maxAffected: 'ten' is not a percentage", id="share"),
+        pytest.param({"maxAffected": "110%"}, "maxAffected: '110%' is not a", id="above 100 %"),
+        pytest.param(
+            {"plainRules": {"matchExpressions": [{"key": "team", "operator": "In"}]}},
+            "plainRules.matchExpressions[0].values: operator In takes at least one value",
+            id="selector",
+        ),
+    ],
+)
+def test_what_cannot_be_evicted_by_is_refused(fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"requiredDuringExecution.{expected}")):
+        load_fields({"requiredDuringExecution": fields})
+
+
+def test_no_selector_means_nowhere_and_one_without_values_means_some() -> None:
+    assert load_fields({}).required_during_execution.execution == Execution()
+    chosen = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+    execution = load_fields(
+        {"requiredDuringExecution": {"plainRules": chosen}}
+    ).required_during_execution.execution
+    assert execution.plain is not None
+    assert execution.plain.matches({"team": "red"})
+    assert not execution.plain.matches({})

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 _MANIFESTS = Path(__file__).resolve().parents[2] / "manifests"
 _SHIPPED = tuple(
     _MANIFESTS / folder / "rbac.yaml"
-    for folder in ("base", "components/bind", "components/quota", "components/preemption")
+    for folder in (
+        *("base", "components/bind", "components/quota", "components/preemption"),
+        "components/eviction",
+    )
 )
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
     "ClusterRole": f"{_RBAC}/clusterroles",
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+    "Role": f"{_RBAC}/namespaces/kube-system/roles",
+    "RoleBinding": f"{_RBAC}/namespaces/kube-system/rolebindings",
 }
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -40,17 +45,21 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 raise
     async with asyncio.timeout(10):
         # The authorizer follows the objects by a watch of its own that nobody can await.
-        for verb, resource in (("watch", "pods"), ("delete", "pods"), ("watch", "resourcequotas")):
+        for verb, resource in (
+            *(("watch", "pods"), ("delete", "pods"), ("watch", "resourcequotas")),
+            ("create", "pods/eviction"),
+        ):
             while not await is_allowed(api, user, verb, resource):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
 
 async def is_allowed(api: Api, user: User, verb: str, resource: str) -> bool:
     """Ask the API server whether this user may do this in all namespaces."""
+    name, _, part = resource.partition("/")
     wish: JSON = {
         "user": user.name,
         "groups": [*user.groups, "system:authenticated"],
-        "resourceAttributes": {"verb": verb, "resource": resource},
+        "resourceAttributes": {"verb": verb, "resource": name, "subresource": part},
     }
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": wish}
     answer = await api.create(_REVIEWS, review)

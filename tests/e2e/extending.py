@@ -127,7 +127,11 @@ class Extender:
 
     async def domains(self, question: str = "") -> Any:
         """Return what /domains tells of the rules in force."""
-        async with self._session.get(f"{self.ops_url}/domains{question}") as answer:
+        return await self.page(f"/domains{question}")
+
+    async def page(self, path: str) -> Any:
+        """Return a JSON page of the operations port."""
+        async with self._session.get(f"{self.ops_url}{path}") as answer:
             assert answer.status == 200, await answer.text()
             return await answer.json()
 

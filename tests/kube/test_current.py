@@ -6,7 +6,8 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
-from extender.kube.current import list_quotas_and_pods
+from extender.kube.current import list_resources
+from extender.mirrored import PODS, QUOTAS
 from extender.wire.objects import PodReader
 from tests.builders import crossing, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure
@@ -19,7 +20,7 @@ async def listed(rig: Rig) -> ClusterState:
     """Read the cluster once."""
     state = ClusterState()
     async with rig.client() as client:
-        await list_quotas_and_pods(client, state, PodReader(charges=True))
+        await list_resources(client, state, PodReader(charges=True), QUOTAS, PODS)
     return state
 
 

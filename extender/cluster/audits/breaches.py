@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from extender.cluster.counts.rule_watch import Mark, WatchedTerm
 from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.watched_terms import Mark, WatchedTerm
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution, ExecutionRule, RuleKind
 from extender.model.keys import Identity

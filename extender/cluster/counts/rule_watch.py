@@ -9,55 +9,20 @@ and the owners are only gone through where something has changed for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.pod_sets import How, KeyedSet, PodSet
+from extender.cluster.counts.owners import PodsByOwner
+from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.selector_index import SelectorIndex
-from extender.model.execution import Execution, ExecutionRule, RuleKind, execution_rules
+from extender.cluster.counts.watched_terms import Domain, Mark, WatchedTerm
+from extender.model.execution import Execution, ExecutionRule, execution_rules
 from extender.model.keys import Identity, namespace_of
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector
 from extender.model.signed import shift
-
-Domain: TypeAlias = "str | None"
-"""A label value; None where the node lacks the key."""
-
-
-@dataclass(slots=True, eq=False)
-class WatchedTerm:
-    """A term that running pods carry, and where they are."""
-
-    rule: ExecutionRule
-    pods: KeyedSet
-    """The pods that count, and by which key."""
-    owners: dict[Domain, dict[str, Identity]] = field(default_factory=dict)
-    """By domain and uid."""
-    levels: dict[str, int] = field(default_factory=dict)
-    """By domain, how many pods counted when that was looked at last, up to where more is alike."""
-
-    @property
-    def key(self) -> str:
-        """Return the topology key."""
-        return self.pods[1]
-
-    @property
-    def enough(self) -> int:
-        """Return from how many pods on more of them make no difference to any owner.
-
-        One keeps affinity. With one, anti-affinity is broken for all but that pod itself.
-        """
-        return 1 if self.rule.kind is RuleKind.AFFINITY else 2
-
-
-class Mark(NamedTuple):
-    """Something has changed for the owners of a term in a domain."""
-
-    watched: WatchedTerm
-    domain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +44,7 @@ class RuleWatch:
         self._nodes = nodes
         self._counters = counters
         self._execution = execution
+        self.owned = PodsByOwner()
         self._terms: dict[ExecutionRule, WatchedTerm] = {}
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
         self._places: dict[str, _Place] = {}
@@ -132,9 +98,12 @@ class RuleWatch:
         """Take over a pod, in place of another one of the same name or of what it was."""
         if self._execution is None:
             return
-        if before is not None and (before.uid != pod.uid or pod.terminal):
-            self.remove(before.uid)
+        if before is not None:
+            self.owned.count(before, -1)
+            if before.uid != pod.uid or pod.terminal:
+                self._forget(before.uid)
         if not pod.terminal:
+            self.owned.count(pod, 1)
             self._upsert(pod, self._execution)
 
     def _upsert(self, pod: Pod, execution: Execution) -> None:
@@ -147,13 +116,18 @@ class RuleWatch:
         if rules and pod.node is not None:
             self._enter(Identity(pod.key, pod.uid), pod.node, rules)
         elif old is not None:
-            self.remove(pod.uid)
+            self._forget(pod.uid)
             return
         if old is not None:
             self._leave(old)
 
-    def remove(self, uid: str) -> None:
+    def remove(self, pod: Pod) -> None:
         """Forget a pod."""
+        if self._execution is not None:
+            self.owned.count(pod, -1)
+            self._forget(pod.uid)
+
+    def _forget(self, uid: str) -> None:
         place = self._places.pop(uid, None)
         if place is not None:
             self._leave(place)
@@ -272,7 +246,7 @@ class RuleWatch:
     def namespace_changed(self, name: str, before: Labels) -> None:
         """Note that a namespace has other labels than before.
 
-        O(terms), and the domains of those that choose or leave the namespace by now.
+        O(terms, and domains of those that choose it or leave it out by now).
         """
         after, execution = self._counters.namespace_labels(name), self._execution
         for watched in self._terms.values():

@@ -1,0 +1,72 @@
+"""The cluster that a command's flags name: files, or what an API server has at this moment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from extender.cli.parsing import complain
+from extender.errors import ConfigError
+from extender.offline import ClusterFiles
+
+if TYPE_CHECKING:
+    import argparse
+
+    from extender.cluster.state import ClusterState
+    from extender.mirrored import Mirrored
+    from extender.wire.objects import PodReader
+
+
+def fill(
+    flags: argparse.Namespace,
+    state: ClusterState,
+    pods: PodReader,
+    resources: Sequence[Mirrored[Any]],
+    *,
+    templated: bool = False,
+) -> None:
+    """Put what the flags name into a state: files as a whole, of an API server these resources.
+
+    With `templated`, workloads in files count with the pods that their templates would make.
+    """
+    if not flags.cluster:
+        asyncio.run(_list(flags, state, pods, resources))
+        return
+    files = ClusterFiles(state, pods, templated=templated)
+    for path in flags.cluster:
+        content = files.load(path)
+        if content.ignored:
+            complain(f"note: {path}: {content}")
+    files.finish()
+
+
+async def _list(
+    flags: argparse.Namespace,
+    state: ClusterState,
+    pods: PodReader,
+    resources: Sequence[Mirrored[Any]],
+) -> None:
+    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.kube.current import list_resources  # noqa: PLC0415
+
+    try:
+        credentials = await load_credentials(flags.kubeconfig or usual_kubeconfig(), flags.context)
+    except ConfigError as error:
+        raise type(error)("--kubeconfig", error.message) from error
+    async with ApiClient(credentials) as client:
+        await list_resources(client, state, pods, *resources)
+
+
+def usual_kubeconfig() -> str | None:
+    """Return the file, or files, that kubectl would take; None when there is none."""
+    if named := os.environ.get("KUBECONFIG"):
+        return named
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        usual = Path.home() / ".kube" / "config"
+        return str(usual) if usual.is_file() else None
+    return None

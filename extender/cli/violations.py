@@ -1,0 +1,158 @@
+"""The command violations: which placed pods break required rules, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extender.cli.parsing import (
+    DONE,
+    NOT_FINE,
+    Commands,
+    cluster_group,
+    command,
+    exit_codes,
+    say,
+)
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from extender.cluster.state import ClusterState
+    from extender.model.execution import Execution
+
+DESCRIPTION = """\
+Show which placed pods break a required rule where they are: their node affinity, their pod affinity
+or their pod anti-affinity; who is in their way; and which of them would be evicted if
+requiredDuringExecution were on, and which not, and why.
+
+Rules of the annotation affinity-extender.io/affinity hold during execution where they say so.
+Ordinary rules do in the namespaces that --plain-rules selects, as plainRules does in the
+configuration. Nothing is changed.
+"""
+
+EPILOG = f"""\
+columns:
+  POD, NODE   a pod, and where it is
+  BROKEN      the rule, the topology domain in which it is broken, and the pods in the way
+  OUTCOME     goes: it would be evicted; anything else says why it stays:
+              notEnforced, noController, staticPod, noOtherNode, budget, othersGo, deleting
+
+since when:
+  A command that looks once cannot tell. A running extender can: /violations of its operations
+  port, which has the same pods with the field since.
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list nodes, namespaces, pods and poddisruptionbudgets.
+  --cluster reads a file instead.
+
+examples:
+  affinity-extender violations
+      what breaks which rule?
+  affinity-extender violations --plain-rules team=shop -n shop
+      who would be evicted there, if ordinary rules held during execution?
+  kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json
+  affinity-extender violations --cluster dump.json --plain-rules '' -o json
+
+{exit_codes("at least one pod breaks a rule")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    violations = command(
+        commands,
+        "violations",
+        "show which placed pods break required rules, and which would be evicted",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    violations.set_defaults(run=_run)
+    namespaces = violations.add_mutually_exclusive_group()
+    namespaces.add_argument(
+        *("-n", "--namespace"),
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show pods of this namespace only; may be repeated (default: all namespaces)",
+    )
+    namespaces.add_argument(
+        *("-A", "--all-namespaces"), action="store_true", help="show all namespaces, the default"
+    )
+    violations.add_argument(
+        "--plain-rules",
+        metavar="SELECTOR",
+        help="labels of namespaces, such as team=shop,!test, in which ordinary rules hold during "
+        "execution; an empty one selects all (default: none)",
+    )
+    violations.add_argument(
+        *("-o", "--output"),
+        choices=("text", "json"),
+        default="text",
+        help="output format (default %(default)s)",
+    )
+    where = cluster_group(violations)
+    where.add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
+        "standard input, instead of a live cluster; may be repeated",
+    )
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from extender.cli import violations_report  # noqa: PLC0415 - see the head of this package
+    from extender.verbs.inter_pod_affinity import InterPodAffinity  # noqa: PLC0415
+    from extender.verbs.node_affinity import NodeAffinityPlugin  # noqa: PLC0415
+    from extender.verbs.violation_survey import survey  # noqa: PLC0415
+
+    execution = _execution(flags.plain_rules)
+    plugins = (InterPodAffinity(), NodeAffinityPlugin())
+    found = survey(_cluster(flags), execution, plugins)
+    chosen = set(flags.namespace)
+    shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
+    if flags.output == "json":
+        say(violations_report.json_text(shown))
+    else:
+        say(violations_report.table(shown))
+    return NOT_FINE if shown else DONE
+
+
+def _cluster(flags: argparse.Namespace) -> ClusterState:
+    from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
+    from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
+    from extender.model.execution import Execution  # noqa: PLC0415
+    from extender.model.labels import EVERYTHING  # noqa: PLC0415
+    from extender.wire.objects import PodReader  # noqa: PLC0415
+
+    state = ClusterState(execution=Execution(EVERYTHING))
+    pods = PodReader(node_affinity=True, tenures=True)
+    fill(flags, state, pods, (NAMESPACES, NODES, BUDGETS, PODS))
+    return state
+
+
+def _execution(text: str | None) -> Execution:
+    """Read a selector of namespaces as kubectl takes it; None selects none."""
+    from extender.model.execution import Execution  # noqa: PLC0415 - see the head of this package
+    from extender.model.labels import Operator, Requirement, Selector  # noqa: PLC0415
+
+    if text is None:
+        return Execution()
+    requirements = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        key, equals, value = part.partition("=")
+        absent = key.startswith("!")
+        if not key.strip("!") or (absent and equals):
+            raise ConfigError("--plain-rules", f"{part!r} is not KEY, KEY=VALUE or !KEY")
+        if equals:
+            made = Requirement(key, Operator.IN, frozenset((value.removeprefix("="),)))
+        else:
+            operator = Operator.DOES_NOT_EXIST if absent else Operator.EXISTS
+            made = Requirement(key.removeprefix("!"), operator)
+        requirements.append(made)
+    return Execution(Selector.of(requirements))

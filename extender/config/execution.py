@@ -1,0 +1,93 @@
+"""The fields about rules that are to hold for as long as a pod runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from extender.config.connections import Block
+from extender.config.node_affinity import V1Object
+from extender.errors import ObjectError
+from extender.model.execution import Execution
+from extender.model.labels import Operator
+from extender.wire.affinity import read_selector
+from extender.wire.manifests import LabelSelector
+
+PERCENTAGE: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
+
+
+class LabelSelectorRequirement(V1Object, frozen=True, kw_only=True):
+    """One comparison with a label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+class NamespaceSelector(V1Object, frozen=True, kw_only=True):
+    """A v1 LabelSelector on namespaces."""
+
+    match_labels: dict[str, str] = msgspec.field(default_factory=dict)
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    def as_json(self) -> bytes:
+        """Return it as the API spells it."""
+        return msgspec.json.encode(self)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no conditions."""
+        return not (self.match_labels or self.match_expressions)
+
+
+class RequiredDuringExecution(Block, frozen=True, kw_only=True):
+    """Evicting pods whose rules stopped holding after they were placed; in every mode."""
+
+    enabled: bool = False
+    """True looks after rules that hold during execution; the default leaves running pods alone, as
+    Kubernetes does. Needs the rights of manifests/components/eviction."""
+
+    dry_run: bool = True
+    """True does all but evict: the eviction is sent as a dry run, counted, logged and told in an
+    Event, so that a first try evicts no pod. False evicts."""
+
+    evictions_per_minute: Annotated[int, Meta(ge=1, le=6000)] = 10
+    """Evictions in any minute, in the whole cluster and by all replicas together; limits the damage
+    of a wrong label. Of each controller's pods one is moved at a time."""
+
+    grace_period_seconds: Annotated[float, Meta(ge=0, le=86400)] = 60
+    """Seconds for which a rule has to be broken before a pod is evicted. What is undone within them
+    evicts nobody."""
+
+    max_affected: str = "10%"
+    """Share of all pods. While more than that break rules, nobody is evicted, until it is undone or
+    acknowledged by an annotation of the Lease. A single pod is never too many."""
+
+    plain_rules: NamespaceSelector = NamespaceSelector()
+    """Selector of namespaces in which required rules of the usual kind hold during execution as
+    well, not only those of the annotation. `{}` is nowhere."""
+
+    lease_namespace: Annotated[str, Meta(min_length=1)] = "kube-system"
+    """Namespace of the Lease by which one of several replicas evicts."""
+
+    lease_name: Annotated[str, Meta(min_length=1)] = "affinity-extender"
+    """Name of that Lease."""
+
+    @property
+    def share(self) -> float:
+        """The share of all pods beyond which nobody is evicted; ObjectError when it is none."""
+        if PERCENTAGE.fullmatch(self.max_affected) is None:
+            path = "requiredDuringExecution.maxAffected"
+            raise ObjectError(path, f"{self.max_affected!r} is not a percentage such as 10%")
+        return int(self.max_affected.removesuffix("%")) / 100
+
+    @property
+    def execution(self) -> Execution:
+        """Which rules hold during execution; ObjectError for a selector that cannot be read."""
+        if self.plain_rules.empty:
+            return Execution()
+        selector = msgspec.json.decode(self.plain_rules.as_json(), type=LabelSelector)
+        return Execution(read_selector(selector, "requiredDuringExecution.plainRules"))

@@ -1,0 +1,213 @@
+"""Evicts pods that break a rule which is to hold for as long as they run.
+
+It hears of them from events, waits for a grace period, makes sure that their controller and another
+node would take over, and keeps to a limit. Of several replicas one acts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final, NoReturn
+
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.brake import Brake
+from extender.controllers.eviction.broken import BrokenRules
+from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionLimits, Mover
+from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.telling import Teller
+from extender.controllers.eviction.turns import UNSEEN_SECONDS
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
+from extender.controllers.workqueue import WorkQueue
+from extender.metrics import Metrics
+from extender.model.execution import Execution
+from extender.ports import Check, Leadership, PodMover
+from extender.preparing import Preparer
+from extender.verbs.evicting import Outcome, first_look
+from extender.verbs.nominating import Chooser
+from extender.verbs.plugins import Plugins
+
+WORDS: Final = Words("the pod is left alone", "an eviction failed unexpectedly")
+MOST_WAITING: Final = 1_000_000
+"""Pods that are waited for; each has a record anyway, and there are no more than pods."""
+_log = logging.getLogger(__name__)
+
+
+class EvictionController:
+    """Moves pods by evicting them, in tasks of its own."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        mover: PodMover,
+        leadership: Leadership,
+        metrics: Metrics,
+        plugins: Plugins,
+        *,
+        execution: Execution,
+        limits: EvictionLimits,
+        clocks: Clocks,
+        unready: Check,
+        preparer: Preparer | None = None,
+    ) -> None:
+        """While `unready` says why, or the state is in doubt, nobody is judged or evicted."""
+        self._state = state
+        self._leadership = leadership
+        self._execution = execution
+        self._limits = limits
+        self._clocks = clocks
+        self._clock = clocks.clock
+        self._unready = unready
+        self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
+        self._brake = Brake(limits.max_affected, lambda: len(state.pods))
+        self._teller = Teller(mover, metrics, clocks.clock)
+        self._mover = Mover(
+            state,
+            mover,
+            leadership,
+            self._teller,
+            Chooser(state, plugins),
+            limits=limits,
+            clocks=clocks,
+            still=self._still,
+            preparer=preparer or Preparer(state, metrics),
+        )
+        self._led = False
+        self._queue: WorkQueue[str] = WorkQueue(MOST_WAITING, clocks.clock)
+        self._reconciler = Reconciler(
+            state,
+            self._queue,
+            self.reconcile,
+            # Whoever stays is looked at after a pause, and when an event concerns it.
+            waiting=lambda: iter(()),
+            begun=(),
+            logger=_log,
+            words=WORDS,
+        )
+
+    @property
+    def broken(self) -> BrokenRules:
+        """Return the pods that break rules."""
+        return self._broken
+
+    @property
+    def paused(self) -> bool:
+        """Return whether too many pods are affected."""
+        return self._brake.paused
+
+    @property
+    def leads(self) -> bool:
+        """Return whether this replica is the one that acts."""
+        return self._leadership.leads
+
+    # The tasks
+
+    async def run(self) -> NoReturn:
+        """Look after pods for as long as the program runs."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._detect())
+            while True:
+                await self._reconciler.process_one()
+
+    async def _detect(self) -> NoReturn:
+        while True:
+            await self.look()
+            await self._clocks.sleep(LOOK_SECONDS)
+
+    async def process_next(self) -> bool:
+        """Do what is due next, if anything is; return whether something was."""
+        return await self._reconciler.process_next()
+
+    async def look(self) -> None:
+        """Judge whom events have named, and whether too many pods are affected."""
+        if not self._is_sure():
+            return
+        for uid in self._broken.news():
+            if uid is None:
+                await self._clocks.sleep(0)
+            else:
+                self._queue.add(uid)
+        await self._look_at_brake()
+        self._look_at_lead()
+        self._teller.publish(
+            self._broken.records.values(), paused=self._brake.paused, leads=self._leadership.leads
+        )
+
+    def _is_sure(self) -> bool:
+        """Return whether the picture is whole and new enough to judge by."""
+        return self._unready() is None and self._state.doubt is None
+
+    async def _look_at_brake(self) -> None:
+        affected = len(self._broken)
+        if not self._brake.look(affected, self._leadership.acknowledged):
+            return
+        if not self._brake.paused:
+            # What was left of it was not waited for yet.
+            self._broken.begin_again()
+        if self._leadership.leads:
+            if self._brake.paused:
+                await self._teller.paused(affected, len(self._state.pods), self._brake.allowed)
+            else:
+                await self._teller.resumed(affected)
+
+    def _look_at_lead(self) -> None:
+        """Take over what another replica did in the last minute."""
+        leads = self._leadership.leads
+        if leads and not self._led:
+            self._mover.inherit(self._leadership.inherited)
+        self._led = leads
+
+    # One pod
+
+    async def reconcile(self, uid: str) -> float | None:
+        """Do what is due for a pod; return after how many seconds to look again, if at all."""
+        record = self._broken.records.get(uid)
+        if record is None or not self._is_sure():
+            return None if record is None else REST_SECONDS
+        record = self._broken.judge(record.identity)
+        pod = None if record is None else self._state.pod(*record.identity)
+        if record is None or pod is None:
+            return None
+        wait = self._wait(record)
+        if wait is not None:
+            return wait
+        first = first_look(self._state, self._execution, pod, record.breaches)
+        record.take_over(first)
+        if first.outcome is not Outcome.GOES:
+            if first.outcome.stays:
+                await self._teller.stays(pod, record)
+            return self._rest(record)
+        return await self._mover.move(pod, record, first)
+
+    def _rest(self, record: Record) -> float | None:
+        """Return after how many seconds to look at a pod again that stays, or is about to go."""
+        if record.outcome is Outcome.LEAVING:
+            return REST_SECONDS
+        if record.outcome is not Outcome.OTHERS_GO:
+            return None
+        record.pause.begin(self._clock())
+        return record.pause.until - self._clock()
+
+    def _wait(self, record: Record) -> float | None:
+        """Return for how long a pod is left alone in any case, and note why."""
+        now = self._clock()
+        grace = record.since + self._limits.grace_seconds - now
+        if record.evicted_at is not None and now - record.evicted_at < UNSEEN_SECONDS:
+            return REST_SECONDS
+        if record.outcome is Outcome.DRY_RUN:
+            return REST_SECONDS
+        if grace > 0:
+            record.outcome = Outcome.GRACE
+            return grace
+        if self._brake.paused:
+            record.outcome = Outcome.PAUSED
+            return REST_SECONDS
+        if not self._leadership.leads:
+            record.outcome = Outcome.STANDBY
+            return REST_SECONDS
+        return record.pause.until - now if record.pause.until > now else None
+
+    def _still(self, record: Record) -> bool:
+        """Return whether a pod is to go at this very moment."""
+        judged = self._broken.judge(record.identity)
+        return judged is record and not self._brake.paused and self._is_sure()

@@ -1,0 +1,182 @@
+"""Moves one pod: takes its turn, confirms the lead, and has it evicted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.telling import Teller
+from extender.controllers.eviction.turns import Turns, Window
+from extender.errors import ApiError, ExtenderError
+from extender.model.objects import Pod
+from extender.ports import Evicted, Eviction, Leadership, PodMover
+from extender.preparing import Preparer
+from extender.verbs.evicting import Assessment, Outcome, owner_of, second_look
+from extender.verbs.nominating import Chooser
+
+REST_SECONDS: Final = 1.0
+"""Between two looks at a pod that waits for something that no event tells of."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionLimits:
+    """How much may be done, and how soon."""
+
+    per_minute: int
+    grace_seconds: float
+    max_affected: float
+    """The share of all pods beyond which nothing is done."""
+    dry_run: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where time comes from."""
+
+    clock: Callable[[], float]
+    """Seconds that only ever grow."""
+    epoch: Callable[[], float]
+    """Seconds since 1970."""
+    chance: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Mover:
+    """Evicts pods one after the other."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        port: PodMover,
+        leadership: Leadership,
+        teller: Teller,
+        chooser: Chooser,
+        *,
+        limits: EvictionLimits,
+        clocks: Clocks,
+        still: Callable[[Record], bool],
+        preparer: Preparer,
+    ) -> None:
+        """`still` tells whether a pod is to go at this very moment."""
+        self._state = state
+        self._port = port
+        self._leadership = leadership
+        self._teller = teller
+        self._chooser = chooser
+        self._dry_run = limits.dry_run
+        self._clocks = clocks
+        self._clock = clocks.clock
+        self._still = still
+        self._preparer = preparer
+        self._window = Window(limits.per_minute, clocks.clock)
+        self._turns = Turns(state, clocks.clock)
+
+    def inherit(self, number: int) -> None:
+        """Note how many another replica has evicted in the last minute."""
+        self._window.fill(number)
+
+    async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
+        """Evict a pod that has to go, if it is its turn and a node would take it."""
+        owner = owner_of(pod)
+        if owner is None:
+            return None
+        wait = self._wait_for_turn(record, owner.uid)
+        if wait is not None:
+            return wait
+        if self._preparer.takes_long(pod):
+            await self._preparer.prepare(pod)
+        promises = self._turns.promises()
+        found = second_look(
+            self._state,
+            self._chooser,
+            pod,
+            first,
+            promises=promises,
+            chance=self._clocks.chance(),
+        )
+        record.take_over(found)
+        if found.target is None:
+            record.pause.begin(self._clock())
+            await self._teller.stays(pod, record)
+            return record.pause.until - self._clock()
+        return await self._carry_out(pod, record, owner.uid, found.target)
+
+    def _wait_for_turn(self, record: Record, owner: str) -> float | None:
+        if self._turns.busy(owner):
+            record.outcome = Outcome.OWNER_BUSY
+            return REST_SECONDS
+        paused = self._turns.paused(owner)
+        if paused:
+            record.outcome = Outcome.BUDGET
+            return paused
+        rest = self._window.rest()
+        if rest > 0:
+            record.outcome = Outcome.TURN
+            return rest
+        return None
+
+    async def _carry_out(self, pod: Pod, record: Record, owner: str, target: str) -> float | None:
+        """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
+        self._window.take()
+        self._turns.begin(owner, pod, target)
+        kept = False
+        try:
+            if not await self._may_go(record):
+                return REST_SECONDS
+            kept = await self._ask(pod, record, owner)
+        finally:
+            if not kept:
+                self._window.give_back()
+                self._turns.end(owner)
+            elif self._dry_run:
+                self._turns.end(owner)
+        if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
+            why_now = f"its grace period is over and node {target} would take it"
+            await self._teller.went(pod, record, why_now, dry_run=self._dry_run)
+            return REST_SECONDS
+        if record.outcome is Outcome.BUDGET:
+            await self._teller.stays(pod, record)
+        return max(record.pause.until - self._clock(), REST_SECONDS)
+
+    async def _may_go(self, record: Record) -> bool:
+        """Confirm the lead, and that the pod still has to go after that."""
+        return await self._leadership.confirm(self._window.recent) and self._still(record)
+
+    async def _ask(self, pod: Pod, record: Record, owner: str) -> bool:
+        """Have the API server evict a pod; False when that has certainly not happened."""
+        try:
+            answer = await self._port.evict(
+                pod, dry_run=self._dry_run, may_go=lambda: self._leadership.leads
+            )
+        except ExtenderError as error:
+            self._teller.count("failed")
+            self._teller.complain(pod, error)
+            record.outcome, record.why = Outcome.FAILED, str(error)
+            record.pause.begin(self._clock())
+            # Without a clear no it may have been done.
+            return not isinstance(error, ApiError)
+        return self._take_over(record, owner, answer)
+
+    def _take_over(self, record: Record, owner: str, answer: Eviction) -> bool:
+        """Note what the API server has said; return whether it has evicted, or would have."""
+        record.why = answer.why
+        match answer.became:
+            case Evicted.REFUSED:
+                record.outcome = Outcome.BUDGET
+                self._teller.count("refused")
+                self._turns.pause(owner, answer.retry_after or 0.0)
+                record.pause.begin(self._clock(), answer.retry_after or 0.0)
+                return False
+            case Evicted.GONE:
+                self._teller.count("gone")
+                return False
+            case Evicted.DONE:
+                self._turns.pardon(owner)
+                record.outcome = Outcome.DRY_RUN if self._dry_run else Outcome.EVICTED
+                record.evicted_at = None if self._dry_run else self._clock()
+                self._teller.count("dryRun" if self._dry_run else "evicted")
+                return True

@@ -1,0 +1,134 @@
+"""Whose turn it is: so many evictions a minute, and one pod of an owner at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.record import LONGEST_PAUSE_SECONDS, Pause
+from extender.model.objects import Pod
+from extender.verbs.nominating import Promise
+
+WINDOW_SECONDS: Final = 60.0
+UNSEEN_SECONDS: Final = 10.0
+"""How long the watch may take to show that an evicted pod is being deleted."""
+REPLACED_SECONDS: Final = 60.0
+"""How long the controller and the scheduler may take to replace a pod that is gone. When that is
+over the next pod may go: its owner was scaled down, or wants no more pods there."""
+
+
+class Window:
+    """So many in any minute, and not one more."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._clock = clock
+        self._times: deque[float] = deque()
+
+    @property
+    def recent(self) -> int:
+        """Return how many there were in the last minute."""
+        now = self._clock()
+        while self._times and self._times[0] <= now - WINDOW_SECONDS:
+            self._times.popleft()
+        return len(self._times)
+
+    def rest(self) -> float:
+        """Return the seconds until there may be another one; 0 when there may be one now."""
+        if self.recent < self._most:
+            return 0.0
+        return self._times[-self._most] + WINDOW_SECONDS - self._clock()
+
+    def take(self) -> None:
+        """Note one."""
+        self._times.append(self._clock())
+
+    def give_back(self) -> None:
+        """Note that the last one has come to nothing."""
+        if self._times:
+            self._times.pop()
+
+    def fill(self, number: int) -> None:
+        """Note some that another replica has made within the last minute."""
+        self._times.extend([self._clock()] * min(number, self._most))
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    """A pod that is evicted and has to be replaced before the next one of its owner goes."""
+
+    pod: Pod
+    target: str
+    """The node that was found for its replacement."""
+    began: float
+    placed: int
+    """Pods of its owner that had a node."""
+    gone_at: float | None = None
+
+
+class Turns:
+    """Who moves at present, and whose pods wait."""
+
+    def __init__(self, state: ClusterState, clock: Callable[[], float]) -> None:
+        self._state = state
+        self._clock = clock
+        self._moves: dict[str, Move] = {}
+        self._pauses: dict[str, Pause] = {}
+
+    def __len__(self) -> int:
+        return len(self._moves)
+
+    def promises(self) -> list[Promise]:
+        """Return where pods are expected that replace those that go; what is over is forgotten."""
+        now = self._clock()
+        for owner, move in list(self._moves.items()):
+            if self._is_over(owner, move):
+                del self._moves[owner]
+        for owner, pause in list(self._pauses.items()):
+            if now - pause.until > LONGEST_PAUSE_SECONDS:
+                del self._pauses[owner]
+        return [Promise(move.pod, move.target) for move in self._moves.values()]
+
+    def begin(self, owner: str, pod: Pod, target: str) -> None:
+        """Note that a pod of an owner goes."""
+        placed = self._state.rule_watch.owned.placed(owner)
+        self._moves[owner] = Move(pod, target, self._clock(), placed)
+
+    def end(self, owner: str) -> None:
+        """Note that a pod does not go after all, or that nothing is to be waited for."""
+        self._moves.pop(owner, None)
+
+    def pause(self, owner: str, at_least: float) -> None:
+        """Leave the pods of an owner alone for a while: a budget protects them."""
+        self._pauses.setdefault(owner, Pause()).begin(self._clock(), at_least)
+
+    def pardon(self, owner: str) -> None:
+        """Note that a budget let a pod of an owner go."""
+        self._pauses.pop(owner, None)
+
+    def paused(self, owner: str) -> float:
+        """Return for how many seconds the pods of an owner are left alone."""
+        pause = self._pauses.get(owner)
+        return 0.0 if pause is None else max(pause.until - self._clock(), 0.0)
+
+    def busy(self, owner: str) -> bool:
+        """Return whether a pod of an owner is on its way, or waits for a node."""
+        move = self._moves.get(owner)
+        if move is not None and self._is_over(owner, move):
+            del self._moves[owner]
+            move = None
+        return move is not None or self._state.rule_watch.owned.waits(owner)
+
+    def _is_over(self, owner: str, move: Move) -> bool:
+        now, pod = self._clock(), self._state.pod(move.pod.key, move.pod.uid)
+        if pod is not None:
+            return not pod.deleting and now - move.began >= UNSEEN_SECONDS
+        if move.gone_at is None:
+            move.gone_at = now
+        return (
+            self._state.rule_watch.owned.placed(owner) >= move.placed
+            or now - move.gone_at >= REPLACED_SECONDS
+        )

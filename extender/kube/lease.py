@@ -1,0 +1,246 @@
+"""Which of several replicas acts, by a Lease, after client-go's tools/leaderelection.
+
+A Lease says who leads, and each renewal changes its resource version. Whoever sees one unchanged
+for its whole duration, on its own clock, may take it. All writes name the version that they are
+based on, so that a holder that was cut off meanwhile finds out by its next one that it leads no
+more: `confirm` is such a write, and no eviction is sent without one right before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn
+from uuid import uuid4
+
+import msgspec
+
+from extender.errors import ApiError, ExtenderError
+from extender.kube.calls import lease_path
+from extender.kube.client import ApiClient
+from extender.kube.flowcontrol import Flow
+from extender.model.keys import Key, name_of, namespace_of
+from extender.timing import LogThrottle
+from extender.wire.decoding import decode
+
+DURATION_SECONDS: Final = 15
+"""After which an unchanged Lease may be taken, as kube-scheduler has it."""
+VALID_SECONDS: Final = 10.0
+"""For how long after the start of a successful write this replica takes itself to lead. An eviction
+that is sent within it ends before anybody else can lead."""
+RETRY_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 5.0
+LOG_SECONDS: Final = 60.0
+
+ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
+"""The annotation by which somebody says how many affected pods are fine."""
+RECENT: Final = "affinity-extender.io/evictions-last-minute"
+"""The annotation that tells the next leader how many evictions there were lately."""
+
+LONGEST_COUNT: Final = 6
+"""Digits of a number in an annotation, which anybody may have written."""
+FLOW: Final = Flow.PATCHES
+
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+
+_log = logging.getLogger(__name__)
+
+
+class _Metadata(msgspec.Struct):
+    resourceVersion: str = ""  # noqa: N815 - the API's spelling
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    holderIdentity: str | None = None  # noqa: N815 - the API's spelling
+    leaseDurationSeconds: int | None = None  # noqa: N815 - the API's spelling
+    acquireTime: str | None = None  # noqa: N815 - the API's spelling
+    leaseTransitions: int | None = None  # noqa: N815 - the API's spelling
+
+
+class _Lease(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_LEASE = msgspec.json.Decoder(_Lease)
+
+
+class Lease:
+    """Takes a Lease when it is free, renews it, and tells whether it is held."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        key: Key,
+        *,
+        identity: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`key` is its namespace/name; `identity` must be no other replica's."""
+        self._client = client
+        self._key = key
+        self._path = lease_path(namespace_of(key), name_of(key))
+        self.identity: Final = identity or f"{socket.gethostname()}_{uuid4()}"
+        self._clock = clock
+        self._sleep = sleep
+        self._seen: _Lease | None = None
+        self._seen_at = 0.0
+        self._valid_until = 0.0
+        self._recent = 0
+        self._inherited = 0
+        self._writing = asyncio.Lock()
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+
+    @property
+    def leads(self) -> bool:
+        """Return whether this replica leads, without asking."""
+        return self._clock() < self._valid_until
+
+    @property
+    def inherited(self) -> int:
+        """Return how many evictions there were in the minute before this replica took the lead."""
+        return self._inherited
+
+    @property
+    def acknowledged(self) -> int:
+        """Return how many affected pods somebody has called fine."""
+        return _count(self._annotations().get(ACKNOWLEDGED, ""))
+
+    async def confirm(self, recent: int) -> bool:
+        """Write to the Lease that this replica leads; False unless that has worked."""
+        async with self._writing:
+            if not self.leads:
+                return False
+            self._recent = recent
+            return await self._attempt()
+
+    async def run(self) -> NoReturn:
+        """Take the lead when it is free, and keep it."""
+        while True:
+            async with self._writing:
+                await self._attempt()
+            await self._sleep(RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Give the lead back, so that another replica has it at once; for when `run` has ended."""
+        async with self._writing:
+            if not self.leads:
+                return
+            self._valid_until = 0.0
+            try:
+                await self._write("", taking=False)
+            except ExtenderError as error:
+                _log.info("the Lease %s is not given back, it will run out: %s", self._key, error)
+
+    async def _attempt(self) -> bool:
+        """Renew or take the Lease if that may be; return whether this replica holds it now."""
+        led = self.leads
+        try:
+            held = await self._renew_or_take()
+        except ExtenderError as error:
+            self._log.log(
+                logging.WARNING, type(error).__name__, "the Lease %s: %s", self._key, error
+            )
+            # What was written before holds until its time is over, but nothing is confirmed.
+            return False
+        if held is not led:
+            _log.info("%s the lead over evictions (%s)", "took" if held else "lost", self.identity)
+        return held
+
+    async def _renew_or_take(self) -> bool:
+        if self._seen is None or self._seen.spec.holderIdentity != self.identity:
+            await self._look()
+        if not self._is_free():
+            self._valid_until = 0.0
+            return False
+        began = self._clock()
+        taking = self._seen is None or self._seen.spec.holderIdentity != self.identity
+        try:
+            await self._write(self.identity, taking=taking)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            # Somebody else has written: an operator his annotation, or another replica.
+            await self._look()
+            if self._seen is None or self._seen.spec.holderIdentity != self.identity:
+                self._valid_until = 0.0
+                return False
+            began = self._clock()
+            await self._write(self.identity, taking=False)
+        self._valid_until = began + VALID_SECONDS
+        return True
+
+    def _is_free(self) -> bool:
+        """Return whether it is ours, nobody's, or was not renewed for as long as we have seen."""
+        if self._seen is None:
+            return True
+        spec = self._seen.spec
+        if spec.holderIdentity in {None, "", self.identity}:
+            return True
+        duration = spec.leaseDurationSeconds or DURATION_SECONDS
+        return self._clock() - self._seen_at > duration
+
+    async def _look(self) -> None:
+        """Read the Lease, and note when it has changed."""
+        try:
+            body = await self._client.get(self._path, {}, within=REQUEST_SECONDS)
+        except ApiError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            self._seen = None
+            return
+        self._note(body)
+
+    def _note(self, body: bytes) -> None:
+        seen = decode(_LEASE, body, "Lease")
+        old = self._seen
+        if old is None or old.metadata.resourceVersion != seen.metadata.resourceVersion:
+            self._seen_at = self._clock()
+        self._seen = seen
+
+    def _annotations(self) -> dict[str, str]:
+        return dict(self._seen.metadata.annotations or {}) if self._seen is not None else {}
+
+    async def _write(self, holder: str, *, taking: bool) -> None:
+        spec, annotations = _Spec() if self._seen is None else self._seen.spec, self._annotations()
+        if taking:
+            self._recent = self._inherited = _count(annotations.get(RECENT, ""))
+        annotations[RECENT] = str(self._recent)
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        transitions = spec.leaseTransitions or 0
+        document: dict[str, Any] = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {
+                "namespace": namespace_of(self._key),
+                "name": name_of(self._key),
+                "annotations": annotations,
+            },
+            "spec": {
+                "holderIdentity": holder,
+                "leaseDurationSeconds": DURATION_SECONDS,
+                "acquireTime": now if taking else spec.acquireTime,
+                "renewTime": now,
+                "leaseTransitions": transitions + (taking and self._seen is not None),
+            },
+        }
+        if self._seen is None:
+            path = lease_path(namespace_of(self._key))
+            body = msgspec.json.encode(document)
+            self._note(await self._client.post(path, body, within=REQUEST_SECONDS, flow=FLOW))
+            return
+        document["metadata"]["resourceVersion"] = self._seen.metadata.resourceVersion
+        body = msgspec.json.encode(document)
+        self._note(await self._client.put(self._path, body, within=REQUEST_SECONDS))
+
+
+def _count(text: str) -> int:
+    """Read a number from an annotation, 0 when it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_COUNT else 0

@@ -1,0 +1,46 @@
+"""Pods that break rules, as JSON for programs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from extender.cluster.audits.breaches import Breach
+from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.violation_survey import Finding
+from extender.wire.affinity import write_term
+
+
+def write_finding(found: Finding) -> dict[str, Any]:
+    """Write a pod with the rules that it breaks, who is in its way and what becomes of it."""
+    ground, since = found.ground, found.since
+    more = f": {found.why}" if found.why else ""
+    return {
+        "pod": found.pod.key,
+        "uid": found.pod.uid,
+        "node": found.pod.node,
+        "since": None if since is None else time_of(since),
+        "outcome": found.outcome.value,
+        "why": f"{WORDS[found.outcome]}{more}",
+        "broken": "" if ground is None else breach_in_words(found.pod, ground),
+        "rules": [_breach(each) for each in found.breaches],
+        "inTheWay": [] if ground is None else list(ground.others),
+        "inTheWayCount": 0 if ground is None else ground.count,
+    }
+
+
+def time_of(epoch: float) -> str:
+    """Write a time as RFC 3339 has it."""
+    return f"{datetime.fromtimestamp(epoch, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _breach(breach: Breach) -> dict[str, Any]:
+    term = breach.rule.term
+    told: dict[str, Any] = {
+        "kind": breach.rule.kind.value,
+        "source": "spec" if breach.rule.plain else "annotation",
+    }
+    if term is not None:
+        told["term"] = write_term(term)
+        told["domain"] = {"key": term.topology_key, "value": breach.domain}
+    return told

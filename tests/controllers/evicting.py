@@ -1,0 +1,155 @@
+"""A cluster in which the eviction controller acts, on a clock that a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.metrics import Metrics
+from extender.model.execution import Execution
+from extender.model.labels import EVERYTHING
+from extender.model.objects import Pod as ModelPod
+from extender.ports import Evicted, Eviction, Occurrence
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.wire.objects import PodReader
+from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
+
+GRACE = 60.0
+ROOM = {"pods": "10", "cpu": "4"}
+EVERYWHERE = Execution(plain=EVERYTHING)
+ON_SSD = pod("disk").requires_nodes(node_term(requirement("disk", "In", "ssd")))
+
+
+class Mover:
+    """Evicts pods as the API server would, and misbehaves on request."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.evicted: list[str] = []
+        self.tried: list[str] = []
+        self.said: list[Occurrence] = []
+        self.answer: Callable[[ModelPod], Eviction | Exception] = lambda _: Eviction(Evicted.DONE)
+        self.lingers = False
+        """Whether pods take their time to end."""
+
+    async def evict(self, pod: ModelPod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+        """Evict a pod."""
+        assert may_go()
+        self.tried.append(pod.uid)
+        answer = self.answer(pod)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer.became is Evicted.DONE and not dry_run:
+            self.evicted.append(pod.uid)
+            if not self.lingers:
+                self.state.remove_pod(pod.key, pod.uid)
+        return answer
+
+    async def report(self, pod: ModelPod | None, occurrence: Occurrence) -> None:
+        """Keep what an Event says."""
+        del pod
+        self.said.append(occurrence)
+
+    def notes(self, reason: str) -> list[str]:
+        """Return what Events of a reason say."""
+        return [each.note for each in self.said if each.reason == reason]
+
+
+@dataclass(slots=True)
+class Leader:
+    """Leads, until a test says otherwise."""
+
+    leads: bool = True
+    inherited: int = 0
+    acknowledged: int = 0
+    confirms: bool = True
+    asked: list[int] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+
+    async def confirm(self, recent: int) -> bool:
+        """Tell whether it leads."""
+        self.asked.append(recent)
+        self.meanwhile()
+        return self.leads and self.confirms
+
+    async def run(self) -> NoReturn:
+        """Do nothing."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Rig:
+    """A controller, and all that it acts on."""
+
+    def __init__(
+        self,
+        *,
+        per_minute: int = 100,
+        max_affected: float = 1.0,
+        dry_run: bool = False,
+        execution: Execution = EVERYWHERE,
+    ) -> None:
+        self.now = 1000.0
+        self.state = ClusterState(execution=execution)
+        self.mover, self.leader = Mover(self.state), Leader()
+        self.registry = CollectorRegistry()
+        self.reader = PodReader(node_affinity=True, tenures=True)
+        self.controller = EvictionController(
+            self.state,
+            self.mover,
+            self.leader,
+            Metrics(self.registry),
+            (InterPodAffinity(), NodeAffinityPlugin()),
+            execution=execution,
+            limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
+            clocks=Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
+            unready=lambda: None,
+        )
+
+    def node(self, name: str, **labels: str) -> None:
+        """Add a node, or give it other labels."""
+        self.state.upsert_node(model_node(node(name, {HOST: name} | labels, ROOM)))
+
+    def place(self, raw: Pod, on: str, name: str = "", owner: str = "ReplicaSet/web") -> str:
+        """Place a pod of a controller, or of none; return its uid."""
+        metadata = raw["metadata"]
+        name = name or metadata["name"]
+        made = Pod({**raw, "metadata": {**metadata, "name": name, "uid": name}}).on(on)
+        if owner:
+            made = made.owned_by(owner)
+        self.put(made)
+        return name
+
+    def put(self, raw: Pod) -> None:
+        """Show a pod."""
+        self.state.upsert_pod(self.reader.read(json.dumps(raw).encode()))
+
+    async def after(self, seconds: float) -> None:
+        """Let time pass and the controller do what is due, step by step."""
+        end = self.now + seconds
+        while True:
+            await self.controller.look()
+            while await self.controller.process_next():
+                pass
+            if self.now >= end:
+                return
+            self.now = min(self.now + 0.5, end)
+
+    def outcomes(self) -> dict[str, str]:
+        """Return what becomes of each pod that breaks a rule."""
+        found = self.controller.broken.records.values()
+        return {each.identity.uid: each.outcome.value for each in found}
+
+    def counted(self, result: str) -> float | None:
+        """Return how many evictions came to something."""
+        labels = {"plugin": "RequiredDuringExecution", "result": result}
+        return self.registry.get_sample_value("affinity_extender_evictions_total", labels)
