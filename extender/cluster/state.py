@@ -9,7 +9,7 @@ from dataclasses import replace
 from extender.cluster.ledgers.reservations import Claim, Reservation
 from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
-from extender.model.labels import NO_LABELS
+from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
 
@@ -35,9 +35,8 @@ class ClusterState(ClusterView):
 
     Placed pods and reservations count. Each change is one synchronous step after which store and
     counters agree: who reads between two steps sees a whole state. An event costs the distinct
-    terms that its pod matches or owns, never the number of pods.
-
-    Assumes that uids are unique, and that a key (namespace/name) has one pod at a time.
+    terms that its pod matches or owns, never the number of pods. Assumes that uids are unique, and
+    that a key (namespace/name) has one pod at a time.
     """
 
     _left_out: str | None = None
@@ -261,17 +260,18 @@ class ClusterState(ClusterView):
         known = self._namespaces.get(namespace.name)
         if known != namespace.labels:
             self._namespaces[namespace.name] = namespace.labels
-            self._counters.rematch(namespace.name, known or NO_LABELS)
-            self._rule_watch.namespace_changed(namespace.name, known or NO_LABELS)
-            self.version += 1
+            self._rematch(namespace.name, known or NO_LABELS)
 
     def remove_namespace(self, name: str) -> None:
         """Forget a namespace; pods that are left in it are in one without labels."""
         known = self._namespaces.pop(name, None)
         if known is not None:
-            self._counters.rematch(name, known)
-            self._rule_watch.namespace_changed(name, known)
-            self.version += 1
+            self._rematch(name, known)
+
+    def _rematch(self, namespace: str, before: Labels) -> None:
+        self._counters.rematch(namespace, before)
+        self._rule_watch.namespace_changed(namespace, before)
+        self.version += 1
 
     # Disruption budgets and quotas
 

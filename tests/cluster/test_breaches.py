@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ from tests.cluster.test_events_equal_recount import EventStream
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 WEB, DB = selector(app="web"), selector(app="db")
 EVERYWHERE = Execution(plain=EVERYTHING)
+
+REQUIRED_DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
 
 NEAR_DB = pod("api").affinity(term(ZONE, DB))
 SOLO = pod("solo").labels(app="web").anti_affinity(term(ZONE, WEB))
@@ -176,6 +179,34 @@ def test_without_a_selector_ordinary_rules_are_not_even_watched() -> None:
     cluster.place(NEAR_DB, "a1")
     assert len(cluster.state.rule_watch) == 0
     assert not cluster.state.rule_watch.pending
+
+
+def test_rules_by_annotation_count_everywhere_if_they_are_for_execution_too() -> None:
+    cluster = Cluster(Execution())
+    cluster.label("a1", zone="a", disk="ssd")
+    ssd = {"nodeSelectorTerms": [node_term(requirement("disk", "In", "ssd"))]}
+    for strength in (REQUIRED_DURING_EXECUTION, "requiredDuringSchedulingIgnoredDuringExecution"):
+        rules = {
+            "nodeAffinity": {strength: ssd},
+            "podAffinity": {strength: [term(ZONE, DB)]},
+            "podAntiAffinity": {strength: [term(ZONE, WEB)]},
+        }
+        made = pod("ruled").annotated("affinity-extender.io/affinity", json.dumps(rules))
+        cluster.place(made, "a1", f"ruled-{strength}")
+    cluster.place(DATABASE, "a2", "db-1")
+    assert cluster.settle() == {}
+    cluster.label("a1", zone="a")
+    cluster.remove("db-1")
+    cluster.place(pod("web").labels(app="web"), "a2")
+    assert {
+        name: [each.split()[0] for each in told] for name, told in cluster.settle().items()
+    } == {
+        f"default-ruled-{REQUIRED_DURING_EXECUTION}": [
+            "nodeAffinity",
+            "podAffinity",
+            "podAntiAffinity",
+        ]
+    }
 
 
 def test_a_node_that_is_gone_breaks_nothing() -> None:

@@ -12,6 +12,8 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
 from extender.kube.evictor import LONGEST_NOTE, Evictor
+from extender.kube.failures import NotSentError
+from extender.ports import Evicted, Eviction, Occurrence
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told
@@ -30,6 +32,7 @@ async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[Evictor]:
     app = web.Application()
     app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.take)
     app.router.add_delete("/api/v1/namespaces/default/pods/victim", server.take)
+    app.router.add_post("/api/v1/namespaces/default/pods/victim/eviction", server.take)
     app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
@@ -101,3 +104,51 @@ async def test_a_refusal_is_an_error(server: Told, evictor: Evictor, code: int) 
         await evictor.delete(VICTIM)
     with pytest.raises(ApiError, match="because"):
         await evictor.tell(VICTIM, PREEMPTOR, "")
+
+
+async def test_an_eviction_names_the_very_pod(server: Told, evictor: Evictor) -> None:
+    for dry_run in (False, True):
+        answer = await evictor.evict(VICTIM, dry_run=dry_run, may_go=lambda: True)
+        assert answer == Eviction(Evicted.DONE)
+    options: dict[str, Any] = {"preconditions": {"uid": "default-victim"}}
+    assert [body["deleteOptions"] for _, body in server.bodies] == [
+        options,
+        options | {"dryRun": ["All"]},
+    ]
+    (_, body), _ = server.bodies
+    assert (body["apiVersion"], body["kind"]) == ("policy/v1", "Eviction")
+    assert body["metadata"] == {"namespace": "default", "name": "victim"}
+
+
+@pytest.mark.parametrize(
+    ("code", "became"),
+    [(429, Evicted.REFUSED), (404, Evicted.GONE), (409, Evicted.GONE)],
+    ids=["a budget says no", "it is gone", "another pod has its name"],
+)
+async def test_what_an_eviction_comes_to(
+    server: Told, evictor: Evictor, code: int, became: Evicted
+) -> None:
+    server.code = code
+    answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: True)
+    assert answer.became is became
+    assert "because" in answer.why
+
+
+async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
+    server: Told, evictor: Evictor
+) -> None:
+    with pytest.raises(NotSentError, match="no longer ours"):
+        await evictor.evict(VICTIM, dry_run=False, may_go=lambda: False)
+    assert server.bodies == []
+
+
+async def test_an_event_can_be_about_the_pod_or_the_lease(server: Told, evictor: Evictor) -> None:
+    await evictor.report(VICTIM, Occurrence("Reason", "Action", "note", warns=True))
+    ((_, event),) = server.bodies
+    assert (event["type"], event["reason"], event["regarding"]["name"]) == (
+        "Warning",
+        "Reason",
+        "victim",
+    )
+    await evictor.report(None, Occurrence("Reason", "Action", "note"))
+    assert len(server.bodies) == 1

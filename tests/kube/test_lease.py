@@ -1,0 +1,185 @@
+"""Of several replicas one leads, and one that was cut off finds out before it acts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.kube.client import ApiClient
+from extender.kube.lease import ACKNOWLEDGED, DURATION_SECONDS, RECENT, VALID_SECONDS, Lease
+from extender.model.keys import Key
+from tests.kube.rig import credentials_for
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+KEY = Key("kube-system/affinity-extender")
+
+
+class Server:
+    """Keeps one Lease, as the API server does."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.version = 0
+        self.away = False
+
+    def keep(self, lease: dict[str, Any]) -> web.Response:
+        """Store what was written."""
+        self.version += 1
+        lease["metadata"]["resourceVersion"] = str(self.version)
+        self.lease = lease
+        return web.json_response(lease)
+
+    async def get(self, _: web.Request) -> web.Response:
+        """Answer a read."""
+        if self.away:
+            return web.json_response({"message": "away"}, status=503)
+        if self.lease is None:
+            return web.json_response({"message": "none"}, status=404)
+        return web.json_response(self.lease)
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Create it, once."""
+        if self.lease is not None:
+            return web.json_response({"message": "there is one"}, status=409)
+        return self.keep(await request.json())
+
+    async def put(self, request: web.Request) -> web.Response:
+        """Replace it, if nobody has done so meanwhile."""
+        if self.away:
+            return web.json_response({"message": "away"}, status=503)
+        found = await request.json()
+        if self.lease is None or found["metadata"]["resourceVersion"] != str(self.version):
+            return web.json_response({"message": "it has changed"}, status=409)
+        return self.keep(found)
+
+    def annotate(self, **annotations: str) -> None:
+        """Change annotations, as an operator does."""
+        assert self.lease is not None
+        self.lease["metadata"].setdefault("annotations", {}).update(annotations)
+        self.keep(self.lease)
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def client(server: Server, aiohttp_server: Any) -> AsyncIterator[ApiClient]:
+    app = web.Application()
+    app.router.add_post(PATH, server.post)
+    app.router.add_get(f"{PATH}/affinity-extender", server.get)
+    app.router.add_put(f"{PATH}/affinity-extender", server.put)
+    running = await aiohttp_server(app)
+    async with ApiClient(credentials_for(str(running.make_url("")))) as opened:
+        yield opened
+
+
+def replica(client: ApiClient, name: str, clock: Clock) -> Lease:
+    """Build a replica."""
+    return Lease(client, KEY, identity=name, clock=clock)
+
+
+async def step(lease: Lease) -> bool:
+    """Let a replica try once, as `run` does every two seconds."""
+    return await lease._attempt()
+
+
+async def test_the_first_one_leads_and_the_second_waits_until_nobody_renews(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one, two = replica(client, "one", clock), replica(client, "two", clock)
+    assert await step(one)
+    assert not await step(two)
+    clock.now += DURATION_SECONDS - 1
+    assert await step(one)
+    clock.now += DURATION_SECONDS - 1
+    assert not await step(two)
+    clock.now += DURATION_SECONDS + 1
+    assert await step(two)
+    assert server.lease is not None
+    spec = server.lease["spec"]
+    assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("two", 1)
+
+
+async def test_a_lead_that_was_not_renewed_in_time_is_none(client: ApiClient, clock: Clock) -> None:
+    one = replica(client, "one", clock)
+    await step(one)
+    clock.now += VALID_SECONDS - 0.1
+    assert one.leads
+    clock.now += 0.2
+    assert not one.leads
+    assert not await one.confirm(0)
+
+
+async def test_one_that_was_cut_off_finds_out_before_it_acts(
+    client: ApiClient, clock: Clock
+) -> None:
+    other = Clock()
+    one, two = replica(client, "one", clock), replica(client, "two", other)
+    await step(one)
+    await step(two)
+    other.now += DURATION_SECONDS + 1
+    assert await step(two)
+    # The first one's clock stands still: it still takes itself to lead.
+    assert one.leads
+    assert not await one.confirm(0)
+    assert not one.leads
+    assert await two.confirm(3)
+
+
+async def test_what_cannot_be_confirmed_is_not_confirmed(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one = replica(client, "one", clock)
+    await step(one)
+    server.away = True
+    assert not await one.confirm(0)
+
+
+async def test_the_next_leader_hears_of_the_last_minute(
+    client: ApiClient, server: Server, clock: Clock
+) -> None:
+    one, two = replica(client, "one", clock), replica(client, "two", clock)
+    await step(one)
+    assert await one.confirm(7)
+    await one.close()
+    assert not one.leads
+    assert await step(two)
+    assert two.inherited == 7
+    assert server.lease is not None
+    assert server.lease["metadata"]["annotations"][RECENT] == "7"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("120", 120), ("", 0), ("many", 0), ("-1", 0), ("9" * 50, 0)]
+)
+async def test_an_annotation_acknowledges_so_many(
+    client: ApiClient, server: Server, clock: Clock, text: str, expected: int
+) -> None:
+    one = replica(client, "one", clock)
+    await step(one)
+    server.annotate(**{ACKNOWLEDGED: text})
+    assert await step(one)
+    assert one.acknowledged == expected
+    assert server.lease is not None
+    assert server.lease["metadata"]["annotations"][ACKNOWLEDGED] == text

@@ -1,0 +1,139 @@
+"""The command violations: what it finds in a file, and how it says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.cli import main
+from tests.builders import (
+    HOST,
+    Pod,
+    budget,
+    namespace,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    term,
+)
+
+ROOM = {"pods": "10"}
+SSD = {"disk": "ssd"}
+ON_SSD = pod("disk").requires_nodes(node_term(requirement("disk", "In", "ssd")))
+SOLO = pod("solo").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+OWNED = ON_SSD.labels(app="disk").owned_by("ReplicaSet/disk")
+NODES = [node("a", {HOST: "a"}, ROOM), node("b", {HOST: "b"} | SSD, ROOM)]
+
+
+def dumped(folder: Path, *objects: Any) -> str:
+    """Write what kubectl would have printed."""
+    path = folder / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    return str(path)
+
+
+def found(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, dict[str, Any]]:
+    """Run the command; return its exit code and its answer."""
+    code = main(["violations", "-o", "json", *flags])
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, answer
+
+
+def named(raw: Pod, name: str) -> Pod:
+    """Give a pod another name."""
+    return Pod({**raw, "metadata": {**raw["metadata"], "name": name, "uid": name}})
+
+
+def test_a_pod_that_breaks_its_node_affinity_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, answer = found(capsys, "--cluster", dumped(tmp_path, *NODES, OWNED.on("a")))
+    (one,) = answer["pods"]
+    assert (code, one["pod"], one["outcome"]) == (1, "default/disk", "notEnforced")
+    assert one["rules"] == [{"kind": "nodeAffinity", "source": "spec"}]
+    assert one["since"] is None
+
+
+@pytest.mark.parametrize(
+    ("objects", "outcome"),
+    [
+        ([*NODES, OWNED.on("a")], "goes"),
+        ([*NODES, ON_SSD.on("a")], "noController"),
+        ([NODES[0], OWNED.on("a")], "noOtherNode"),
+        ([*NODES, OWNED.on("a"), budget("none", selector(app="disk"), 0)], "budget"),
+        ([*NODES, OWNED.being_deleted().on("a")], "deleting"),
+    ],
+    ids=["one that can move", "a bare pod", "nowhere to go", "a budget", "one that goes anyway"],
+)
+def test_it_is_said_what_would_become_of_a_pod(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], objects: list[Any], outcome: str
+) -> None:
+    dump = dumped(tmp_path, namespace("default"), *objects)
+    code, answer = found(capsys, "--cluster", dump, "--plain-rules", "")
+    assert (code, [each["outcome"] for each in answer["pods"]]) == (1, [outcome])
+
+
+def test_who_is_in_the_way_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = dumped(tmp_path, *NODES, named(SOLO, "one").on("a"), named(SOLO, "two").on("a"))
+    _, answer = found(capsys, "--cluster", dump)
+    assert [(each["pod"], each["inTheWay"]) for each in answer["pods"]] == [
+        ("default/one", ["default/two"]),
+        ("default/two", ["default/one"]),
+    ]
+    assert answer["pods"][0]["rules"][0]["domain"] == {"key": HOST, "value": "a"}
+
+
+def test_rules_hold_in_the_chosen_namespaces_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = dumped(tmp_path, *NODES, namespace("default", {"team": "red"}), OWNED.on("a"))
+    outcomes = {}
+    for chosen in ("team=red", "team", "team=blue", "!team"):
+        _, answer = found(capsys, "--cluster", dump, "--plain-rules", chosen)
+        outcomes[chosen] = answer["pods"][0]["outcome"]
+    assert outcomes == {
+        "team=red": "goes",
+        "team": "goes",
+        "team=blue": "notEnforced",
+        "!team": "notEnforced",
+    }
+
+
+def test_a_lawful_cluster_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = dumped(tmp_path, *NODES, OWNED.on("b"), SOLO.on("a"))
+    assert main(["violations", "--cluster", dump]) == 0
+    assert capsys.readouterr().out == "no placed pod breaks a required rule\n"
+
+
+def test_the_table_names_pod_node_and_rule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = dumped(tmp_path, *NODES, OWNED.on("a"))
+    assert main(["violations", "--cluster", dump, "--plain-rules", ""]) == 1
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.split() == ["POD", "NODE", "OUTCOME", "BROKEN"]
+    assert second.split()[:3] == ["default/disk", "a", "goes"]
+
+
+def test_other_namespaces_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = dumped(tmp_path, *NODES, OWNED.on("a"))
+    assert found(capsys, "--cluster", dump, "-n", "other") == (0, {"pods": [], "count": 0})
+    assert found(capsys, "--cluster", dump, "-n", "default")[0] == 1
+
+
+@pytest.mark.parametrize("wrong", ["!a=b", "!", "=b"])
+def test_a_selector_that_cannot_be_read_is_wrong_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: str
+) -> None:
+    dump = dumped(tmp_path, *NODES)
+    assert main(["violations", "--cluster", dump, f"--plain-rules={wrong}"]) == 2
+    assert "--plain-rules" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
+    assert main(["violations", "--cluster", str(tmp_path / "none.json")]) == 3
