@@ -17,6 +17,7 @@ import uvloop
 
 from extender import __version__
 from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.config import Config, effective, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
@@ -35,6 +36,7 @@ from extender.web.domains import Domains
 from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
+from extender.web.violations import Violations
 from extender.wiring import build_callbacks, build_eviction, build_nomination, build_preemption
 
 _log = logging.getLogger(__name__)
@@ -119,7 +121,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         lifecycle = Lifecycle(source, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
-        patrolling = keep_patrolling(state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced)
+        broken = Watch(state)
+        patrolling = keep_patrolling(
+            state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=broken
+        )
         _keep_running("patrol", patrolling, parts)
         broken = state.broken_annotations
         metrics.track_broken_annotations(lambda: len(broken))
@@ -165,6 +170,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
             metrics=metrics,
             domains=Domains(state, drift, lifecycle.unsynced),
         )
+        violations = Violations(state, broken, eviction, lifecycle.unsynced)
+        ops.router.add_get("/violations", violations.get)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)
 

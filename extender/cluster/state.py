@@ -223,7 +223,7 @@ class ClusterState(ClusterView):
         """Note that a nomination that was expected does not come."""
         self.version += self._nominated.give_up(uid)
 
-    # Nodes
+    # Nodes and namespaces
 
     def upsert_node(self, node: Node) -> None:
         """Add a node or take over what changed; pods that wait there for it count from now on."""
@@ -252,8 +252,6 @@ class ClusterState(ClusterView):
     def compact(self) -> None:
         """Lay the nodes out for fast look-ups; for after the first list."""
         self._nodes.compact()
-
-    # Namespaces
 
     def upsert_namespace(self, namespace: Namespace) -> None:
         """Add a namespace or change its labels."""

@@ -37,15 +37,18 @@ async def keep_patrolling(
     plugin: str,
     unready: Check,
     *,
+    watch: Watch | None = None,
     step_pause: float = STEP_PAUSE_SECONDS,
     round_pause: float = ROUND_PAUSE_SECONDS,
 ) -> NoReturn:
     """Log each violation when it begins and when it ends, and keep their number in the metric.
 
+    What is known is kept in `watch`, for others to read.
+
     While parts of the cluster are not known yet, pods lack company that they do have: then
     nothing is looked at.
     """
-    watch = Watch(state)
+    watch = watch or Watch(state)
     while True:
         found: set[Violation] = set()
         for step in patrol(state, STEP_ENTRIES) if unready() is None else ():
@@ -83,23 +86,24 @@ async def _say(
 
 
 def _begun(violation: Violation, shown: Witnesses) -> str:
-    place, term = _place(violation), pods_of(violation.term.pods)
+    where, term = place(violation), pods_of(violation.term.pods)
     if violation.role is Role.REQUIRED_ANTI:
         return (
-            f"required anti-affinity is broken: {shown.owner} must not share {place} "
+            f"required anti-affinity is broken: {shown.owner} must not share {where} "
             f"with {shown.other} ({term})"
         )
-    return f"required affinity is broken: {shown.owner} has no matching pod in {place} ({term})"
+    return f"required affinity is broken: {shown.owner} has no matching pod in {where} ({term})"
 
 
 def _ended(violation: Violation, shown: Witnesses) -> str:
     kind = "anti-affinity" if violation.role is Role.REQUIRED_ANTI else "affinity"
     return (
-        f"required {kind} is met again in {_place(violation)}: it was broken for {shown.owner} "
+        f"required {kind} is met again in {place(violation)}: it was broken for {shown.owner} "
         f"({pods_of(violation.term.pods)})"
     )
 
 
-def _place(violation: Violation) -> str:
+def place(violation: Violation) -> str:
+    """Say in which topology domain a rule is broken."""
     key, value = violation.term.topology_key, violation.domain
     return f"a node without the label {key}" if value is None else f"{key}={value}"

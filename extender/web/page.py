@@ -64,6 +64,7 @@ LINKS: Final = (
     ("/metrics", "Metrics", "for Prometheus"),
     ("/configz", "Configuration", "every setting in effect"),
     ("/domains", "Domains", "rules in force, and where they apply"),
+    ("/violations", "Violations", "rules that are broken, and what becomes of the pods"),
 )
 
 STYLE: Final = """

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.api import for_each
 from tests.e2e.moving import GRACE_S, QUIET_S, SLACK_S, SSD, moving, on_ssd, replica_set, together
 from tests.e2e.objects import JSON, ZONE, node, pod
-from tests.e2e.test_preemption import budget
+from tests.e2e.preempting import budget
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox

@@ -6,9 +6,10 @@ pods. Pods are looked at only where a rule is broken, to name two of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeAlias
 
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
@@ -104,6 +105,11 @@ class Watch:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._known: dict[Violation, Witnesses] = {}
+
+    @property
+    def known(self) -> Mapping[Violation, Witnesses]:
+        """Return what is broken, each with the pods that show it."""
+        return MappingProxyType(self._known)
 
     def count(self, role: Role) -> int:
         """Return how many violations there are of one kind of rule."""
