@@ -121,9 +121,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         lifecycle = Lifecycle(source, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
-        broken = Watch(state)
+        found = Watch(state)
         patrolling = keep_patrolling(
-            state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=broken
+            state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=found
         )
         _keep_running("patrol", patrolling, parts)
         broken = state.broken_annotations
@@ -170,7 +170,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             metrics=metrics,
             domains=Domains(state, drift, lifecycle.unsynced),
         )
-        violations = Violations(state, broken, eviction, lifecycle.unsynced)
+        violations = Violations(state, found, eviction, lifecycle.unsynced)
         ops.router.add_get("/violations", violations.get)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)

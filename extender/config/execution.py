@@ -74,7 +74,7 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Namespace of the Lease by which one of several replicas evicts."""
 
     lease_name: Annotated[str, Meta(min_length=1)] = "affinity-extender"
-    """Name of that Lease."""
+    """Name of the Lease by which one of several replicas evicts."""
 
     @property
     def share(self) -> float:
