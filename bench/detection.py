@@ -58,7 +58,7 @@ def main() -> None:
     header = ("event", "pods in all", "pods judged", "event, µs", "judging, µs")
     parts = [
         f"Measured on {machine()}.",
-        f"Each pod has a rule that holds during execution; {A_NODE} pods a node; medians of {TIMES}.",
+        f"Each pod has such a rule. {A_NODE} pods a node; medians of {TIMES} events.",
         table(header, lines),
     ]
     numbers = {
