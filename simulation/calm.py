@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from simulation.apiserver.store import Change, Json, Store, is_live
+from simulation.invariants.broken import BrokenError
 from simulation.invariants.endings import check_endings
-from simulation.invariants.referee import BrokenError, Referee
+from simulation.invariants.referee import Referee
 from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan

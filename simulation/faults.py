@@ -60,6 +60,9 @@ class Faults:
             "lose answers": lambda action: self._trouble(action, "lost", 0.5),
             "unsure binds": lambda action: self._trouble(action, "unsure", 0.6),
             "fail binds": lambda action: self._trouble(action, "failing", 0.5),
+            "unsure evictions": lambda action: self._trouble(action, "unsure_evictions", 0.6),
+            "fail evictions": lambda action: self._trouble(action, "failing_evictions", 0.5),
+            "forbid evictions": lambda action: self._trouble(action, "forbidden", 1.0),
             "cut extender from API server": self._cut(lambda: world.extender_link.up),
             "cut API server from extender": self._cut(lambda: world.extender_link.down),
             "cut scheduler from API server": self._cut(lambda: world.scheduler_link.down),
@@ -79,8 +82,7 @@ class Faults:
 
     def end_all(self) -> None:
         """Let nothing be wrong that a fault of its own would go on with."""
-        troubles = self._world.server.troubles
-        troubles.lost = troubles.unsure = troubles.failing = troubles.throttled = 0.0
+        self._world.server.troubles.end()
         for cache in self._world.server.caches:
             cache.repeats = 0.0
 

@@ -105,6 +105,7 @@ USERS: Final = {
     "couple": 4,
     "bound to a zone": 2,
     "taint": 1,
+    "important wave": 8,
 }
 """What users do, by weight."""
 
@@ -122,6 +123,9 @@ FAULTS: Final = {
     "lose answers": 3,
     "unsure binds": 4,
     "fail binds": 2,
+    "unsure evictions": 3,
+    "fail evictions": 2,
+    "forbid evictions": 1,
     "cut extender from API server": 2,
     "cut API server from extender": 2,
     "cut scheduler from API server": 1,
@@ -142,6 +146,9 @@ _LASTING: Final = {
     "lose answers": (1.0, 20.0),
     "unsure binds": (2.0, 30.0),
     "fail binds": (2.0, 20.0),
+    "unsure evictions": (2.0, 30.0),
+    "fail evictions": (2.0, 20.0),
+    "forbid evictions": (1.0, 60.0),
     "cut scheduler from API server": (0.5, 10.0),
     "cut scheduler from extender": (0.5, 8.0),
     "cut extender from scheduler": (0.5, 8.0),

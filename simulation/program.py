@@ -29,7 +29,7 @@ from extender.model.verdict import INTER_POD_AFFINITY
 from extender.preparing import Preparer
 from extender.source import Source, mirror
 from extender.web.app import CALLBACKS, Callback
-from extender.wiring import build_callbacks, build_nomination
+from extender.wiring import build_callbacks, build_nomination, build_preemption
 from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
 from simulation.transport import Session
@@ -109,6 +109,16 @@ class Incarnation:
             nomination = build_nomination(
                 config, source, self.state, metrics, preparer, clock=now, chance=self._chance.random
             )
+            preemption = build_preemption(
+                config,
+                source,
+                self.state,
+                metrics,
+                preparer=preparer,
+                nomination=nomination,
+                clock=now,
+                chance=self._chance.random,
+            )
             app = build_callbacks(
                 config,
                 source,
@@ -117,15 +127,17 @@ class Incarnation:
                 self._unsynced,
                 preparer=preparer,
                 nomination=nomination,
+                preemption=preemption,
                 clock=now,
             )
             self.verbs = app[CALLBACKS]
             controllers = self._controllers(source, metrics)
-            self._parts += [self.verbs, source, nomination, client, *controllers]
+            self._parts += [self.verbs, source, nomination, preemption, client, *controllers]
             for eternal in controllers:
                 spawn(_kept(eternal), self.name)
-            if nomination is not None:
-                spawn(_kept(nomination.run()), self.name)
+            for helper in (nomination, preemption):
+                if helper is not None:
+                    spawn(_kept(helper.run()), self.name)
             await asyncio.Event().wait()
 
     def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:

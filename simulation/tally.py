@@ -24,6 +24,7 @@ class Tally:
     largest: int = 0
     """Nodes at the start."""
     binds: Counter[str] = field(default_factory=Counter)
+    preemptions: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     broken: list[Outcome] = field(default_factory=list)
 
@@ -38,6 +39,7 @@ class Tally:
         self.smallest = nodes if self.smallest is None else min(self.smallest, nodes)
         self.largest = max(self.largest, nodes)
         self.binds += outcome.binds
+        self.preemptions += outcome.preemptions
         self.kinds += outcome.kinds
         if outcome.broken is not None:
             self.broken.append(outcome)
@@ -60,7 +62,9 @@ class Tally:
             f"{self.smallest or 0} to {self.largest} nodes, "
             f"{_long(self.simulated)} simulated, {_long(self.longest)} at most; "
             f"{self.contested:,} contested binds, {raced} % raced, "
-            f"{self.contested / max(seconds, 1e-3):.0f}/s; {len(self.broken)} broken"
+            f"{self.contested / max(seconds, 1e-3):.0f}/s; "
+            f"{self.preemptions['sets']:,} preemptions with {self.preemptions['victims']:,} victims; "
+            f"{len(self.broken)} broken"
         )
 
     def faults_line(self) -> str:

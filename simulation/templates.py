@@ -112,6 +112,7 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
         "spec": {
             "schedulerName": scheduler,
             "priority": made_of["priority"],
+            "terminationGracePeriodSeconds": made_of.get("grace", 3),
             **({"preemptionPolicy": "Never"} if made_of.get("patient") else {}),
             "containers": [
                 {"name": "main", "resources": {"requests": {"cpu": f"{milli}m"}}},
@@ -126,7 +127,7 @@ def any_template(chance: Random, app: str, apps: list[str]) -> Json:
     """Build one of any sort."""
     other = chance.choice(apps or [app])
     made_of = template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
-    return made_of | {"patient": chance.random() < 0.2}
+    return made_of | {"patient": chance.random() < 0.2, "grace": chance.choice((0, 1, 3, 3, 30))}
 
 
 def _term(key: str, selector: Json, **fields: Any) -> Json:

@@ -12,6 +12,7 @@ from simulation import templates
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
+from simulation.important import ImportantTenants
 from simulation.loop import spawn
 from simulation.plan import Action, Setup
 from simulation.tenants import Tenants
@@ -49,6 +50,7 @@ class Users:
             "remove node": self._remove_node,
             "drain": self._drain,
             **Tenants(caller, controllers, setup).acts,
+            **ImportantTenants(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:

@@ -21,7 +21,8 @@ from simulation.caller import Caller
 from simulation.calm import Calm
 from simulation.defects import Defects
 from simulation.faults import Faults
-from simulation.invariants.referee import BrokenError, Referee
+from simulation.invariants.broken import BrokenError
+from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.network import Link
@@ -52,6 +53,7 @@ class Outcome:
     digest: str
     simulated: float
     binds: Counter[str]
+    preemptions: Counter[str]
     kinds: Counter[str]
     lines: list[str] = field(default_factory=list)
 
@@ -119,9 +121,8 @@ class World:
     def start_extender(self, process: Process) -> None:
         """Start an extender."""
         name = f"{process.name}-{process.lives + 1}"
-        session = Session(
-            self.extender_link, self.server, name, self._chance(name), self.referee.note_sent
-        )
+        note_sent = partial(self.referee.note_sent, name)
+        session = Session(self.extender_link, self.server, name, self._chance(name), note_sent)
         process.start(session)
 
     def kill_extender(self, seconds: float) -> None:
@@ -145,7 +146,7 @@ class World:
         scheduler = Scheduler(
             settings, caller, extender, self._chance(f"{name} {self.now}"), self.trace
         )
-        scheduler.on_preemption = self.referee.judge_preemption
+        scheduler.on_preemption = partial(self.referee.judge_preemption, name)
         scheduler.queue.on_cycle = self.referee.note_cycle
         scheduler.queue.on_end = self.referee.contention.end
         self.schedulers[name] = scheduler
@@ -288,6 +289,7 @@ def run(plan: Plan, *, keep_lines: bool = False) -> Outcome:
         world.trace.digest,
         world.now,
         world.referee.binds,
+        world.referee.preemptions.counts,
         world.trace.kinds,
         [*world.trace.lines] if broken is not None or keep_lines else [],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulation.apiserver.store import Change
+from simulation.apiserver.verbs import mark_of
 from simulation.trace import Trace
 
 
@@ -17,6 +18,10 @@ def write_down(trace: Trace, change: Change) -> None:
         what, about = "pod created", f"{change.key} {new['spec'].get('nodeName', '')}"
     elif new["spec"].get("nodeName") != old["spec"].get("nodeName"):
         what, about = "pod assigned", f"{change.key} {new['spec']['nodeName']}"
+    elif "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]:
+        what, about = "pod deleting", change.key
+    elif mark_of(new) is not None and mark_of(old) is None:
+        what, about = "pod marked", f"{change.key} {mark_of(new)}"
     else:
         status = new["status"]
         what = "pod changed"

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Protocol, TypeVar
 
-import msgspec
-
 from simulation.apiserver.lists import Pages
+from simulation.apiserver.requests import Request, Troubles, act_of
 from simulation.apiserver.store import PATHS, Json, Refused, Store, encode, is_live
-from simulation.apiserver.verbs import bind, delete, evict, patch_status
 from simulation.apiserver.watches import (
     Watch,
     WatchCache,
@@ -27,17 +25,6 @@ T = TypeVar("T")
 REQUEST_TIMEOUT: Final = 34.0
 RESOURCES: Final = {path: name for name, path in PATHS.items()}
 OWNER: Final = "apiserver"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request as it arrives."""
-
-    method: str
-    path: str
-    params: Mapping[str, str]
-    body: bytes
-    by: str
 
 
 class Connection(Protocol):
@@ -56,23 +43,6 @@ class Connection(Protocol):
         """Close without another word."""
 
     on_close: Callable[[], None]
-
-
-@dataclass(slots=True)
-class Troubles:
-    """What is wrong with the server at present; numbers are chances from 0 to 1."""
-
-    down: bool = False
-    stalled_until: float = 0.0
-    """Until then etcd carries out nothing."""
-    throttled: float = 0.0
-    """Turned away with 429."""
-    lost: float = 0.0
-    """Carried out, and the answer does not come."""
-    unsure: float = 0.0
-    """Answered with an error, and carried out a while later."""
-    failing: float = 0.0
-    """Answered with an error, and not carried out."""
 
 
 @dataclass(slots=True)
@@ -171,16 +141,19 @@ class ApiServer:
         if request.method == "GET":
             if resource is not None:
                 return 200, encode(await self._list(resource, request.params))
-            key = _pod_key(request.path)
+            key = request.key
             return 200, await self.commit(lambda: encode(self.store.get("pods", key)))
-        act = self._act(request)
-        if request.path.endswith("/binding"):
-            if self.chance.random() < self.troubles.failing:
-                self.trace.say("apiserver", "failed", request.path)
-                raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
-            if self.chance.random() < self.troubles.unsure:
-                self._unsure(request, act)
-                raise Refused(self.chance.choice((409, 500, 504)), "Timeout", "etcdserver: timeout")
+        act, troubles = act_of(self.store, request), self.troubles
+        if (refusal := troubles.refusal(request)) is not None:
+            self.trace.say("apiserver", "forbade", request.path)
+            raise refusal
+        failing, unsure = troubles.chances(request.kind)
+        if failing and self.chance.random() < failing:
+            self.trace.say("apiserver", "failed", request.path)
+            raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
+        if unsure and self.chance.random() < unsure:
+            self._unsure(request, act)
+            raise Refused(self.chance.choice((409, 500, 504)), "Timeout", "etcdserver: timeout")
         await self.commit(act)
         return 201, b'{"kind":"Status","status":"Success"}'
 
@@ -199,22 +172,6 @@ class ApiServer:
             await self.commit(act)
         except Refused:
             return
-
-    def _act(self, request: Request) -> Callable[[], None]:
-        key, by = _pod_key(request.path), request.by
-        body: Any = msgspec.json.decode(request.body) if request.body else {}
-        match request.method, request.path.rpartition("/")[2]:
-            case "POST", "binding":
-                uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
-                return lambda: bind(self.store, key, uid, node, by)
-            case "POST", "eviction":
-                return lambda: evict(self.store, key, by)
-            case "PATCH", "status":
-                return lambda: patch_status(self.store, key, body, by)
-            case "DELETE", _:
-                uid = body.get("preconditions", {}).get("uid", "")
-                return lambda: delete(self.store, key, by, uid=uid)
-        raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")
 
     async def _list(self, resource: str, params: Mapping[str, str]) -> Json:
         limit = min(int(params.get("limit", "0")) or 1 << 30, self.page)
@@ -282,11 +239,6 @@ def _too_large() -> Refused:
     refused = Refused(504, "Timeout", "Too large resource version")
     refused.causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large"}]
     return refused
-
-
-def _pod_key(path: str) -> str:
-    parts = path.split("/")
-    return f"{parts[4]}/{parts[6]}"
 
 
 def _seconds(text: str | None) -> float | None:

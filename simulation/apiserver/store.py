@@ -88,21 +88,24 @@ class Store:
         metadata = {"uid": self.new_uid(), **obj["metadata"]}
         return self._write(resource, key, {**obj, "metadata": metadata}, by)
 
+    def check_uid(self, resource: str, key: str, uid: str) -> None:
+        """Do nothing, if an object is the one that is meant; 404 or 409 when it is not."""
+        if uid and self.get(resource, key)["metadata"]["uid"] != uid:
+            raise Refused(409, "Conflict", f"uid: {uid} is not that of {key}")
+
     def update(
         self, resource: str, key: str, change: Callable[[Json], Json], by: str, *, uid: str = ""
     ) -> Json:
         """Replace an object by what `change` makes of it; 404 or 409 when it is another one."""
+        self.check_uid(resource, key, uid)
         found = self.get(resource, key)
-        if uid and found["metadata"]["uid"] != uid:
-            raise Refused(409, "Conflict", f"uid: {uid} is not that of {key}")
         changed = change(found)
         return found if changed == found else self._write(resource, key, changed, by)
 
     def remove(self, resource: str, key: str, by: str, *, uid: str = "") -> None:
         """Remove an object for good."""
+        self.check_uid(resource, key, uid)
         found = self.get(resource, key)
-        if uid and found["metadata"]["uid"] != uid:
-            raise Refused(409, "Conflict", f"uid: {uid} is not that of {key}")
         self.version += 1
         del self._objects[resource][key]
         self._tell(Change(self.version, resource, key, found, None, by))

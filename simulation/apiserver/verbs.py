@@ -7,6 +7,7 @@ from typing import Any, Final
 from simulation.apiserver.store import Json, Refused, Store, is_live, patched_status
 
 NOMINATED: Final = "/status/nominatedNodeName"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 def bind(store: Store, key: str, uid: str, node: str, by: str) -> None:
@@ -61,12 +62,39 @@ def _applied(pod: Json, operation: dict[str, Any]) -> Json:
             raise Refused(422, "Invalid", f"no such operation: {other}")
 
 
-def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float = 30.0) -> None:
+def mark(store: Store, key: str, conditions: list[Json], by: str, *, uid: str = "") -> None:
+    """Set conditions of a pod; each takes the place of the one of its type."""
+    named = {each["type"] for each in conditions}
+    # The time of it would be that of the wall, and no two runs alike.
+    new = [
+        {name: value for name, value in each.items() if name != "lastTransitionTime"}
+        for each in conditions
+    ]
+
+    def change(pod: Json) -> Json:
+        kept = [each for each in pod["status"].get("conditions", ()) if each["type"] not in named]
+        return patched_status(pod, conditions=[*kept, *new])
+
+    store.update("pods", key, change, by, uid=uid)
+
+
+def mark_of(pod: Json) -> str | None:
+    """Return the message of a pod's condition DisruptionTarget, None when it is no such target."""
+    for each in pod["status"].get("conditions", ()):
+        if each["type"] == DISRUPTION_TARGET and each["status"] == "True":
+            return str(each["message"])
+    return None
+
+
+def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float | None = None) -> None:
     """Delete a pod: at once when nobody runs it, else its kubelet is asked to end it first.
 
-    It is marked in either case, so that watches show it as deleting before it is gone.
+    It is marked in either case, so that watches show it as deleting before it is gone. Without
+    `grace` it has its own.
     """
     pod = store.get("pods", key)
+    if grace is None:
+        grace = float(pod["spec"].get("terminationGracePeriodSeconds", 30))
     at_once = not pod["spec"].get("nodeName") or not is_live(pod) or grace <= 0
 
     def mark(pod: Json) -> Json:

@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.controllers.nomination.record import Nomination, Withdrawal
-from simulation.invariants.referee import BrokenError
+from simulation.invariants.broken import BrokenError
 
 LONGEST_NOMINATION: Final = 60.0
 """In the calm: a nomination is withdrawn after 5 s, and that may have to wait for its turn."""

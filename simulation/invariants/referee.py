@@ -8,7 +8,7 @@ long before the request as its watches had been silent.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -16,28 +16,16 @@ from typing import Final
 import msgspec
 
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
+from simulation.invariants.preemptions import Preemptions
 from simulation.invariants.rules import Labels, has_rules
+from simulation.invariants.writers import is_extender, process_of
 
 SLACK_SECONDS: Final = 6.0
 """A bind is decided up to 4 s before it is sent, and events take their time."""
-
-
-class BrokenError(Exception):
-    """An invariant does not hold."""
-
-    def __init__(self, invariant: str, about: str, words: tuple[str, ...]) -> None:
-        super().__init__(f"{invariant}: {about}")
-        self.invariant = invariant
-        self.about = about
-        self.words = words
-        """Names to look for in the trace."""
-
-    def __reduce__(self) -> tuple[type[BrokenError], tuple[str, str, tuple[str, ...]]]:
-        """Return what it is made of, so that one process can send it to another."""
-        return BrokenError, (self.invariant, self.about, self.words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +73,11 @@ class Referee:
         self._alive = alive
         self._silence = silence
         store.observers.append(self.take)
+        self.preemptions = Preemptions(store, clock, self)
 
-    def note_sent(self, method: str, path: str, body: bytes) -> None:
-        """Note when a bind leaves the extender."""
+    def note_sent(self, by: str, method: str, path: str, body: bytes) -> None:
+        """Note when a bind leaves an extender, and judge whom it has deleted."""
+        self.preemptions.note_sent(by, method, path, body)
         if method == "POST" and path.endswith("/binding"):
             binding = msgspec.json.decode(body)
             sent = (binding["metadata"].get("uid", ""), binding["target"]["name"])
@@ -137,7 +127,7 @@ class Referee:
         ours = is_extender(change.by) and change.by == self._alive()
         if is_extender(change.by) and not ours:
             self.binds["after death"] += 1
-        placed = Placed(change.key, self.kinds.of(new), node, ours, _process(change.by), now)
+        placed = Placed(change.key, self.kinds.of(new), node, ours, process_of(change.by), now)
         sent = self.sent.pop((uid, node), now)
         if ours:
             self._count(uid, placed, sent)
@@ -165,20 +155,23 @@ class Referee:
         if after is not None and is_extender(change.by):
             self.hints[uid] = change.key, change.by, self._clock()
 
-    def judge_preemption(self, pod: Json, node: str, victims: tuple[str, ...]) -> None:
-        """See that victims are to be evicted from a node for a pod: it must be of use."""
-        by = _process(self._alive() or "")
-        here = Placed(key_of(pod), self.kinds.of(pod), node, True, by, self._clock())  # noqa: FBT003
-        since = self._clock() - self._silence(self._clock()) - SLACK_SECONDS
-        why = self._refusal(here, since, (pod["metadata"]["uid"], *victims))
+    def judge_preemption(self, by: str, pod: Json, node: str, victims: tuple[str, ...]) -> None:
+        """See that a scheduler is to evict victims from a node for a pod: it must be of use."""
+        why = self.why_not(pod, node, victims, self._alive() or "")
         if why is not None:
-            self.broken.append(
-                BrokenError(
-                    "evicted in vain",
-                    f"{here.key} cannot go to {node} then: {why[0]}{why[1]}",
-                    (here.key, *why[2]),
-                )
-            )
+            about = f"{key_of(pod)} cannot go to {node} then: {why}"
+            self.broken.append(BrokenError("evicted in vain", about, (key_of(pod),)))
+        self.preemptions.note_scheduler(by, pod, node)
+
+    def known_since(self) -> float:
+        """Return since when changes may be unknown to an extender."""
+        return self._clock() - self._silence(self._clock()) - SLACK_SECONDS
+
+    def why_not(self, pod: Json, node: str, gone: Iterable[str], by: str) -> str | None:
+        """Return why a pod may certainly not go to a node without some others, if so."""
+        here = Placed(key_of(pod), self.kinds.of(pod), node, True, process_of(by), self._clock())  # noqa: FBT003
+        why = self._refusal(here, self.known_since(), (pod["metadata"]["uid"], *gone))
+        return None if why is None else f"{why[0]}{why[1]}"
 
     def has_place(self, pod: Json, node: str) -> bool:
         """Tell whether the rules allow a pod on a node as things are, whoever placed the others."""
@@ -262,12 +255,3 @@ class Referee:
     def _pictures(self, since: float) -> list[tuple[Mapping[str, Labels], Spaces]]:
         nodes = [labels for _, labels in self.nodes.pictures(since)]
         return [*product(nodes, self.spaces.pictures(since))]
-
-
-def is_extender(by: str) -> bool:
-    """Tell whether a write was asked for by an extender."""
-    return _process(by).endswith("extender")
-
-
-def _process(by: str) -> str:
-    return by.rpartition("-")[0]

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from extender.model.lru_cache import LruCache
-from simulation.invariants.referee import BrokenError
+from simulation.invariants.broken import BrokenError
 
 _CONTAINERS: Final = (dict, list, set, frozenset, deque)
 _FOREIGN: Final = (type, ModuleType, Logger, AbstractEventLoop)

@@ -10,7 +10,7 @@ from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live
-from simulation.invariants.referee import BrokenError
+from simulation.invariants.broken import BrokenError
 
 DEADLINES: Final[Mapping[str, float]] = {
     "filter": 0.1,

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from simulation.apiserver.store import Change, Json, is_live, patched_status
-from simulation.apiserver.verbs import delete
+from simulation.apiserver.verbs import DISRUPTION_TARGET, delete, mark
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.scheduler.cache import Cache
@@ -193,9 +193,18 @@ class Scheduler:
     async def _evict(self, victim: PodInfo) -> None:
         store = self._caller.server.store
         by = self.settings.name
-        await self._caller.try_to(
-            lambda: delete(store, victim.key, f"{by}/preempts", uid=victim.uid, grace=3.0)
-        )
+        condition = {
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{by}: preempting to accommodate a higher priority pod",
+        }
+        if await self._caller.try_to(
+            lambda: mark(store, victim.key, [condition], by, uid=victim.uid)
+        ):
+            await self._caller.try_to(
+                lambda: delete(store, victim.key, f"{by}/preempts", uid=victim.uid)
+            )
 
     async def _tell(self, pod: PodInfo, reason: str, nominated: str | None = None) -> None:
         """Patch the pod's condition and nomination, where they differ from what was known.

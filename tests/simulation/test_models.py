@@ -14,7 +14,7 @@ from extender.model.lru_cache import LruCache
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
-from simulation.invariants.referee import BrokenError
+from simulation.invariants.broken import BrokenError
 from simulation.invariants.registries import check_registries
 from simulation.loop import simulate
 from simulation.plan import FAULTS, USERS, make_plan

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from simulation.invariants.referee import BrokenError
+from simulation.invariants.broken import BrokenError
 from simulation.plan import Plan, make_plan
 from simulation.shrinking import shrink
 from simulation.spreading import run_seed, run_seeds
@@ -64,7 +64,7 @@ def test_a_failure_is_made_as_small_as_can_be() -> None:
     def run(plan: Plan) -> Outcome:
         there = culprits <= {action.what for action in plan.actions}
         broken = BrokenError("planted", "", ()) if there else None
-        return Outcome(plan, broken, "", 0.0, Counter(), Counter())
+        return Outcome(plan, broken, "", 0.0, Counter(), Counter(), Counter())
 
     failed = next(each for each in map(run, map(make_plan, range(1, 200))) if each.broken)
     small = shrink(failed, run, most_runs=500)

@@ -222,7 +222,7 @@ class Preemptions:
         grounds = {each.uid: self._ground(pod, each, preemption.node) for each in victims}
         order = Order(
             pod,
-            f"{preemption.scheduler}: preempting to accommodate a higher priority pod",
+            f"{preemption.scheduler}: {ACCOMMODATES} (uid {pod.uid})",
             lambda victim: grounds[victim.uid],
             lambda: self._is_wanted(preemption),
         )

@@ -1,0 +1,122 @@
+"""Requests that change something: what each asks for, and what may go wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from simulation.apiserver.store import Refused, Store
+from simulation.apiserver.verbs import bind, delete, evict, mark, patch_status
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it arrives."""
+
+    method: str
+    path: str
+    params: Mapping[str, str]
+    body: bytes
+    by: str
+
+    @property
+    def kind(self) -> Kind:
+        """Return what it is for."""
+        last = self.path.rpartition("/")[2]
+        if last == "binding":
+            return Kind.BIND
+        if self.method == "DELETE" or last == "events" or self._is_merge:
+            return Kind.EVICTION
+        return Kind.OTHER
+
+    @property
+    def key(self) -> str:
+        """Return namespace/name of the pod that it is about."""
+        parts = self.path.split("/")
+        return f"{parts[4]}/{parts[6]}"
+
+    @property
+    def _is_merge(self) -> bool:
+        return self.method == "PATCH" and self.body.startswith(b"{")
+
+
+class Kind(Enum):
+    """What requests are for, as far as they have faults of their own."""
+
+    BIND = "bind"
+    EVICTION = "eviction"
+    """A deletion, or what is written about it."""
+    OTHER = "other"
+
+
+@dataclass(slots=True)
+class Troubles:
+    """What is wrong with the server at present; numbers are chances from 0 to 1."""
+
+    down: bool = False
+    stalled_until: float = 0.0
+    """Until then etcd carries out nothing."""
+    throttled: float = 0.0
+    """Turned away with 429."""
+    lost: float = 0.0
+    """Carried out, and the answer does not come."""
+    unsure: float = 0.0
+    """Binds answered with an error, and carried out a while later."""
+    failing: float = 0.0
+    """Binds answered with an error, and not carried out."""
+    unsure_evictions: float = 0.0
+    failing_evictions: float = 0.0
+    forbidden: float = 0.0
+    """Evictions that the extender has no right to (any more)."""
+
+    def refusal(self, request: Request) -> Refused | None:
+        """Return how the server turns a request away that it has not the right to."""
+        deletes = request.kind is Kind.EVICTION and "extender" in request.by
+        if deletes and self.forbidden:
+            return Refused(403, "Forbidden", f"may not {request.method.lower()} {request.key}")
+        return None
+
+    def chances(self, kind: Kind) -> tuple[float, float]:
+        """Return how likely it is that a request fails, and that its end is unclear."""
+        match kind:
+            case Kind.BIND:
+                return self.failing, self.unsure
+            case Kind.EVICTION:
+                return self.failing_evictions, self.unsure_evictions
+            case Kind.OTHER:
+                return 0.0, 0.0
+
+    def end(self) -> None:
+        """Let nothing be wrong that is so by chance."""
+        self.lost = self.unsure = self.failing = self.throttled = 0.0
+        self.unsure_evictions = self.failing_evictions = self.forbidden = 0.0
+
+
+def act_of(store: Store, request: Request) -> Callable[[], None]:
+    """Return what carries a request out; Refused when there is no such request."""
+    body: Any = msgspec.json.decode(request.body) if request.body else {}
+    by, last = request.by, request.path.rpartition("/")[2]
+    if (request.method, last) == ("POST", "events"):
+        return lambda: None
+    key = request.key
+    match request.method, last:
+        case "POST", "binding":
+            uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
+            return lambda: bind(store, key, uid, node, by)
+        case "POST", "eviction":
+            return lambda: evict(store, key, by)
+        case "PATCH", "status" if isinstance(body, list):
+            return lambda: patch_status(store, key, body, by)
+        case "PATCH", "status":
+            uid, conditions = body["metadata"].get("uid", ""), body["status"]["conditions"]
+            return lambda: mark(store, key, conditions, by, uid=uid)
+        case "DELETE", _:
+            uid = body.get("preconditions", {}).get("uid", "")
+            if body.get("dryRun"):
+                return lambda: store.check_uid("pods", key, uid)
+            return lambda: delete(store, key, by, uid=uid)
+    raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")

@@ -1,0 +1,214 @@
+"""Judges whom the extender evicts, and for whom, by what the API server has and does.
+
+A preemptor's victims on one node are a *set*. The mark of a victim, its condition DisruptionTarget,
+says which pod it goes for. What a process decides is judged when its request leaves it, against
+all that it may have known then; that two sets never overlap, when requests are carried out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import msgspec
+
+from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.apiserver.verbs import mark_of
+from simulation.invariants.broken import BrokenError
+from simulation.invariants.writers import is_extender
+
+REMEMBERED_SECONDS: Final = 600.0
+_FOR: Final = "uid "
+
+
+class Judge(Protocol):
+    """Who knows the rules, and what the extender may have known."""
+
+    broken: list[BrokenError]
+
+    @property
+    def placed(self) -> Mapping[str, object]:
+        """Return the pods that are on nodes, by uid."""
+
+    def known_since(self) -> float:
+        """Return since when changes may be unknown to an extender."""
+
+    def why_not(self, pod: Json, node: str, gone: Iterable[str], by: str) -> str | None:
+        """Return why a pod may certainly not go to a node without some others, if so."""
+
+
+@dataclass(slots=True, eq=False)
+class VictimSet:
+    """The victims of a preemptor on one node."""
+
+    node: str
+    begun: float
+    by: str
+    leaving: dict[str, str] = field(default_factory=dict)
+    """Keys of those that are being deleted and have not gone, by uid."""
+    victims: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A pod, and what became of it."""
+
+    pod: Json
+    bound: float | None = None
+    gone: float | None = None
+    sets: list[VictimSet] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Return its namespace/name."""
+        return key_of(self.pod)
+
+    def set_on(self, node: str, now: float, by: str) -> VictimSet:
+        """Return the latest set of victims, or one that begins now if that is on another node."""
+        if not self.sets or self.sets[-1].node != node:
+            self.sets.append(VictimSet(node, now, by))
+        return self.sets[-1]
+
+
+class Preemptions:
+    """Follows all pods, and every deletion that an extender asks for."""
+
+    def __init__(self, store: Store, clock: Callable[[], float], judge: Judge) -> None:
+        self.counts: Counter[str] = Counter()
+        self._pods: dict[str, Known] = {}
+        self._over: deque[tuple[float, str]] = deque()
+        self._store = store
+        self._clock = clock
+        self._judge = judge
+        self._leaving: dict[str, VictimSet] = {}
+        """The sets of the victims that are being deleted, by their uids."""
+        store.observers.append(self._take)
+
+    # What is sent
+
+    def note_sent(self, by: str, method: str, path: str, body: bytes) -> None:
+        """Judge a deletion that leaves an extender."""
+        if method != "DELETE":
+            return
+        options = msgspec.json.decode(body)
+        if options.get("dryRun"):
+            return
+        parts = path.split("/")
+        victim = self._store.all("pods").get(f"{parts[4]}/{parts[6]}")
+        uid = options.get("preconditions", {}).get("uid")
+        if victim is None or (uid is not None and victim["metadata"]["uid"] != uid):
+            return
+        preemptor = self._preemptor_of(victim)
+        if preemptor is None:
+            self._break("evicted without a mark", key_of(victim))
+            return
+        why = self._why_not(preemptor, victim, by)
+        if why is not None:
+            self._break(
+                "evicted in vain", f"{key_of(victim)} for {preemptor.key}: {why}", preemptor.key
+            )
+
+    def _why_not(self, preemptor: Known, victim: Json, by: str) -> str | None:
+        """Return why a victim must not go for a preemptor, as far as anybody could know."""
+        pod, since = preemptor.pod, self._judge.known_since()
+        node = victim["spec"].get("nodeName")
+        if pod["spec"].get("preemptionPolicy") == "Never":
+            return "it evicts nobody"
+        if not node:
+            return "it is on no node"
+        if _priority(victim) >= _priority(pod):
+            return "it is as important"
+        if preemptor.gone is not None and preemptor.gone < since:
+            return f"gone since {preemptor.gone:.3f}"
+        if preemptor.bound is not None and preemptor.bound < since:
+            return f"bound since {preemptor.bound:.3f}"
+        there = {uid: self._pods[uid].pod for uid in self._judge.placed}
+        lesser = [
+            uid
+            for uid, each in there.items()
+            if each["spec"]["nodeName"] == node and _priority(each) < _priority(pod)
+        ]
+        return self._judge.why_not(pod, node, lesser, by)
+
+    # What is carried out
+
+    def note_scheduler(self, by: str, pod: Json, node: str) -> None:
+        """Note that a scheduler begins to evict pods of a node for a pod."""
+        known = self._pods.get(pod["metadata"]["uid"])
+        if known is not None:
+            self._begin(known, node, by)
+
+    def _take(self, change: Change) -> None:
+        if change.resource != "pods":
+            return
+        old, new, now = change.old, change.new, self._clock()
+        uid = (new or old or {})["metadata"]["uid"]
+        if new is None or not is_live(new):
+            self._forget(uid, now)
+            return
+        known = self._pods.setdefault(uid, Known(new))
+        was_going = "deletionTimestamp" in known.pod["metadata"]
+        known.pod = new
+        if new["spec"].get("nodeName") and known.bound is None:
+            known.bound = now
+        if "deletionTimestamp" in new["metadata"] and not was_going:
+            self._take_deletion(change, new, uid)
+
+    def _take_deletion(self, change: Change, victim: Json, uid: str) -> None:
+        preemptor = self._preemptor_of(victim)
+        ours = is_extender(change.by)
+        if preemptor is None or not (ours or change.by.endswith("/preempts")):
+            return
+        node = victim["spec"]["nodeName"]
+        begun = self._begin(preemptor, node, change.by)
+        begun.victims += 1
+        begun.leaving[uid] = change.key
+        self._leaving[uid] = begun
+        if ours:
+            self.counts["victims"] += 1
+
+    def _begin(self, preemptor: Known, node: str, by: str) -> VictimSet:
+        """Return the set of a preemptor on a node; while others leave another node, none begins."""
+        others = [each for each in preemptor.sets if each.node != node]
+        for other in others:
+            if other.leaving:
+                about = (
+                    f"{preemptor.key} gets victims on {node} by {by}, and "
+                    f"{', '.join(other.leaving.values())} are leaving {other.node} by {other.by}"
+                )
+                self._break("two sets of victims", about, preemptor.key)
+        sets = len(preemptor.sets)
+        begun = preemptor.set_on(node, self._clock(), by)
+        if len(preemptor.sets) > sets:
+            self.counts["sets" if is_extender(by) else "by schedulers"] += 1
+            if others:
+                self.counts["again"] += 1
+        return begun
+
+    # The pods
+
+    def _preemptor_of(self, victim: Json) -> Known | None:
+        message = mark_of(victim)
+        if message is None:
+            return None
+        _, found, rest = message.partition(_FOR)
+        return self._pods.get(rest.removesuffix(")")) if found else None
+
+    def _forget(self, uid: str, now: float) -> None:
+        known = self._pods.get(uid)
+        if known is not None and known.gone is None:
+            known.gone = now
+            self._over.append((now, uid))
+            if (victims := self._leaving.pop(uid, None)) is not None:
+                del victims.leaving[uid]
+        while self._over and self._over[0][0] < now - REMEMBERED_SECONDS:
+            self._pods.pop(self._over.popleft()[1], None)
+
+    def _break(self, name: str, about: str, *words: str) -> None:
+        self._judge.broken.append(BrokenError(name, about, words))
+
+
+def _priority(pod: Json) -> int:
+    return int(pod["spec"].get("priority", 0))
