@@ -63,7 +63,7 @@ class Tally:
             f"{_long(self.simulated)} simulated, {_long(self.longest)} at most; "
             f"{self.contested:,} contested binds, {raced} % raced, "
             f"{self.contested / max(seconds, 1e-3):.0f}/s; "
-            f"{self.preemptions['sets']:,} preemptions with {self.preemptions['victims']:,} victims; "
+            f"{self.preemptions['sets']:,} preemptions, {self.preemptions['victims']:,} victims; "
             f"{len(self.broken)} broken"
         )
 

@@ -14,7 +14,8 @@ import aiohttp
 from aiohttp.base_protocol import BaseProtocol
 from yarl import URL
 
-from simulation.apiserver.server import OWNER, ApiServer, Request
+from simulation.apiserver.requests import Request
+from simulation.apiserver.server import OWNER, ApiServer
 from simulation.loop import spawn
 from simulation.network import Link, Pipe
 

@@ -134,6 +134,10 @@ class ClusterView:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
 
+    def victims_of(self, preemptor: str) -> Sequence[Pod]:
+        """Return the pods that are marked to go for a preemptor, by its uid."""
+        return self._pods_by_node.victims_of(preemptor)
+
     def has_less_important(self, priority: int) -> bool:
         """Return whether a pod of a lower priority is bound anywhere."""
         return self._pods_by_node.has_less_important(priority)

@@ -160,6 +160,9 @@ class Pod:
     """On its way out; it counts until it is gone."""
     preempted: bool = False
     """On its way out for the sake of a more important pod."""
+    victim_of: str | None = None
+    """The uid of the pod for which an extender has marked it, to delete it next; None when no such
+    mark tells."""
     nominated: str | None = None
     """The node that the scheduler tries first, and holds for it while it waits: one where others
     are evicted for it, or one that we proposed."""

@@ -8,6 +8,7 @@ from extender.wire.decoding import decode
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+_NAME = DISRUPTION_TARGET.encode()
 
 
 class _Condition(msgspec.Struct):
@@ -16,6 +17,7 @@ class _Condition(msgspec.Struct):
     type: str = ""
     status: str = ""
     reason: str | None = None
+    message: str | None = None
 
 
 _CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(
@@ -23,12 +25,16 @@ _CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decode
 )
 
 
-def is_preempted(conditions: msgspec.Raw) -> bool:
-    """Return whether a pod goes for a more important one's sake, whoever preempts.
+def preemption_message(conditions: msgspec.Raw) -> str | None:
+    """Return what marks a pod that is to go for a more important one's sake; None without that.
 
-    As in kube-scheduler's PodTerminatingByPreemption: the first condition of the type counts.
+    Whoever preempts. As in kube-scheduler's PodTerminatingByPreemption: the first condition of the
+    type counts.
     """
+    if _NAME not in bytes(conditions):
+        return None
     for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
         if each.type == DISRUPTION_TARGET:
-            return each.status == "True" and each.reason == PREEMPTION_BY_SCHEDULER
-    return False
+            marked = each.status == "True" and each.reason == PREEMPTION_BY_SCHEDULER
+            return each.message or "" if marked else None
+    return None

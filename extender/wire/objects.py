@@ -12,6 +12,7 @@ from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
+from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import Allocatable, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
@@ -22,7 +23,7 @@ from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_sel
 from extender.wire.annotations import Annotation, AnnotationReader
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
-from extender.wire.conditions import is_preempted
+from extender.wire.conditions import preemption_message
 from extender.wire.decoding import Json, decode
 from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
@@ -131,6 +132,7 @@ class PodReader:
         deleting = metadata.deletionTimestamp is not None
         annotation = self._annotations.read(namespace, metadata.annotations)
         pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
+        mark = preemption_message(status.conditions)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -140,7 +142,8 @@ class PodReader:
             pod_class=pod_class,
             priority=self._priorities.known(priority) or self._priority(priority),
             deleting=deleting,
-            preempted=deleting and is_preempted(status.conditions),
+            preempted=deleting and mark is not None,
+            victim_of=None if mark is None else preemptor_in(mark),
             # Of a pod that has its node the nomination is history.
             nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),

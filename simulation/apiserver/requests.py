@@ -37,7 +37,7 @@ class Request:
     def key(self) -> str:
         """Return namespace/name of the pod that it is about."""
         parts = self.path.split("/")
-        return f"{parts[4]}/{parts[6]}"
+        return "/".join(parts[4:7:2])
 
     @property
     def _is_merge(self) -> bool:
@@ -99,24 +99,32 @@ class Troubles:
 def act_of(store: Store, request: Request) -> Callable[[], None]:
     """Return what carries a request out; Refused when there is no such request."""
     body: Any = msgspec.json.decode(request.body) if request.body else {}
-    by, last = request.by, request.path.rpartition("/")[2]
-    if (request.method, last) == ("POST", "events"):
-        return lambda: None
-    key = request.key
+    last = request.path.rpartition("/")[2]
     match request.method, last:
+        case "POST", "events":
+            return lambda: None
         case "POST", "binding":
             uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
-            return lambda: bind(store, key, uid, node, by)
+            return lambda: bind(store, request.key, uid, node, request.by)
         case "POST", "eviction":
-            return lambda: evict(store, key, by)
-        case "PATCH", "status" if isinstance(body, list):
-            return lambda: patch_status(store, key, body, by)
+            return lambda: evict(store, request.key, request.by)
         case "PATCH", "status":
-            uid, conditions = body["metadata"].get("uid", ""), body["status"]["conditions"]
-            return lambda: mark(store, key, conditions, by, uid=uid)
+            return _patch(store, request, body)
         case "DELETE", _:
-            uid = body.get("preconditions", {}).get("uid", "")
-            if body.get("dryRun"):
-                return lambda: store.check_uid("pods", key, uid)
-            return lambda: delete(store, key, by, uid=uid)
+            return _deletion(store, request, body)
     raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")
+
+
+def _patch(store: Store, request: Request, body: Any) -> Callable[[], None]:
+    key, by = request.key, request.by
+    if isinstance(body, list):
+        return lambda: patch_status(store, key, body, by)
+    uid, conditions = body["metadata"].get("uid", ""), body["status"]["conditions"]
+    return lambda: mark(store, key, conditions, by, uid=uid)
+
+
+def _deletion(store: Store, request: Request, body: Any) -> Callable[[], None]:
+    uid = body.get("preconditions", {}).get("uid", "")
+    if body.get("dryRun"):
+        return lambda: store.check_uid("pods", request.key, uid)
+    return lambda: delete(store, request.key, request.by, uid=uid)

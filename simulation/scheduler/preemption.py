@@ -31,10 +31,16 @@ def may_preempt(cache: Cache, pod: PodInfo) -> bool:
     return not any(each.deleting and each.priority < pod.priority for each in node.pods.values())
 
 
-def candidates(cache: Cache, pod: PodInfo, nodes: Iterable[NodeInfo]) -> list[Candidate]:
-    """Try each node with the less important pods taken away, and spare as many as possible."""
-    found = [_dry_run(cache, pod, node) for node in nodes]
-    return [each for each in found if each is not None]
+def candidates(cache: Cache, pod: PodInfo, nodes: Iterable[NodeInfo]) -> list[Candidate] | None:
+    """Try each node with the less important pods taken away, and spare as many as possible.
+
+    A node where nobody has to go is an error, as only an extender can have refused it; None where
+    there is nothing else.
+    """
+    tried = [_dry_run(cache, pod, node) for node in nodes]
+    found = [each for each in tried if each is not None and each.victims]
+    failed = any(each is not None and not each.victims for each in tried)
+    return None if failed and not found else found
 
 
 def _dry_run(cache: Cache, pod: PodInfo, node: NodeInfo) -> Candidate | None:
@@ -49,8 +55,6 @@ def _dry_run(cache: Cache, pod: PodInfo, node: NodeInfo) -> Candidate | None:
         if cache.fits(pod, node, rest):
             spared.add(one.uid)
     victims = [each for each in lower if each.uid not in spared]
-    if not victims:
-        return None
     violations = sum(each.uid in protected for each in victims)
     return Candidate(node.name, sorted(victims, key=lambda each: -each.priority), violations)
 

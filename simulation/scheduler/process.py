@@ -172,7 +172,8 @@ class Scheduler:
         nodes = [self.cache.nodes[name] for name in resolvable if name in self.cache.nodes]
         found = candidates(self.cache, pod, nodes)
         if not found:
-            return ""
+            # After an error the nomination stays.
+            return None if found is None else ""
         try:
             answer = await self._extender.preempt(pod, found)
         except CallError:

@@ -17,6 +17,7 @@ from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.metrics import Metrics
 from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
+from extender.model.marks import preemptor_in
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
 from extender.ports import GiveWay
@@ -111,7 +112,10 @@ class Api:
         await self._arrive(f"mark {short(victim.key)}")
         self.messages.add(message)
         self.marked.add(victim.uid)
-        return victim.uid in self.pods
+        known = self.pods.get(victim.uid)
+        if known is not None:
+            self._set(replace(known, victim_of=preemptor_in(message)))
+        return known is not None
 
     async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
         """Delete a pod."""

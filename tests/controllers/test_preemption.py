@@ -11,11 +11,8 @@ import pytest
 from msgspec import Raw
 
 from extender.controllers.preemption.evictions import DENIED_SECONDS
-from extender.controllers.preemption.preemptions import (
-    BINDING_SECONDS,
-    EVICTING_SECONDS,
-    RENEWAL_SECONDS,
-)
+from extender.controllers.preemption.nominations import RENEWAL_SECONDS
+from extender.controllers.preemption.preemptions import BINDING_SECONDS, EVICTING_SECONDS
 from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
@@ -59,7 +56,7 @@ async def test_the_scheduler_s_way_nomination_condition_deletion_event() -> None
         "tell on-a important",
     ]
     assert rig.api.messages == {
-        "default-scheduler: preempting to accommodate a higher priority pod"
+        "default-scheduler: preempting to accommodate a higher priority pod (uid default-important)"
     }
     why = "the required pod anti-affinity of default/important by kubernetes.io/hostname"
     assert rig.api.notes == [f"Preempted by pod default-important on node a: {why} excludes it"]
@@ -501,8 +498,9 @@ async def test_two_replicas_at_once_evict_one_set() -> None:
     for rig in (one, two):
         rig.refuse()
     await asyncio.gather(one.pass_time(1), two.pass_time(1))
-    assert one.evicted() == ["on-a"]
+    assert one.evicted() == [], "who knows what others did before"
     assert {**one.counts(), **two.counts()} == {"started": 1, "overtaken": 1}
+    one.api.shows = True
     one.api.show()
     await asyncio.gather(one.tick(8), two.tick(8))
     assert one.evicted() == ["on-a"]

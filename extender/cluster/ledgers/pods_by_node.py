@@ -1,4 +1,4 @@
-"""Which pods are bound to each node."""
+"""Which pods are bound to each node, and which of them are to make room for others."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class PodsByNode:
         self._on: dict[str, list[Pod]] = {}
         self._priorities: dict[int, int] = {}
         """How many of them have each priority; a cluster has a handful."""
+        self._victims: dict[str, list[Pod]] = {}
+        """Those that are marked for a preemptor, by its uid."""
 
     def has_less_important(self, priority: int) -> bool:
         """Return whether any pod has a lower priority."""
@@ -28,21 +30,33 @@ class PodsByNode:
         """Return the pods that are bound to a node, in no useful order."""
         return self._on.get(node, ())
 
+    def victims_of(self, preemptor: str) -> Sequence[Pod]:
+        """Return the pods that are marked to go for a preemptor, by its uid."""
+        return self._victims.get(preemptor, ())
+
     def add(self, pod: Pod) -> None:
         """Note where a pod is; one that waits is nowhere."""
         if pod.node is not None:
             self._on.setdefault(pod.node, []).append(pod)
             shift(self._priorities, pod.priority, 1)
+            if pod.victim_of is not None:
+                self._victims.setdefault(pod.victim_of, []).append(pod)
 
     def remove(self, pod: Pod) -> None:
         """Forget where a pod is; it has to be the very object that was added."""
         if pod.node is None:
             return
         shift(self._priorities, pod.priority, -1)
-        pods = self._on[pod.node]
-        index = next(index for index, each in enumerate(pods) if each is pod)
-        last = pods.pop()
-        if index < len(pods):
-            pods[index] = last
-        if not pods:
-            del self._on[pod.node]
+        _take(self._on, pod.node, pod)
+        if pod.victim_of is not None:
+            _take(self._victims, pod.victim_of, pod)
+
+
+def _take(index: dict[str, list[Pod]], key: str, pod: Pod) -> None:
+    pods = index[key]
+    place = next(place for place, each in enumerate(pods) if each is pod)
+    last = pods.pop()
+    if place < len(pods):
+        pods[place] = last
+    if not pods:
+        del index[key]

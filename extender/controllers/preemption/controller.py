@@ -71,7 +71,9 @@ class PreemptionController:
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
-        self._evictions = Evictions(evictor, metrics, leading(plugins), clock)
+        self._evictions = Evictions(
+            state, evictor, metrics, leading(plugins), clock=clock, sleep=sleep
+        )
         self._preemptions = Preemptions(
             state,
             self._records,
@@ -283,5 +285,8 @@ class PreemptionController:
             before = on_node(self._state, preemptor, self._plugins, node)
             if before is not None:
                 return before
+        if self._state.victims_of(record.uid):
+            # Until they are gone, or marked no more, there must be no others.
+            return None
         found = await self._search.choose(refusal, preemptor)
         return found if found is not None and found.victims else None

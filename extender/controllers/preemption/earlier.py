@@ -16,7 +16,14 @@ REMEMBERED_SECONDS = 60.0
 def earlier_nodes(
     state: ClusterState, record: Record, pod: Pod, now: float, *, is_hint: bool
 ) -> Iterator[str]:
-    """Yield such nodes, as far as we know; a nomination that is a hint is for no victims."""
+    """Yield such nodes, as far as we know; a nomination that is a hint is for no victims.
+
+    Where pods are marked for this one, no others count: a deletion of these may be under way yet.
+    """
+    marked = {str(each.node) for each in state.victims_of(pod.uid)}
+    if marked:
+        yield from sorted(marked, key=lambda node: (node != pod.nominated, node))
+        return
     if pod.nominated is not None and not is_hint:
         yield pod.nominated
     node = record.last_node

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from extender.cluster.state import ClusterState
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.keys import name_of
@@ -18,6 +19,9 @@ AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""
 DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
+FIRST_LOOK_SECONDS = 0.002
+MOST_LOOKS = 9
+"""For the mark of a victim, each after twice as long: a second in all."""
 LOG_SECONDS = 60.0
 """Between two lines about failures of the same kind."""
 FORBIDDEN = 403
@@ -42,9 +46,18 @@ class Evictions:
     """Talks to an evictor that may fail, or may not be allowed to evict."""
 
     def __init__(
-        self, evictor: Evictor, metrics: Metrics, plugin: str, clock: Callable[[], float]
+        self,
+        state: ClusterState,
+        evictor: Evictor,
+        metrics: Metrics,
+        plugin: str,
+        *,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         """Evictions are counted as those of a plugin."""
+        self._state = state
+        self._sleep = sleep
         self._evictor = evictor
         self._metrics = metrics
         self._plugin = plugin
@@ -98,8 +111,8 @@ class Evictions:
                 return None
             try:
                 done = await self._evictor.mark(victim, order.condition)
-                # The preemptor may be gone by now, and nothing is lost yet.
-                if done and not order.wanted():
+                # The preemptor may be gone by now, or another node chosen, and nothing is lost yet.
+                if done and not (await self._is_shown(victim, order) and order.wanted()):
                     return None
                 done = done and await self._evictor.delete(victim)
             except ExtenderError as error:
@@ -111,6 +124,15 @@ class Evictions:
                 return None
         self._metrics.count_eviction(self._plugin, "evicted" if done else "gone")
         return done
+
+    async def _is_shown(self, victim: Pod, order: Order) -> bool:
+        """Wait until the watch shows the mark; return whether it does, or the victim is gone."""
+        for looks in range(MOST_LOOKS):
+            seen = self._state.pod(victim.key, victim.uid)
+            if seen is None or seen.victim_of == order.preemptor.uid:
+                return True
+            await self._sleep(FIRST_LOOK_SECONDS * 2.0**looks)
+        return False
 
     async def _tell(self, victim: Pod, order: Order) -> None:
         """Write the Event; whoever cannot has evicted all the same."""

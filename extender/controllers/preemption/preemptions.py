@@ -2,44 +2,40 @@
 
 In this order, so that whoever comes to look in between, after a crash or as another replica, finds
 by the nomination where victims were to make room: it goes on there, and chooses no others. Who is
-second to nominate is told so by the API server, and evicts nobody.
+second to nominate is told so by the API server, and evicts nobody. The scheduler may wipe out a
+nomination, but not the marks of victims: they say for whom each goes, and come before any deletion.
+Each step waits until the watch has shown the one before, and all that others did before it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
-from extender.controllers.patching import Patched, patch_nomination
 from extender.controllers.preemption.evictions import Evictions, Order
+from extender.controllers.preemption.nominations import Nominations
 from extender.controllers.preemption.record import Preemption, Record, State
 from extender.controllers.preemption.records import Records
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.model.marks import mark_message
 from extender.model.objects import Pod
 from extender.ports import GiveWay, Nominator
-from extender.timing import LogThrottle
 from extender.verbs.grounds import ground_of
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, Preemptor, on_node
 
-SHOWN_SECONDS = 5.0
-"""How long a nomination counts that the watch does not show."""
+FIRST_LOOK_SECONDS = 0.002
+"""After a nomination: the watch may show it at once."""
 LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""
-RENEWAL_SECONDS = 1.0
-"""Between two requests to set a nomination that was wiped out."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 8.0
-LOG_SECONDS = 60.0
-"""Between two lines about failures of the same kind."""
 BINDING_SECONDS = 10.0
 """How long the preemptor may take to be bound once its victims are gone."""
 
@@ -64,12 +60,10 @@ class Preemptions:
         self._state = state
         self._records = records
         self._evictions = evictions
-        self._nominator = nominator
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
         self._metrics = metrics
         self._plugins = plugins
-        self._give_way = give_way
         self._clock = clock
+        self._nominations = Nominations(state, nominator, metrics, give_way=give_way, clock=clock)
 
     async def begin(
         self, record: Record, preemptor: Preemptor, scheduler: str, candidate: Candidate
@@ -88,11 +82,11 @@ class Preemptions:
             now + EVICTING_SECONDS,
         )
         self._records.begin(record, preemption)
-        self._state.expect_nomination(preemption.pod, candidate.node, now + SHOWN_SECONDS)
+        self._nominations.expect(preemption)
         nominated = False
         try:
             if await self._evictions.may_evict(candidate.victims[0]):
-                nominated = await self._nominate(record, preemption)
+                nominated = await self._nominations.nominate(record, preemption)
         finally:
             if not nominated:
                 self._state.give_up_nomination(record.uid)
@@ -118,7 +112,7 @@ class Preemptions:
             # It is being bound. Should that come to nothing, it is refused again.
             return LOOK_SECONDS
         if preemption.state is State.EVICTING:
-            return await self._evict(record, preemption)
+            return await self._evict(record, preemption, seen)
         left = self._left(preemption)
         if not left:
             return await self._wait_for_bind(record, preemption)
@@ -126,8 +120,8 @@ class Preemptions:
         if now - preemption.evicted_at >= LAG_SECONDS and not all(each.deleting for each in left):
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
-            return await self._evict(record, preemption)
-        await self._renew(preemption, seen)
+            return await self._evict(record, preemption, seen)
+        await self._nominations.renew(preemption, seen)
         return LOOK_SECONDS
 
     def _ending(self, preemption: Preemption, seen: Observed) -> str | None:
@@ -138,7 +132,7 @@ class Preemptions:
             return "gone"
         if seen.nominated not in {None, preemption.node}:
             lagging = self._clock() - preemption.nominated_at < LAG_SECONDS
-            return None if lagging else "overtaken"
+            return None if lagging and not preemption.shown else "overtaken"
         return None
 
     def _left(self, preemption: Preemption) -> list[Pod]:
@@ -146,64 +140,17 @@ class Preemptions:
         found = (self._state.pod(each.key, each.uid) for each in preemption.victims.values())
         return [each for each in found if each is not None]
 
-    # The nomination
-
-    async def _nominate(self, record: Record, preemption: Preemption) -> bool:
-        """Have the API server nominate the node; False unless it certainly has."""
-        pod, node = preemption.pod, preemption.node
-        if self._give_way is not None and node in await self._give_way(pod, {node}):
-            return False
-        seen = observe(self._state, pod)
-        if not seen.known or seen.node is not None or preemption.unwanted:
-            return False
-        preemption.nominated_at = self._clock()
-        if seen.nominated == node:
-            return True
-        record.remember(node, self._clock())
-        patched = await self._patch(pod, seen.nominated, node)
-        if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
-            record.forget_node()
-        if patched is not Patched.DONE:
-            result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
-            self._metrics.count_preemption(result)
-        return patched is Patched.DONE
-
-    async def _patch(self, pod: Pod, before: str | None, node: str | None) -> Patched:
-        """Change the field from `before`, and warn of what nobody can have wanted."""
-
-        def complain(error: ExtenderError) -> None:
-            what = "%s could not be nominated to %s: %s"
-            self._log.log(logging.WARNING, type(error).__name__, what, pod.key, node, error)
-
-        return await patch_nomination(self._nominator, pod, before, node, complain)
-
-    async def _renew(self, preemption: Preemption, seen: Observed) -> None:
-        """Nominate the node again if the scheduler has wiped that out, as after an error."""
-        now = self._clock()
-        if seen.nominated is None and now - preemption.nominated_at >= RENEWAL_SECONDS:
-            preemption.nominated_at = now
-            self._state.expect_nomination(preemption.pod, preemption.node, now + SHOWN_SECONDS)
-            await self._patch(preemption.pod, None, preemption.node)
-
-    async def _withdraw(self, preemption: Preemption) -> None:
-        """Take the nomination back: it would hold a place that does not come."""
-        self._state.give_up_nomination(preemption.pod.uid)
-        await self._patch(preemption.pod, preemption.node, None)
-
-    async def _clear_lesser(self, preemption: Preemption) -> None:
-        """End the nominations of less important pods there, which are to look elsewhere."""
-        preemption.cleared = True
-        node, priority = preemption.node, preemption.pod.priority
-        lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
-        await asyncio.gather(*(self._patch(each, node, None) for each in lesser))
-
     # The victims
 
-    async def _evict(self, record: Record, preemption: Preemption) -> float | None:
+    async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
         now = self._clock()
         if preemption.not_before > now:
             return preemption.not_before - now
+        if not preemption.shown or seen.nominated is None:
+            wait = await self._until_shown(record, preemption, seen)
+            if record.preemption is not preemption or wait is not None:
+                return wait
         pod, node = preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.preemptor, self._plugins, node)
         if candidate is None:
@@ -217,17 +164,34 @@ class Preemptions:
         await self._order(preemption, preemption.take_over(candidate))
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0
 
+    async def _until_shown(
+        self, record: Record, preemption: Preemption, seen: Observed
+    ) -> float | None:
+        """Return when to look again; None when the watch shows that nobody else has begun."""
+        if seen.nominated != preemption.node:
+            preemption.shown = False
+            if self._clock() >= preemption.deadline:
+                await self._give_up(record, preemption, "failed")
+                return None
+            await self._nominations.renew(preemption, seen)
+            preemption.looks += 1
+            return min(FIRST_LOOK_SECONDS * 2.0 ** min(preemption.looks, 10), LOOK_SECONDS)
+        preemption.shown, preemption.looks = True, 0
+        if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):
+            await self._give_up(record, preemption, "overtaken")
+        return None
+
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
         pod = preemption.pod
         grounds = {each.uid: self._ground(pod, each, preemption.node) for each in victims}
         order = Order(
             pod,
-            f"{preemption.scheduler}: {ACCOMMODATES} (uid {pod.uid})",
+            mark_message(preemption.scheduler, pod.uid),
             lambda victim: grounds[victim.uid],
             lambda: self._is_wanted(preemption),
         )
         if not preemption.cleared:
-            await self._clear_lesser(preemption)
+            await self._nominations.clear_lesser(preemption)
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
             return
@@ -240,7 +204,8 @@ class Preemptions:
         return (
             not preemption.unwanted
             and seen.node is None
-            and self._ending(preemption, seen) is None
+            and seen.known
+            and seen.nominated == preemption.node
             and self._state.doubt is None
         )
 
@@ -270,7 +235,7 @@ class Preemptions:
         if record.refusal is not None:
             record.refusal.pause(self._clock())
         self._end(record, result)
-        await self._withdraw(preemption)
+        await self._nominations.withdraw(preemption)
 
     def _put_off(self, record: Record) -> None:
         """Leave a pod alone for a while; nobody was evicted for it."""

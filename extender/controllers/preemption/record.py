@@ -111,6 +111,10 @@ class Preemption:
     tries: int = 0
     not_before: float = 0.0
     """When the next try to have them deleted is due."""
+    shown: bool = False
+    """Whether the watch has shown the nomination, and with it whatever was marked before."""
+    looks: int = 0
+    """How often that was looked for in vain."""
     cleared: bool = False
     """Whether less important pods that were nominated to the node are so no more."""
     unwanted: bool = False

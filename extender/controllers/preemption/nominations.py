@@ -1,0 +1,102 @@
+"""The nomination of a preemptor to the node of its victims: set, kept up and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from extender.cluster.state import ClusterState
+from extender.controllers.patching import Patched, patch_nomination
+from extender.controllers.preemption.record import Preemption, Record
+from extender.errors import ExtenderError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.ports import GiveWay, Nominator
+from extender.timing import LogThrottle
+from extender.verbs.nominating import Observed, observe
+
+SHOWN_SECONDS = 5.0
+"""How long a nomination counts that the watch does not show."""
+RENEWAL_SECONDS = 1.0
+"""Between two requests to set a nomination that was wiped out."""
+LOG_SECONDS = 60.0
+"""Between two lines about failures of the same kind."""
+
+_log = logging.getLogger(__name__)
+
+
+class Nominations:
+    """Talks to a nominator that may fail, or be overtaken."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nominator: Nominator,
+        metrics: Metrics,
+        *,
+        give_way: GiveWay | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """With `give_way`, who else nominates nodes hears before."""
+        self._state = state
+        self._nominator = nominator
+        self._metrics = metrics
+        self._give_way = give_way
+        self._clock = clock
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+
+    def expect(self, preemption: Preemption) -> None:
+        """Let the nomination count before the API server has heard of it."""
+        self._state.expect_nomination(
+            preemption.pod, preemption.node, self._clock() + SHOWN_SECONDS
+        )
+
+    async def nominate(self, record: Record, preemption: Preemption) -> bool:
+        """Have the API server nominate the node; False unless it certainly has."""
+        pod, node = preemption.pod, preemption.node
+        if self._give_way is not None and node in await self._give_way(pod, {node}):
+            return False
+        seen = observe(self._state, pod)
+        if not seen.known or seen.node is not None or preemption.unwanted:
+            return False
+        preemption.nominated_at = self._clock()
+        if seen.nominated == node:
+            return True
+        record.remember(node, self._clock())
+        patched = await self._patch(pod, seen.nominated, node)
+        if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
+            record.forget_node()
+        if patched is not Patched.DONE:
+            result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
+            self._metrics.count_preemption(result)
+        return patched is Patched.DONE
+
+    async def renew(self, preemption: Preemption, seen: Observed) -> None:
+        """Nominate the node again if the scheduler has wiped that out, as after an error."""
+        now = self._clock()
+        if seen.nominated is None and now - preemption.nominated_at >= RENEWAL_SECONDS:
+            preemption.nominated_at = now
+            self.expect(preemption)
+            await self._patch(preemption.pod, None, preemption.node)
+
+    async def withdraw(self, preemption: Preemption) -> None:
+        """Take the nomination back: it would hold a place that does not come."""
+        self._state.give_up_nomination(preemption.pod.uid)
+        await self._patch(preemption.pod, preemption.node, None)
+
+    async def clear_lesser(self, preemption: Preemption) -> None:
+        """End the nominations of less important pods there, which are to look elsewhere."""
+        preemption.cleared = True
+        node, priority = preemption.node, preemption.pod.priority
+        lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
+        await asyncio.gather(*(self._patch(each, node, None) for each in lesser))
+
+    async def _patch(self, pod: Pod, before: str | None, node: str | None) -> Patched:
+        """Change the field from `before`, and warn of what nobody can have wanted."""
+
+        def complain(error: ExtenderError) -> None:
+            what = "%s could not be nominated to %s: %s"
+            self._log.log(logging.WARNING, type(error).__name__, what, pod.key, node, error)
+
+        return await patch_nomination(self._nominator, pod, before, node, complain)
