@@ -6,15 +6,18 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from simulation.plan import make_plan
 from simulation.shrinking import shrink
 from simulation.spreading import run_seeds
 from simulation.tally import Tally
 from simulation.world import Outcome, run
+
+Enough: TypeAlias = Callable[[Tally], bool]
+"""Tells whether there have been enough runs."""
 
 ENOUGH_BINDS: Final = 1_000_000
 PROGRESS_SECONDS: Final = 10.0
@@ -32,13 +35,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--binds", type=int, default=ENOUGH_BINDS, help="end after so many contested binds"
     )
+    parser.add_argument(
+        "--preemptions",
+        type=int,
+        help="end after so many of the extender, and run only the seeds that are about those",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return _again(given.seed, whole=given.lines)
     _print(f"seeds from {given.first} on, in {given.jobs} processes")
-    seeds = islice(count(given.first), given.seeds)
-    return _many(seeds, given.jobs, given.seconds, given.binds)
+    seeds: Iterator[int] = count(given.first)
+    enough = _enough_binds(given.binds)
+    if given.preemptions is not None:
+        seeds = (each for each in seeds if make_plan(each).setup.preempting)
+        enough = _enough_preemptions(given.preemptions)
+    return _many(islice(seeds, given.seeds), given.jobs, given.seconds, enough)
+
+
+def _enough_binds(binds: int) -> Enough:
+    return lambda tally: tally.contested >= binds
+
+
+def _enough_preemptions(preemptions: int) -> Enough:
+    return lambda tally: tally.preemptions["sets"] >= preemptions
 
 
 def _again(seed: int, *, whole: bool) -> int:
@@ -57,7 +77,7 @@ def _again(seed: int, *, whole: bool) -> int:
     return 1
 
 
-def _many(seeds: Iterator[int], jobs: int, seconds: float, binds: int) -> int:
+def _many(seeds: Iterator[int], jobs: int, seconds: float, enough: Enough) -> int:
     begun = shown = time.monotonic()
     tally = Tally()
     try:
@@ -66,7 +86,7 @@ def _many(seeds: Iterator[int], jobs: int, seconds: float, binds: int) -> int:
             if outcome.broken is not None:
                 _print(f"seed {outcome.plan.seed}: {outcome.broken}")
             now = time.monotonic()
-            if now - begun > seconds or tally.contested >= binds:
+            if now - begun > seconds or enough(tally):
                 break
             if now - shown > PROGRESS_SECONDS:
                 shown = now

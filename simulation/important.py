@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store
+from simulation.apiserver.store import Json, Store, is_live
+from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
 
-MOST_PLACES: Final = 20
+MOST_PLACES: Final = 8
 """Less important pods of a wave."""
 PRIORITIES: Final = (50, 50, 60)
-LESSER: Final = (0, 0, 5, 50)
+LESSER: Final = (0, 0, 0, 5, 50)
 """Of the pods in their way; who is as important stays."""
 
 
@@ -33,76 +35,74 @@ class ImportantTenants:
         self.acts: dict[str, Callable[[Random], None]] = {"important wave": self._wave}
 
     def _wave(self, chance: Random) -> None:
-        """Fill places with pods that come again and again, and send others that need them.
-
-        Both exclude each other, by the rules of both or of one of them.
-        """
+        """Fill places with pods that come again and again, and send others that need them."""
         self._waves += 1
-        group = f"wave{self._waves}"
         by = chance.choice(("host", "host", "host", "zone"))
         places = self._setup.zones if by == "zone" else len(self._store.all("nodes"))
-        places = min(places, MOST_PLACES)
-        begun = [self._fill(chance, group, by, places)]
-        begun += [
-            self._send(chance, f"{group}-important{number}", group, by, places)
-            for number in range(chance.choice((1, 1, 2, 3)))
-        ]
-        spawn(self._end(begun, chance.uniform(15.0, 60.0)), "users")
+        spawn(self._play(chance, f"wave{self._waves}", by, min(places, MOST_PLACES)), "users")
 
-    def _fill(self, chance: Random, group: str, by: str, places: int) -> Workload:
-        name, priority = f"{group}-lesser", chance.choice(LESSER)
-        made_of = self._made_of(chance, name, group, by, priority)
+    async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
+        lesser = self._workload(chance, f"{group}-lesser", by, group, chance.choice(LESSER))
         if chance.random() < 0.5:
-            budget = templates.budget(name, chance.randrange(2))
-            act = lambda: self._store.create("poddisruptionbudgets", budget, "users")  # noqa: E731
-            spawn(self._caller.try_to(act), "users")
-        return self._apply(chance, name, made_of, replicas=places + chance.choice((0, 0, 1)))
+            await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
+        lesser.replicas = places + chance.choice((0, 0, 1))
+        self._controllers.apply(lesser)
+        await asyncio.sleep(chance.uniform(0.5, 3.0))
+        names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
+        important = [
+            self._workload(chance, name, by, group, chance.choice(PRIORITIES)) for name in names
+        ]
+        await asyncio.gather(*(self._keep_coming(chance, each, places) for each in important))
+        lesser.replicas = 0
+        self._controllers.wake(lesser.name)
 
-    def _send(self, chance: Random, name: str, group: str, by: str, places: int) -> Workload:
-        made_of = self._made_of(chance, name, group, by, chance.choice(PRIORITIES))
-        made_of |= {"patient": chance.random() < 0.1}
-        at_once, lasts = chance.randint(1, max(places // 2, 1)), chance.uniform(0.1, 2.0)
-        return self._apply(
-            chance,
-            name,
-            made_of,
-            replicas=at_once,
-            lasts=lasts,
-            completions=chance.randint(10, 100),
-        )
+    async def _keep_coming(self, chance: Random, workload: Workload, places: int) -> None:
+        """Create pods now and then that end soon; meanwhile those that went may come back.
 
-    def _made_of(self, chance: Random, app: str, group: str, by: str, priority: int) -> Json:
-        made_of = templates.template(f"rivals by {by}", app, group, priority)
-        return made_of | {"grace": chance.choice((0, 1, 1, 3, 30))}
+        They are no job's: the next would take the place of the last, and nobody would have to go.
+        """
+        workload.lasts = chance.uniform(0.1, 1.0)
+        self._controllers.workloads[workload.name] = workload
+        pause = chance.uniform(0.3, 2.0)
+        keys: list[str] = []
+        for number in range(chance.randint(10, 60)):
+            left = [key for key in keys if self._is_waiting(key)]
+            if len(left) < places:
+                await self._create("pods", self._pod(chance, workload, number))
+                keys = [*left, f"{workload.space}/{workload.name}-{number}"]
+            if left and chance.random() < 0.1:
+                key = chance.choice(left)
+                await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
+            await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
+        await asyncio.sleep(chance.uniform(0.0, 10.0))
+        for key in keys:
+            await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
 
-    def _apply(
-        self,
-        chance: Random,
-        name: str,
-        made_of: Json,
-        *,
-        replicas: int,
-        lasts: float | None = None,
-        completions: int | None = None,
-    ) -> Workload:
-        workload = Workload(
+    def _is_waiting(self, key: str) -> bool:
+        pod = self._store.all("pods").get(key)
+        return pod is not None and is_live(pod) and not pod["spec"].get("nodeName")
+
+    def _workload(self, chance: Random, name: str, by: str, group: str, priority: int) -> Workload:
+        made_of = templates.template(f"rivals by {by}", name, group, priority)
+        return Workload(
             name=name,
             space="default",
-            made_of=made_of,
-            replicas=replicas,
+            made_of=made_of | {"grace": chance.choice((0, 1, 1, 3, 30))},
+            replicas=0,
             scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
             milli=chance.choice((10, 10, 10, 500)),
-            lasts=lasts,
-            completions=completions,
         )
-        self._controllers.apply(workload)
-        return workload
 
-    async def _end(self, begun: list[Workload], seconds: float) -> None:
-        """Have nobody come again."""
-        await asyncio.sleep(seconds)
-        for workload in begun:
-            workload.replicas = 0
-            if workload.lasts is not None:
-                workload.completions = 0
-            self._controllers.wake(workload.name)
+    @staticmethod
+    def _pod(chance: Random, workload: Workload, number: int) -> Json:
+        return templates.pod(
+            f"{workload.name}-{number}",
+            workload.space,
+            workload.made_of | {"patient": chance.random() < 0.05},
+            owner=workload.name,
+            scheduler=workload.scheduler,
+            milli=workload.milli,
+        )
+
+    async def _create(self, resource: str, obj: Json) -> None:
+        await self._caller.try_to(partial(self._store.create, resource, obj, "users"))

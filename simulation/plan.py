@@ -31,6 +31,8 @@ class Setup:
     """Of the extender; the schedulers that lead ask one of them."""
     network: float
     """Usual delay of a message in seconds."""
+    preempting: bool = False
+    """Whether users have hardly anything but important pods, and others in their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,16 @@ USERS: Final = {
 }
 """What users do, by weight."""
 
+PREEMPTING_USERS: Final = {
+    **dict.fromkeys(USERS, 1),
+    "important wave": 60,
+    "wave": 0,
+}
+"""What they do where there is a lot of preemption."""
+PREEMPTING_NODES: Final = (3, 4, 6, 9)
+PREEMPTING: Final = 0.25
+"""How many of the runs of minutes are of that kind."""
+
 FAULTS: Final = {
     "kill extender": 3,
     "kill extender at a step": 4,
@@ -177,8 +189,10 @@ def make_plan(seed: int) -> Plan:
     """Draw a run from its seed."""
     chance = Random(f"plan {seed}")
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
+    preempting = shape.episodes == 0 and Random(f"preempting {seed}").random() < PREEMPTING
     setup = Setup(
-        nodes=chance.choice(shape.nodes),
+        preempting=preempting,
+        nodes=chance.choice(PREEMPTING_NODES if preempting else shape.nodes),
         zones=chance.choice((1, 2, 3, 4)),
         cpu=chance.choice((3, 8, 16)),
         workloads=chance.randint(1, 6),
@@ -196,7 +210,9 @@ def make_plan(seed: int) -> Plan:
     actions: list[Action] = []
     for start, end in _episodes(chance, shape, busy):
         minutes = (end - start) / 60.0
-        actions += _some(chance, USERS, chance.randint(10, 30 + int(20 * minutes)), start, end)
+        least, most = (4, 8 + int(6 * minutes)) if preempting else (10, 30 + int(20 * minutes))
+        users = PREEMPTING_USERS if preempting else USERS
+        actions += _some(chance, users, chance.randint(least, most), start, end)
         if faulty:
             actions += _some(chance, FAULTS, chance.randint(1, 4 + int(8 * minutes)), start, end)
             if chance.random() < 0.3:
