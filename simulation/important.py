@@ -46,6 +46,7 @@ class ImportantTenants:
         if chance.random() < 0.5:
             await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
         lesser.replicas = places + chance.choice((0, 0, 1))
+        lesser.ordered = chance.random() < 0.3
         self._controllers.apply(lesser)
         await asyncio.sleep(chance.uniform(0.5, 3.0))
         names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]

@@ -20,6 +20,7 @@ from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
 from simulation.defects import Defects
+from simulation.disruption import DisruptionController
 from simulation.faults import Faults
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.referee import Referee
@@ -90,6 +91,7 @@ class World:
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
+        self.disruption = DisruptionController(steady)
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
         self.users = Users(steady, self.controllers, setup)
         self.faults = Faults(self)

@@ -159,6 +159,8 @@ class Preemptions:
     def _take_deletion(self, change: Change, victim: Json, uid: str) -> None:
         preemptor = self._preemptor_of(victim)
         ours = is_extender(change.by)
+        if ours and preemptor is None:
+            self._break("evicted without a mark", change.key, change.key)
         if preemptor is None or not (ours or change.by.endswith("/preempts")):
             return
         node = victim["spec"]["nodeName"]

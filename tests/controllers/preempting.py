@@ -145,6 +145,10 @@ class Api:
         """Let the scheduler bind a pod."""
         self._set(replace(self.pods[f"default-{name}"], node=node, nominated=None))
 
+    def nominated(self, name: str, node: str) -> None:
+        """Let somebody else nominate a pod."""
+        self._set(replace(self.pods[f"default-{name}"], nominated=node))
+
     def _set(self, pod: ModelPod) -> None:
         self.pods[pod.uid] = pod
         if self.shows:

@@ -16,6 +16,7 @@ from extender.controllers.preemption.preemptions import BINDING_SECONDS, EVICTIN
 from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
+from extender.model.marks import mark_message
 from extender.model.objects import Pod as ModelPod
 from extender.verbs.preempting import Victims
 from tests.builders import HOST, ZONE, Pod, model_pod, pod, selector, term
@@ -504,6 +505,62 @@ async def test_two_replicas_at_once_evict_one_set() -> None:
     one.api.show()
     await asyncio.gather(one.tick(8), two.tick(8))
     assert one.evicted() == ["on-a"]
+
+
+async def mark_on_b(rig: PreemptionRig) -> None:
+    """Let another replica mark a victim on the node that is not the best one."""
+    victim = rig.api.pods["default-on-b"]
+    await rig.api.mark(victim, mark_message("default-scheduler", "default-important"))
+
+
+async def test_marks_of_victims_outlast_a_nomination_that_was_wiped_out() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    await mark_on_b(rig)
+    rig.refuse()
+    await rig.tick(4)
+    assert rig.evicted() == ["on-b"]
+
+
+async def test_nobody_else_goes_while_marked_pods_may_be_deleted_yet() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, db("rock", "b", HIGH), important())
+    await mark_on_b(rig)
+    rig.refuse()
+    await rig.tick(8)
+    assert rig.evicted() == [], "on b nobody's eviction helps, and on a it is not its turn"
+    rig.api.end("default-on-b")
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_who_nominates_looks_for_the_marks_of_others_before_it_marks() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("nominate"):
+        await mark_on_b(rig)
+    assert rig.done("delete") == []
+    await rig.tick(8)
+    assert rig.evicted() == ["on-b"]
+
+
+async def test_who_marks_looks_at_the_nomination_before_it_deletes() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.api.nominated("important", "b")
+    assert rig.done("nominate", "delete") == ["nominate important None->a"]
+
+
+async def test_nothing_is_deleted_before_the_watch_shows_the_mark() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.api.shows = False
+    await rig.tick()
+    assert rig.done("delete") == []
+    rig.api.shows = True
+    rig.api.show()
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
 
 
 # Where the scheduler preempts

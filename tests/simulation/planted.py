@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -28,17 +27,9 @@ from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
+from tests.simulation.planting import Planted
 
 Patch = pytest.MonkeyPatch
-Plant = Callable[[Patch], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A bug, and the invariants of which one has to break."""
-
-    plant: Plant
-    breaks: Collection[str]
 
 
 def _binds_without_reserving(patch: Patch) -> None:

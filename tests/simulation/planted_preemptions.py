@@ -1,0 +1,138 @@
+"""Bugs of preemption, planted to see whether they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+import extender.controllers.preemption.controller
+import extender.controllers.preemption.preemptions
+import extender.verbs.victims
+from extender.cluster.state import ClusterState
+from extender.controllers.preemption.evictions import Evictions
+from extender.controllers.preemption.nominations import Nominations
+from extender.controllers.preemption.preemptions import Preemptions
+from extender.kube.client import ApiClient
+from extender.kube.evictor import Evictor
+from extender.model.objects import Pod
+from tests.simulation.planting import Planted
+
+Patch = pytest.MonkeyPatch
+
+
+def _waits_for_no_watch(patch: Patch) -> None:
+    async def at_once(*_: object) -> None:
+        return None
+
+    async def shown(*_: object) -> bool:
+        return True
+
+    patch.setattr(Preemptions, "_until_shown", at_once)
+    patch.setattr(Evictions, "_is_shown", shown)
+
+
+def _evicts_whatever_has_become_of_the_preemptor(patch: Patch) -> None:
+    patch.setattr(Preemptions, "_is_wanted", lambda *_: True)
+
+
+def _nominates_after_deleting(patch: Patch) -> None:
+    async def later(*_: object) -> bool:
+        return True
+
+    patch.setattr(Nominations, "nominate", later)
+    _waits_for_no_watch(patch)
+    _evicts_whatever_has_become_of_the_preemptor(patch)
+    _forgets_marks(patch)
+
+
+def _deletes_whoever_has_the_name(patch: Patch) -> None:
+    delete = ApiClient.delete
+
+    async def nameless(self: ApiClient, path: str, body: bytes, **options: Any) -> bytes:
+        said = msgspec.json.decode(body)
+        said["preconditions"].pop("uid", None)
+        return await delete(self, path, msgspec.json.encode(said), **options)
+
+    patch.setattr(ApiClient, "delete", nameless)
+
+
+def _forgets_marks(patch: Patch) -> None:
+    patch.setattr(ClusterState, "victims_of", lambda *_: ())
+
+
+def _chooses_anew(patch: Patch) -> None:
+    """Look neither at the nomination nor at marks, nor at who is on the way out."""
+    _forgets_marks(patch)
+    patch.setattr(
+        extender.controllers.preemption.controller, "earlier_nodes", lambda *_, **__: iter(())
+    )
+    patch.setattr(extender.verbs.victims, "_victims_leave", lambda *_: False)
+
+
+def _is_impatient(patch: Patch) -> None:
+    """Give a node up for another after a second, whatever is under way there."""
+    _chooses_anew(patch)
+    patch.setattr(extender.controllers.preemption.preemptions, "EVICTING_SECONDS", 1.0)
+
+
+def _evicts_equals(patch: Patch) -> None:
+    def any_that_is_not_more_important(other: Pod, pod: Pod) -> bool:
+        return other.priority <= pod.priority and other.uid != pod.uid
+
+    patch.setattr(extender.verbs.victims, "may_be_evicted", any_that_is_not_more_important)
+
+
+def _evicts_for_anybody(patch: Patch) -> None:
+    preemptor = extender.verbs.victims.Preemptor
+
+    def eager(pod: Pod, requirements: Any, may_preempt: bool = True) -> Any:  # noqa: FBT002
+        del may_preempt
+        return preemptor(pod, requirements)
+
+    patch.setattr(extender.controllers.preemption.controller, "Preemptor", eager)
+
+
+def _deletes_what_it_has_not_marked(patch: Patch) -> None:
+    async def marked(*_: object) -> bool:
+        return True
+
+    patch.setattr(Evictor, "mark", marked)
+    patch.setattr(Evictions, "_is_shown", marked)
+
+
+def _evicts_where_it_does_not_help(patch: Patch) -> None:
+    run = extender.verbs.victims._DryRun
+    patch.setattr(run, "_obeys_rules_without", lambda *_: True)
+
+
+def _withdraws_no_nomination(patch: Patch) -> None:
+    async def kept(*_: object) -> None:
+        return None
+
+    patch.setattr(Nominations, "withdraw", kept)
+
+
+TWO = "two sets of victims"
+VAIN = "evicted in vain"
+UNMARKED = "evicted without a mark"
+HINT = "hint outlives its use"
+
+PLANTED: Mapping[str, Planted] = {
+    "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN}),
+    "deletes whoever has the name": Planted(_deletes_whoever_has_the_name, {UNMARKED, VAIN}),
+    "forgets whom it has marked": Planted(_forgets_marks, {TWO}),
+    "ignores what was begun before": Planted(_chooses_anew, {TWO}),
+    "gives a node up at once": Planted(_is_impatient, {TWO}),
+    "evicts pods as important": Planted(_evicts_equals, {VAIN}),
+    "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
+    "evicts for pods that are gone or bound": Planted(
+        _evicts_whatever_has_become_of_the_preemptor, {VAIN, TWO}
+    ),
+    "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
+    "evicts where it does not help": Planted(_evicts_where_it_does_not_help, {VAIN}),
+    "waits for no watch": Planted(_waits_for_no_watch, {TWO}),
+    "withdraws no nomination of a preemptor": Planted(_withdraws_no_nomination, {HINT, TWO, VAIN}),
+}
