@@ -61,6 +61,7 @@ class WorkQueue(Generic[K]):
         """A heap of what is due, by priority and then by due time."""
         self._numbered = 0
         self._changed = asyncio.Event()
+        self._turn = asyncio.Lock()
 
     def __len__(self) -> int:
         """Return how many keys are to be taken, now or later."""
@@ -108,11 +109,13 @@ class WorkQueue(Generic[K]):
         """Wait for the next key that is due; `done` has to follow."""
         # However many keys there are, everybody else has a turn in between.
         await asyncio.sleep(0)
-        while (key := self.take()) is None:
-            self._changed.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._rest()):
-                    await self._changed.wait()
+        # One of those who wait is woken, and leaves the wait for the next key to another.
+        async with self._turn:
+            while (key := self.take()) is None:
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._rest()):
+                        await self._changed.wait()
         return key
 
     def done(self, key: K) -> None:

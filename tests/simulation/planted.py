@@ -27,6 +27,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
+from tests.simulation.planted_preemptions import PREEMPTIONS
 from tests.simulation.planting import Planted
 
 Patch = pytest.MonkeyPatch
@@ -256,6 +257,7 @@ PLANTED: Mapping[str, Planted] = {
     ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
+    **PREEMPTIONS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
 
@@ -263,5 +265,6 @@ QUICK = (
     "binds without reserving",
     "counts wrongly once in a while",
     "answers binds late",
+    "evicts pods as important",
 )
 """Those that are planted in each run of the tests: a few seconds each."""

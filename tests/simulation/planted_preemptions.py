@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from extender.controllers.preemption.preemptions import Preemptions
 from extender.kube.client import ApiClient
 from extender.kube.evictor import Evictor
 from extender.model.objects import Pod
-from tests.simulation.planting import Planted
+from tests.simulation.planting import Planted as AnyPlanted
 
 Patch = pytest.MonkeyPatch
 
@@ -115,12 +116,14 @@ def _withdraws_no_nomination(patch: Patch) -> None:
     patch.setattr(Nominations, "withdraw", kept)
 
 
+Planted = partial(AnyPlanted, preempting=True)
+
 TWO = "two sets of victims"
 VAIN = "evicted in vain"
 UNMARKED = "evicted without a mark"
 HINT = "hint outlives its use"
 
-PLANTED: Mapping[str, Planted] = {
+PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN}),
     "deletes whoever has the name": Planted(_deletes_whoever_has_the_name, {UNMARKED, VAIN}),
     "forgets whom it has marked": Planted(_forgets_marks, {TWO}),

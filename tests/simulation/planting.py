@@ -14,3 +14,5 @@ class Planted:
 
     plant: Callable[[pytest.MonkeyPatch], None]
     breaks: Collection[str]
+    preempting: bool = False
+    """Whether only runs that are about preemption are to find it."""
