@@ -93,6 +93,7 @@ performance: bench-intree ## measure all that docs/performance.md shows, and dra
 	@$(BIN)/python -m bench.relabel $(call results,relabel)
 	@$(BIN)/python -m bench.node_affinity $(call results,node_affinity)
 	@$(BIN)/python -m bench.detection $(call results,detection)
+	@$(BIN)/python -m bench.explain $(call results,explain)
 	@$(BIN)/python -m bench.overload $(call results,overload)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)

@@ -15,6 +15,7 @@ from extender.cluster_content import read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.mirrored import MIRRORED, PODS, QUOTAS, Mirrored
 from extender.wire.decoding import Json, decode
+from extender.wire.explained import KINDS, Explained, in_namespace, read_manifest
 from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workloads
 
@@ -149,6 +150,41 @@ class ClusterFiles:
             self._generated[start] += 1
             if f"{start}{number:05}" not in self._state.pods:
                 return f"{prefix}{number:05}"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Pods that a file would make."""
+
+    pods: list[Explained]
+    ignored: str
+    """Other kinds that are in it, with their numbers; "" for none."""
+
+
+def read_manifests(path: Path, namespace: str, pods: PodReader) -> Manifests:
+    """Read pods and workloads that are not in the cluster; ClusterFileError without any.
+
+    Those that name no namespace are taken to be in this one.
+    """
+    found: list[Explained] = []
+    ignored: Counter[str] = Counter()
+    try:
+        for index, (kind, raw) in enumerate(objects(read_content(path))):
+            if kind not in KINDS:
+                ignored[kind] += 1
+                continue
+            try:
+                found.append(read_manifest(kind, in_namespace(raw, namespace), pods))
+            except ObjectError as error:
+                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
+    except OSError as error:
+        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
+    except ObjectError as error:
+        raise ClusterFileError(f"{path}: {error}") from error
+    if not found:
+        what = f"only {_said(ignored)}" if ignored else "nothing"
+        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
+    return Manifests(found, _said(ignored))
 
 
 def _storing(

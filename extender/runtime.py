@@ -37,7 +37,13 @@ from extender.web.listening import listen_callbacks, listen_ops
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
 from extender.web.violations import Violations
-from extender.wiring import build_callbacks, build_eviction, build_nomination, build_preemption
+from extender.wiring import (
+    build_callbacks,
+    build_eviction,
+    build_explain,
+    build_nomination,
+    build_preemption,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -169,6 +175,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             readiness={**lifecycle.checks(), **listening.checks},
             metrics=metrics,
             domains=Domains(state, drift, lifecycle.unsynced),
+            explain=build_explain(config, state, lifecycle.unsynced),
         )
         violations = Violations(state, found, eviction, lifecycle.unsynced)
         ops.router.add_get("/violations", violations.get)

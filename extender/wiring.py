@@ -32,6 +32,7 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import Application, Callback, callbacks_app
+from extender.web.explain import Explain
 from extender.wire.node_affinity import read_node_affinity
 from extender.wire.objects import MOST_ENTRIES
 
@@ -137,6 +138,18 @@ def build_nomination(
         clock=clock,
         chance=chance,
         preparer=preparer,
+    )
+
+
+def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Explain:
+    """Build what explains the verdicts of the plugins that are enabled, in every mode."""
+    return Explain(
+        state,
+        _plugins(config),
+        score_plugins(config),
+        pod_reader(config, MOST_ENTRIES),
+        unsynced,
+        max_score=config.prioritize.max_score,
     )
 
 

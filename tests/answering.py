@@ -17,11 +17,18 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.web.app import Callback
+from extender.web.explain import Explain
 from extender.wire.objects import PodReader
 
 AFFINITY = (InterPodAffinity(),)
 ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_annotations=True))
 """What refuses nodes in mode assist."""
+
+
+def explaining(state: ClusterState, unready: str | None = None, max_score: int = 20) -> Explain:
+    """Build what answers /explain by the rules of inter-pod affinity."""
+    pods = PodReader(node_affinity=True)
+    return Explain(state, AFFINITY, AFFINITY, pods, lambda: unready, max_score=max_score)
 
 
 class Answering:

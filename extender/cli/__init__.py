@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from extender.cli import completion, lint, quota, serve, versions, violations
+from extender.cli import completion, explain, lint, quota, serve, versions, violations
 from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
@@ -30,6 +30,8 @@ examples:
       watch a cluster and answer its scheduler
   affinity-extender lint /etc/kubernetes/kube-scheduler/config.yaml --config config.yaml
       what is wrong with the scheduler's file, and does it fit the extender's?
+  affinity-extender explain web-7f9c-x2x4z -n shop
+      why a pod waits: which rule refuses which nodes, and which pods are in the way
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
   affinity-extender violations
@@ -46,6 +48,10 @@ by which kubectl finds it.
 
 PLUGIN_EPILOG = f"""\
 examples:
+  kubectl affinity explain web-7f9c-x2x4z -n shop
+      why does this pod wait?
+  kubectl affinity explain -f deployment.yaml
+      would this fit, before it is applied?
   kubectl affinity quota -n shop
       who uses cross-namespace affinity there, and what the quotas say
   kubectl affinity lint
@@ -72,6 +78,7 @@ def affinity_extender() -> Parser:
     """Build the parser of affinity-extender."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
     serve.add_to(commands)
+    explain.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)
@@ -83,6 +90,7 @@ def affinity_extender() -> Parser:
 def kubectl_affinity() -> Parser:
     """Build the parser of the kubectl plugin."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
+    explain.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)

@@ -23,7 +23,7 @@ DESCRIPTION = """\
 Watch a cluster (or read one from files) and answer kube-scheduler's extender calls.
 
 It listens on two ports: one for the scheduler's callbacks (POST /filter, /prioritize), one for
-operations (/livez, /readyz, /metrics, /configz, /domains and a status page at /).
+operations (/livez, /readyz, /metrics, /configz, /domains, /explain and a status page at /).
 """
 
 EPILOG = f"""\

@@ -26,7 +26,7 @@ from extender.cluster.ledgers.reservations import ReservationLedger, Reservation
 from extender.model.execution import Execution
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Term
+from extender.model.pod_affinity import PodSelector, Term
 
 MOST_PREFILTER_STATES = 4096
 """Classes whose pre-filter states are remembered; some kilobytes each."""
@@ -174,6 +174,10 @@ class ClusterView:
     def placed_classes(self) -> Iterable[PlacedClass]:
         """Return the classes that have placed pods."""
         return self._counters.classes
+
+    def candidates(self, pods: PodSelector) -> list[PlacedClass]:
+        """Return a superset, as small as can be told at once, of the classes that are matched."""
+        return self._counters.candidates(PodSet.all_of((pods,)))
 
     def classes_on(self, node: str) -> dict[PodClass, int]:
         """Return the classes that have pods on a node, as the counters have it."""

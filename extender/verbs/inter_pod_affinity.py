@@ -18,6 +18,7 @@ from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.company import Company, Neighbours, company, together
 from extender.verbs.grouping import entangled
 from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.rules import Rule, pod_rules
 from extender.verbs.verdicts import Verdicts
 
 
@@ -56,6 +57,10 @@ class InterPodAffinity:
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
         return _refuse(_constraints(self._prefilter(state, pod)), asked)
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
+        """Yield the required terms about the pod, its own and those of placed pods."""
+        return pod_rules(state, self._prefilter(state, pod))
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return whether the other would meet the pod's required affinity, or exclude it."""
@@ -177,9 +182,7 @@ def _affinity(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Const
     them. When there are none anywhere and the pod would match its own terms, it may start the
     group wherever the node has every key. So it may where one of them is on the node itself: `met`.
     """
-    first = met or (
-        prefilter.starts_group and not any(table.counts for table in prefilter.affinity)
-    )
+    first = met or prefilter.is_first
     for table in prefilter.affinity:
         # Every domain there is leaves out the nodes without the key, which are in none.
         allowed = range(len(table.topology.values)) if first else table.counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, compress
 from operator import add
@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from extender.cluster.counts.node_rules import Judged
 from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule
@@ -22,6 +23,21 @@ from extender.verbs.verdicts import Verdicts
 
 _NOT = bytes((1, 0, *range(2, 256)))
 """Turns 0 into 1 and 1 into 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityRule:
+    """Required node affinity and the node selector, as one rule."""
+
+    reason: Reason
+    rule: NodeRule
+    annotated: bool
+    """From an annotation, and not from a spec."""
+    state: ClusterState = field(compare=False, repr=False)
+
+    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+        """Return the nodes that do not match."""
+        return dict.fromkeys(_split(self.state, self.rule, asked)[1], NO_DOMAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,13 @@ class NodeAffinityPlugin:
             if hit:
                 refused.append((reason, hit))
         return Verdicts(asked, refused)
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
+        """Yield what is added to every pod's node affinity, and the pod's own."""
+        own = pod.node_affinity or NO_NODE_AFFINITY
+        annotated = [*own.annotated.required_rules]
+        for reason, rule in self._required(pod):
+            yield NodeAffinityRule(reason, rule, rule in annotated, state)
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return None: where other pods are is no matter."""

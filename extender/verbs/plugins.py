@@ -10,6 +10,7 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.verbs.company import Company
+from extender.verbs.rules import Rule
 from extender.verbs.verdicts import Verdicts
 
 MAX_NODE_SCORE = 100
@@ -43,6 +44,12 @@ class FilterPlugin(Plugin, Protocol):
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge known nodes; the pod itself is left out of the counts meanwhile."""
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterable[Rule]:
+        """Return what it may refuse nodes for, rule by rule; together they refuse what it does.
+
+        The pod itself is left out of the counts meanwhile.
+        """
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return what a pod of another class on a node changes about its verdict, if anything."""

@@ -54,7 +54,14 @@ def prioritize(
         asked = ask()
         if not asked.numbers:
             return Scored()
-        scored = (_one if len(scorers) == 1 else _mean)(scorers, asked, max_score, told)
+        return score(scorers, asked, max_score, told)
+
+
+def score(
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+) -> Scored:
+    """Score known nodes by the plugins that have something to say; none is named for all 0."""
+    scored = (_one if len(scorers) == 1 else _mean)(scorers, asked, max_score, told)
     return scored if any(scored.final.values()) else Scored()
 
 

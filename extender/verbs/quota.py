@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
@@ -39,6 +40,18 @@ class Shortfall:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaRule:
+    """A quota that does not allow a pod, wherever it is to go."""
+
+    shortfall: Shortfall
+    reason: ClassVar[Reason] = Reason.QUOTA
+
+    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+        """Return every node."""
+        return dict.fromkeys(asked.names, NO_DOMAIN)
+
+
+@dataclass(frozen=True, slots=True)
 class CrossNamespacePodAffinity:
     """Quotas on pods with cross-namespace affinity; they refuse all nodes or none."""
 
@@ -64,6 +77,12 @@ class CrossNamespacePodAffinity:
         if shortfall(state, pod, limited=self.limited) is None:
             return Verdicts(asked, ())
         return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[QuotaRule]:
+        """Yield the quota that does not allow the pod, or the lack of one."""
+        found = shortfall(state, pod, limited=self.limited)
+        if found is not None:
+            yield QuotaRule(found)
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return None: where other pods are is no matter."""

@@ -19,6 +19,7 @@ from extender.ports import Check
 from extender.timing import LogThrottle
 from extender.web import page
 from extender.web.domains import Domains
+from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
 
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ def ops_app(
     readiness: Mapping[str, Check],
     metrics: Metrics,
     domains: Domains,
+    explain: Explain,
 ) -> web.Application:
     """Build the application.
 
@@ -62,6 +64,8 @@ def ops_app(
     app.router.add_get("/metrics/slis", handlers.slis)
     app.router.add_get("/configz", handlers.configz)
     app.router.add_get("/domains", domains.get)
+    app.router.add_get("/explain", explain.get)
+    app.router.add_post("/explain", explain.post)
 
     async def measure_lag(_: web.Application) -> AsyncIterator[None]:
         task = asyncio.create_task(lag.run(), name="event-loop-lag")

@@ -80,6 +80,7 @@ class _Metadata(msgspec.Struct):
 
 class _TemplateMetadata(msgspec.Struct):
     labels: msgspec.Raw = NULL
+    annotations: msgspec.Raw = NULL
 
 
 class _Template(msgspec.Struct):
@@ -233,18 +234,40 @@ def _of_run(job: _Spec, succeeded: int) -> int:
 def _pods(
     identity: Identity, manifest: _Manifest, number: int, pods: PodReader, where: str
 ) -> Iterator[Pod]:
-    spec = manifest.spec or _Spec()
-    if spec.jobTemplate is not None:
-        spec = spec.jobTemplate.spec or _Spec()
-    template = spec.template or _Template()
-    name = f"{identity.kind.lower()}/{identity.name}"
-    metadata = {"name": name, "namespace": identity.namespace, "labels": template.metadata.labels}
-    empty = bytes(template.spec) == bytes(NULL)
-    pod = {"metadata": metadata, "spec": {} if empty else template.spec}
-    try:
-        first = pods.read(msgspec.json.encode(pod))
-    except ObjectError as error:
-        raise ObjectError(f"{where}: template.{error.path}", error.message) from error
+    first = _read_template(identity, manifest, pods, where)
     for index in range(number):
         key = Key(f"{first.key}[{index}]")
         yield dataclasses.replace(first, key=key, uid=key)
+
+
+def read_template(kind: str, raw: Json, pods: PodReader) -> Pod:
+    """Read the pod that a workload's template would make; it is called namespace/kind/name."""
+    manifest = decode(_MANIFEST, raw)
+    metadata = manifest.metadata
+    identity = Identity(metadata.space, kind, metadata.name or metadata.generateName)
+    where = f"{kind} {identity.namespace}/{identity.name}"
+    return _read_template(identity, manifest, pods, where)
+
+
+def _template(manifest: _Manifest) -> _Template:
+    spec = manifest.spec or _Spec()
+    if spec.jobTemplate is not None:
+        spec = spec.jobTemplate.spec or _Spec()
+    return spec.template or _Template()
+
+
+def _read_template(identity: Identity, manifest: _Manifest, pods: PodReader, where: str) -> Pod:
+    template = _template(manifest)
+    name = f"{identity.kind.lower()}/{identity.name}"
+    metadata = {
+        "name": name,
+        "namespace": identity.namespace,
+        "labels": template.metadata.labels,
+        "annotations": template.metadata.annotations,
+    }
+    empty = bytes(template.spec) == bytes(NULL)
+    pod = {"metadata": metadata, "spec": {} if empty else template.spec}
+    try:
+        return pods.read(msgspec.json.encode(pod))
+    except ObjectError as error:
+        raise ObjectError(f"{where}: template.{error.path}", error.message) from error

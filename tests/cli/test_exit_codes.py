@@ -24,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     crossing = pod("p").anti_affinity(term("zone", selector(), namespaceSelector={}))
     objects = {"kind": "List", "items": [node("n"), crossing.on("n")]}
     (tmp_path / "cluster.json").write_text(json.dumps(objects))
+    (tmp_path / "picky.json").write_text(json.dumps(pod("picky").selects(disk="ssd")))
     (tmp_path / "broken.json").write_text('{"kind":"Pod","metadata":{"name":7}}')
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "good.yaml").write_text(HEADER)
@@ -53,6 +54,14 @@ COMMON = [
     pytest.param("completion", 2, id="completion for no shell"),
     pytest.param("", 2, id="no command"),
     pytest.param("qouta", 2, id="no such command"),
+    pytest.param("explain p --cluster cluster.json", 0, id="explain"),
+    pytest.param("explain p --cluster cluster.json --node m", 2, id="explain, no such node"),
+    pytest.param("explain q --cluster cluster.json", 2, id="explain, no such pod"),
+    pytest.param("explain --cluster cluster.json", 2, id="explain what?"),
+    pytest.param("explain -f picky.json --cluster cluster.json", 1, id="explain, fits nowhere"),
+    pytest.param("explain -f broken.json --cluster cluster.json", 2, id="explain, broken"),
+    pytest.param("explain -f nowhere.json --cluster cluster.json", 3, id="explain, no such file"),
+    pytest.param("explain p", 3, id="explain, no kubeconfig"),
     pytest.param("quota --cluster cluster.json", 0, id="quota"),
     pytest.param("quota --cluster cluster.json --what-if pods=1", 0, id="quota, room enough"),
     pytest.param("quota --cluster cluster.json --what-if pods=0", 1, id="quota would refuse"),

@@ -14,6 +14,7 @@ from extender.metrics import Metrics
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page import Status
+from tests.answering import explaining
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 
 NODES = [
@@ -57,6 +58,7 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
             readiness={},
             metrics=Metrics(),
             domains=Domains(state, watch, lambda: unready),
+            explain=explaining(state),
         )
         client = await aiohttp_client(app)
 

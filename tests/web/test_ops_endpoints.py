@@ -22,6 +22,7 @@ from extender.web.domains import Domains
 from extender.web.health import LoopLag, report
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
+from tests.answering import explaining
 
 Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
 
@@ -64,6 +65,7 @@ def start(aiohttp_client: Callable[[web.Application], Awaitable[Any]]) -> Start:
             readiness=readiness or {},
             metrics=metrics or Metrics(version="1.2.3"),
             domains=Domains(state, DriftWatch(state), fine),
+            explain=explaining(state),
         )
         return await aiohttp_client(app)
 

@@ -214,7 +214,7 @@ class Counters:
         counted = self._sets.find(pod_set, topology_key)
         if counted is None:
             counted = self._sets.add(pod_set, topology_key)
-            counted.pending = iter(self._candidates(pod_set))
+            counted.pending = iter(self.candidates(pod_set))
         return counted
 
     def counting(self, pod_set: PodSet, topology_key: str, comparisons: int) -> Iterator[int]:
@@ -287,7 +287,7 @@ class Counters:
         """Return the labels of a namespace, none for one that is unknown."""
         return self._namespaces.get(namespace, NO_LABELS)
 
-    def _candidates(self, pod_set: PodSet) -> list[PlacedClass]:
+    def candidates(self, pod_set: PodSet) -> list[PlacedClass]:
         """Return the placed classes that may be sought; more events may come before they are."""
         found = [self._index.candidates(pods) for pods, _ in pod_set.weights]
         if pod_set.how is How.ALL:

@@ -78,6 +78,14 @@ class PreFilterState:
     """Whether any rule, own or existing, can refuse a node."""
 
     @property
+    def is_first(self) -> bool:
+        """Return whether a pod may start the group that its required affinity is about.
+
+        It matches its own terms, and no placed pod does.
+        """
+        return self.starts_group and not any(table.counts for table in self.affinity)
+
+    @property
     def size(self) -> int:
         """Return about what it takes beside its tables, in bytes."""
         unions = (*self.anti_affinity, *self.existing_anti_affinity)

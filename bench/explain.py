@@ -1,0 +1,177 @@
+"""What an explanation costs, and how long it holds the event loop: `python -m bench.explain`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from time import thread_time
+from typing import Any
+
+import uvloop
+
+from bench.machine import machine
+from bench.output import add_files, put_out
+from bench.tables import table
+from bench.workloads import HOST, MIXED, ZONE, cluster_items
+from extender.cluster.state import ClusterState
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.web.explain import Explain
+from extender.wire.explained import read_manifest
+from extender.wire.objects import PodReader, read_namespace, read_node
+from tests.builders import Pod, pod, selector, term
+
+NODES, PODS = 5000, 150_000
+TARGET_MS, TARGET_HELD_MS = 200.0, 2.0
+_TIMES = 7
+_EVERYWHERE: dict[str, Any] = {"namespaceSelector": {}}
+_BACKEND = selector(tier="backend")
+
+
+def _asked(number: int) -> Mapping[str, Pod]:
+    """Build the pods that are explained; their classes are new with every number."""
+    new = pod(f"new-{number}", "team-1").labels(app="app-1", tier="front", run=str(number))
+    one_more = new.labels(app="app-1", tier="backend")
+    only = selector(app="app-1", run="none")
+    return {
+        "one more of 300 replicas, apart by host": one_more.anti_affinity(
+            term(HOST, selector(app="app-1"))
+        ),
+        "apart by zone from one application": new.anti_affinity(
+            term(ZONE, selector(app="app-2"), **_EVERYWHERE)
+        ),
+        "apart by zone from all 150,000 pods": new.anti_affinity(
+            term(ZONE, _BACKEND, **_EVERYWHERE)
+        ),
+        "apart by host from all 150,000 pods": new.anti_affinity(
+            term(HOST, _BACKEND, **_EVERYWHERE)
+        ),
+        "two affinity terms that no single pod meets": new.affinity(
+            term(ZONE, selector(app="app-2"), **_EVERYWHERE),
+            term(ZONE, selector(app="app-3"), **_EVERYWHERE),
+        ),
+        "near pods that there are none of": new.affinity(term(ZONE, only)),
+        "preferences, and a node selector": one_more.prefers(
+            50, term(ZONE, selector(app="app-1"))
+        ).selects(**{ZONE: "zone-1"}),
+        "no rules": new,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of explaining one pod, in milliseconds of processor time."""
+
+    first: float
+    """When nothing about the pod's rules was counted yet."""
+    median: float
+    slowest: float
+    held: float
+    """Between two turns of the event loop at most, in any of the runs."""
+    size: int
+    """Kilobytes of the answer."""
+
+
+def main() -> None:
+    """Measure, and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m bench.explain", description=__doc__)
+    add_files(parser)
+    args = parser.parse_args()
+    state, reader = _cluster()
+    costs = uvloop.run(_measure(state, reader))
+    head = ("the pod", "first, ms", "median, ms", "slowest, ms", "held at most, ms", "answer, KB")
+    lines = [
+        (
+            name,
+            *(f"{each:.0f}" for each in (cost.first, cost.median, cost.slowest)),
+            f"{cost.held:.1f}",
+            f"{cost.size:,}",
+        )
+        for name, cost in costs.items()
+    ]
+    size = (
+        f"{NODES:,} nodes, {PODS:,} pods; {_TIMES} pods of each kind, one after the other. "
+        "Processor time, which a busy machine does not change."
+    )
+    targets = f"Targets: {TARGET_MS:g} ms, and {TARGET_HELD_MS:g} ms held."
+    parts = [f"Measured on {machine()}.", f"{size} {targets}", table(head, lines)]
+    put_out(args, "\n\n".join(parts), {"machine": machine(), "costs": _numbers(costs)})
+
+
+def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:
+    return {
+        name: {"first": c.first, "median": c.median, "slowest": c.slowest, "held": c.held}
+        for name, c in costs.items()
+    }
+
+
+def _cluster() -> tuple[ClusterState, PodReader]:
+    state, reader = ClusterState(), PodReader(node_affinity=True, charges=True)
+    for item in cluster_items(NODES, PODS, MIXED):
+        raw = json.dumps(item).encode()
+        match item["kind"]:
+            case "Node":
+                state.upsert_node(read_node(raw))
+            case "Namespace":
+                state.upsert_namespace(read_namespace(raw))
+            case _:
+                state.upsert_pod(reader.read(raw))
+    state.compact()
+    # As in the program, where what stays is taken out of the collector's sight after the start.
+    gc.collect()
+    gc.freeze()
+    return state, reader
+
+
+async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:
+    affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
+    plugins = (node_affinity, affinity, CrossNamespacePodAffinity())
+    scoring = (affinity, node_affinity)
+    explain = Explain(state, plugins, scoring, reader, lambda: None, max_score=20)
+    turns = Turns()
+    watching = asyncio.create_task(turns.run())
+    spent: dict[str, list[float]] = {}
+    held: dict[str, float] = {}
+    size: dict[str, int] = {}
+    for number in range(_TIMES):
+        for name, manifest in _asked(number).items():
+            asked = read_manifest("Pod", json.dumps(manifest).encode(), reader)
+            await asyncio.sleep(0.02)
+            turns.longest = 0.0
+            start = thread_time()
+            size[name] = len(await explain.document(asked)) // 1000
+            spent.setdefault(name, []).append(1000 * (thread_time() - start))
+            await asyncio.sleep(0)
+            held[name] = max(held.get(name, 0.0), 1000 * turns.longest)
+    watching.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watching
+    return {
+        name: Cost(each[0], median(each), max(each), held[name], size[name])
+        for name, each in spent.items()
+    }
+
+
+class Turns:
+    """Takes every turn of the event loop, and notes the longest wait for one."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def run(self) -> None:
+        """Do nothing else."""
+        while True:
+            start = thread_time()
+            await asyncio.sleep(0)
+            self.longest = max(self.longest, thread_time() - start)
+
+
+if __name__ == "__main__":
+    main()

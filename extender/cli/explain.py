@@ -1,0 +1,204 @@
+"""The command explain: which nodes a pod fits, which rule refuses each other one, and by whom."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extender.cli.parsing import (
+    DONE,
+    NOT_FINE,
+    Commands,
+    cluster_group,
+    command,
+    complain,
+    exit_codes,
+    say,
+)
+from extender.errors import ApiError, ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from extender.cluster.state import ClusterState
+    from extender.verbs.explaining.explanation import Explanation
+    from extender.wire.explained import Explained
+    from extender.wire.objects import PodReader
+
+DESCRIPTION = """\
+Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
+node which rule refuses it, in which topology domain, and which pods are in the way.
+
+The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
+(Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
+template is what counts. Node affinity, the node selector and quotas on cross-namespace affinity are
+looked at as well; taints, resources and volumes are not. Nothing is changed.
+"""
+
+EPILOG = f"""\
+output:
+  text   a summary, then each rule with the pods in the way, and what can be done about it
+  wide   the same, and a line for each node
+  json   one object; what GET /explain of a running extender answers
+  yaml   the same
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list nodes, namespaces and pods; without that to list
+  resourcequotas, no quota is looked at. --cluster reads a file instead.
+
+examples:
+  affinity-extender explain web-7f9c-x2x4z -n shop
+      why does this pod wait?
+  affinity-extender explain web-7f9c-x2x4z -n shop --node node-17
+      why not there?
+  affinity-extender explain -f deployment.yaml
+      would this fit, before it is applied?
+  kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json
+  affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
+
+{exit_codes("a pod fits on no node, or not on the one that --node names")}"""
+
+FORBIDDEN = 403
+
+SIMILAR = 3
+"""Names that an error proposes."""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    explain = command(
+        commands,
+        "explain",
+        "say why a pod fits on some nodes and not on others, and which pods are in the way",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    explain.set_defaults(run=_run)
+    explain.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
+    explain.add_argument(
+        *("-f", "--filename"),
+        metavar="FILE",
+        type=Path,
+        help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
+        "standard input",
+    )
+    explain.add_argument(
+        *("-n", "--namespace"),
+        default="default",
+        metavar="NAME",
+        help="namespace of the pod, and of manifests that name none (default: %(default)s)",
+    )
+    explain.add_argument(
+        "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
+    )
+    explain.add_argument(
+        *("-o", "--output"),
+        choices=("text", "wide", "json", "yaml"),
+        default="text",
+        help="output format (default: %(default)s)",
+    )
+    where = cluster_group(explain)
+    where.add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
+        "standard input, instead of a live cluster; may be repeated",
+    )
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
+    from extender.wire.objects import PodReader  # noqa: PLC0415
+
+    if (flags.pod is None) is (flags.filename is None):
+        raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
+    # A manifest that cannot be read is said before a large cluster is.
+    pods = PodReader(charges=True, node_affinity=True)
+    given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
+    state = _cluster(flags, pods)
+    asked = given or [_pod(state, flags.namespace, flags.pod)]
+    names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
+    found = [_explained(state, each, names) for each in asked]
+    say(explain_report.write(state, found, flags.output))
+    return DONE if all(each.fits for each in found) else NOT_FINE
+
+
+def _explained(state: ClusterState, asked: Explained, names: Sequence[str]) -> Explanation:
+    from extender.verbs.explaining.explanation import Question  # noqa: PLC0415
+    from extender.verbs.explaining.steps import explaining, run  # noqa: PLC0415
+    from extender.verbs.inter_pod_affinity import InterPodAffinity  # noqa: PLC0415
+    from extender.verbs.node_affinity import NodeAffinityPlugin  # noqa: PLC0415
+    from extender.verbs.quota import CrossNamespacePodAffinity  # noqa: PLC0415
+
+    affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
+    question = Question(
+        asked.pod,
+        names,
+        plugins=(node_affinity, affinity, CrossNamespacePodAffinity()),
+        scoring=(affinity, node_affinity),
+        may_preempt=asked.may_preempt,
+    )
+    return run(explaining(state, question))
+
+
+def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
+    from extender.offline import read_manifests  # noqa: PLC0415
+
+    found = read_manifests(path, namespace, pods)
+    if found.ignored:
+        complain(f"note: {path}: {found.ignored} cannot be explained")
+    return found.pods
+
+
+def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
+    """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
+    from extender.wire.explained import Explained  # noqa: PLC0415
+
+    name = name.removeprefix("pod/").removeprefix("pods/")
+    for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
+        if key in state.pods:
+            return Explained(state.pods[key])
+    elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
+    if elsewhere:
+        spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
+        raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
+    mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
+    raise ConfigError("POD", f"no pod {name} in namespace {namespace}{_similar(name, mine)}")
+
+
+def _node(state: ClusterState, name: str) -> str:
+    if name in state.nodes:
+        return name
+    raise ConfigError("--node", f"no node {name}{_similar(name, state.nodes)}")
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=SIMILAR)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _cluster(flags: argparse.Namespace, pods: PodReader) -> ClusterState:
+    """Return the whole cluster that the flags name."""
+    from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
+    from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.mirrored import NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
+
+    state = ClusterState()
+    if flags.cluster:
+        fill(flags, state, pods, (), templated=True)
+        return state
+    fill(flags, state, pods, (NAMESPACES, NODES))
+    try:
+        fill(flags, state, pods, (QUOTAS,))
+    except ApiError as error:
+        if error.status != FORBIDDEN:
+            raise
+        complain("note: no right to list resourcequotas, so quotas are not looked at")
+    fill(flags, state, pods, (PODS,))
+    return state

@@ -1,0 +1,1 @@
+"""Why a pod fits where it does, and what keeps it from everywhere else."""

@@ -1,0 +1,172 @@
+"""What an explanation says; every number in it comes from the tables behind the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.model.objects import Pod
+from extender.model.pod_affinity import Term
+from extender.model.verdict import Reason
+from extender.verbs.node_affinity import NodeAffinityRule
+from extender.verbs.plugins import Plugins, ScorePlugins
+from extender.verbs.rules import PodRule, Rule
+
+MOST_BLOCKERS: Final = 10
+"""Pods that are named where there may be thousands; a count stands beside them."""
+MOST_NEAR_MISSES: Final = 50
+"""Near misses that are looked into, those of the fewest pods first; each takes a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be explained."""
+
+    pod: Pod
+    names: Sequence[str]
+    """Of the nodes, in the order in which they are answered."""
+    plugins: Plugins
+    scoring: ScorePlugins = ()
+    max_score: int = 100
+    may_preempt: bool = True
+    """False when its preemptionPolicy is Never."""
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """One rule in one topology domain, and the nodes that it refuses there."""
+
+    reason: Reason
+    rule: Rule | None
+    """None where no rule over placed pods does: an unknown node, or pods that are nominated."""
+    domain: str | None
+    """Value of the topology label; None for nodes without it, and where there is no topology."""
+    nodes: list[str] = field(default_factory=list)
+    """Those that show its reason."""
+    hits: int = 0
+    """How many it refuses in all; some of these show another reason, which comes before."""
+    count: int = 0
+    """Pods in the domain that are the cause."""
+    pods: Sequence[Pod] = ()
+    """The first of them by name, MOST_BLOCKERS at most."""
+    nominated: bool = False
+    """The pods are nominated to these nodes, and not there yet."""
+
+    @property
+    def by_placed_pods(self) -> bool:
+        """Return whether nodes would be free of it once placed pods have gone."""
+        anti = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
+        return self.reason in anti and not self.nominated
+
+    @property
+    def annotated(self) -> bool:
+        """Return whether the rule is in an annotation."""
+        return isinstance(self.rule, PodRule | NodeAffinityRule) and self.rule.annotated
+
+    @property
+    def key(self) -> str | None:
+        """Return the topology key, None where it has nothing to do with one."""
+        return self.rule.table.topology.key if isinstance(self.rule, PodRule) else None
+
+    @property
+    def term(self) -> Term | None:
+        """Return the term of the rule, the first one where it stands for several."""
+        return self.rule.terms[0] if isinstance(self.rule, PodRule) else None
+
+
+@dataclass(slots=True, eq=False)
+class NearMiss:
+    """Nodes that would fit if one thing were otherwise: one rule, or the pods in the way."""
+
+    refusals: tuple[Refusal, ...]
+    """Several only where all are about placed pods."""
+    nodes: list[str] = field(default_factory=list)
+    preempted_on: str | None = None
+    """The node on which all those pods are, where evicting them would let the pod in, and they are
+    less important than it is."""
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """Return the pods that would have to go, as far as they are named."""
+        found = {pod.uid: pod for each in self.refusals for pod in each.pods}
+        return sorted(found.values(), key=lambda each: each.key)
+
+    @property
+    def count(self) -> int:
+        """Return how many pods would have to go, at least."""
+        if len(self.refusals) == 1:
+            return self.refusals[0].count
+        return max(len(self.pods), *(each.count for each in self.refusals))
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenNamespaces:
+    """The namespaces that a term is about at the moment."""
+
+    count: int
+    names: Sequence[str]
+    """The first by name."""
+
+
+@dataclass(slots=True, eq=False)
+class TermFacts:
+    """What is to be known about one required term."""
+
+    reason: Reason
+    """The one it gives where it refuses a node."""
+    term: Term
+    merged: Sequence[str] = ()
+    """Its matchLabelKeys and mismatchLabelKeys that are in the selector by now."""
+    namespaces: ChosenNamespaces | None = None
+    matched: int = 0
+    """Placed pods that the term matches; of a placed pod's term, the pods that carry it."""
+    matches_pod: bool = False
+    """The term matches the pod itself."""
+    annotated: bool = False
+    """It is in an annotation."""
+    refused: int = 0
+    """Nodes that it refuses, whatever reason they show."""
+    mutual: bool = False
+    """Placed pods that it matches carry the same term."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """What one plugin says of the nodes that fit."""
+
+    plugin: str
+    raw: Mapping[str, int]
+    normalised: Mapping[int, int]
+    """0 to 100, by raw score."""
+
+
+@dataclass(slots=True, eq=False)
+class Explanation:
+    """All there is to say about a pod."""
+
+    pod: Pod
+    names: Sequence[str]
+    fits: Sequence[str]
+    refusals: Sequence[Refusal]
+    groups: Sequence[Sequence[Refusal]]
+    """Those that some node shows, by kind: together what differs only in the domain."""
+    refused: Mapping[str, tuple[Refusal, ...]]
+    """By node: why; the first is the reason that it shows."""
+    terms: Sequence[TermFacts]
+    near_misses: Sequence[NearMiss]
+    """Where the fewest pods would have to go first; MOST_NEAR_MISSES at most."""
+    near_miss_count: int
+    matching_all: int | None = None
+    """Placed pods that match all required affinity terms of the pod; None when it has none."""
+    is_first: bool = False
+    """No placed pod matches them, and the pod itself does."""
+    scores: Sequence[PluginScores] = ()
+    final: Mapping[str, int] = field(default_factory=dict)
+    """What prioritize answers for the nodes that fit; 0 of those that are left out."""
+    score_fault: str | None = None
+    """Why nothing is scored, if prioritize cannot."""
+    unclear: str | None = None
+    """Why filter answers with an error instead of a verdict, if it does."""
+    changed: bool = False
+    """The cluster changed while this was put together, so parts may be older than others."""

@@ -1,0 +1,152 @@
+"""What is to be known about each required term that has to do with a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import Final, TypeAlias
+
+from extender.cluster.state import ClusterState
+from extender.model.labels import Operator
+from extender.model.objects import Pod
+from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
+from extender.model.verdict import Reason
+from extender.verbs.explaining.explanation import ChosenNamespaces, Refusal, TermFacts
+from extender.verbs.rules import PodRule, is_annotated
+
+LOOKS: Final = 300
+"""At a class or namespace by a selector, in one step."""
+CLASSES: Final = 60
+"""Whose pods are counted in one step; each may be on thousands of nodes."""
+MOST_TERMS: Final = 32
+"""Terms that are looked into."""
+MOST_NAMES: Final = 10
+"""Namespaces that are named."""
+
+
+_Named: TypeAlias = tuple[Reason, Term, bool]
+"""What tells a term from others: the last is whether it is from an annotation."""
+
+
+class TermSurvey:
+    """Looks into the pod's own required terms, and into those of placed pods that refuse nodes."""
+
+    def __init__(self, state: ClusterState, pod: Pod, refusals: Sequence[Refusal]) -> None:
+        self.terms: list[TermFacts] = []
+        self.matching_all: int | None = None
+        self.is_first = False
+        self._state = state
+        self._pod = pod
+        self._class = state.class_of(pod)
+        self._refusals = refusals
+        self._rules: dict[_Named, PodRule] = {}
+        self._hits: dict[_Named, int] = {}
+        """Nodes that each term refuses."""
+
+    def running(self) -> Iterator[None]:
+        """Look into one term after the other, in steps."""
+        yield from self._sort()
+        own, written = self._class.affinity, self._class.written
+        required = zip_longest(own.required, written.required[: len(own.required)])
+        anti = zip_longest(own.required_anti, written.required_anti[: len(own.required_anti)])
+        for term, as_written in islice(required, MOST_TERMS):
+            yield from self._look_into(
+                Reason.AFFINITY, term, as_written, annotated=is_annotated(self._class, term)
+            )
+        for term, as_written in islice(anti, MOST_TERMS):
+            yield from self._look_into(
+                Reason.ANTI_AFFINITY, term, as_written, annotated=is_annotated(self._class, term)
+            )
+        others = self._terms_of_others()
+        for each in self.terms:
+            same = (Reason.EXISTING_ANTI_AFFINITY, each.term, each.annotated)
+            each.mutual = each.reason is Reason.ANTI_AFFINITY and same in others
+        mine = {(each.term, each.annotated) for each in self.terms if each.mutual}
+        for reason, term, annotated in others:
+            if (term, annotated) not in mine:
+                yield from self._look_into(reason, term, None, annotated=annotated)
+        if own.required:
+            yield from self._look_into_all(own.required)
+
+    def _sort(self) -> Iterator[None]:
+        """Add up what each term refuses."""
+        for number, each in enumerate(self._refusals):
+            if isinstance(each.rule, PodRule):
+                for term in each.rule.terms:
+                    key = each.reason, term, each.annotated
+                    self._rules[key] = each.rule
+                    self._hits[key] = self._hits.get(key, 0) + each.hits
+            if number % LOOKS == 0:
+                yield
+
+    def _terms_of_others(self) -> list[_Named]:
+        """Return the terms of placed pods that refuse most nodes."""
+        theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
+        return sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
+
+    def _look_into(
+        self, reason: Reason, term: Term, written: WrittenTerm | None, *, annotated: bool
+    ) -> Iterator[None]:
+        named = reason, term, annotated
+        facts = TermFacts(reason, term, merged=[] if written is None else _merged(term, written))
+        facts.matches_pod = self._state.is_about(term, self._class)
+        facts.annotated = annotated
+        facts.refused = self._hits.get(named, 0)
+        self.terms.append(facts)
+        yield
+        chosen: list[str] = []
+        yield from self._choose(term.pods, chosen)
+        facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
+        if reason is Reason.EXISTING_ANTI_AFFINITY:
+            facts.matched = sum(self._rules[named].table.counts.values())
+        else:
+            yield from self._count(facts)
+
+    def _choose(self, pods: PodSelector, chosen: list[str]) -> Iterator[None]:
+        """Collect the namespaces that a term is about; those it names need not exist."""
+        chosen += pods.namespaces
+        selector = pods.namespace_selector
+        if selector is None:
+            return
+        for looks, (name, labels) in enumerate(list(self._state.namespaces.items()), 1):
+            if name not in pods.namespaces and selector.matches(labels):
+                chosen.append(name)
+            if looks % LOOKS == 0:
+                yield
+
+    def _count(self, facts: TermFacts) -> Iterator[None]:
+        """Count the placed pods that a term matches, the pod itself left out."""
+        for number in self._counting((facts.term,)):
+            facts.matched += number
+            yield
+
+    def _look_into_all(self, terms: Sequence[Term]) -> Iterator[None]:
+        """Count the pods that match all required affinity terms: only these are company."""
+        self.matching_all = 0
+        for number in self._counting(terms):
+            self.matching_all += number
+            yield
+        with self._state.without(self._pod.key, self._pod.uid):
+            self.is_first = self._state.prefilter_state_of(self._pod).is_first
+
+    def _counting(self, terms: Sequence[Term]) -> Iterator[int]:
+        """Yield how many more pods match all of some terms, step by step."""
+        state, pod = self._state, self._pod
+        rarest = min((state.candidates(term.pods) for term in terms), key=len)
+        candidates = iter(rarest)
+        while some := list(islice(candidates, max(1, CLASSES // len(terms)))):
+            with state.without(pod.key, pod.uid):
+                yield sum(
+                    sum(placed.on_nodes.values())
+                    for placed in some
+                    if all(state.is_about(term, placed.pod_class) for term in terms)
+                )
+
+
+def _merged(term: Term, written: WrittenTerm) -> list[str]:
+    """Return the label keys of a term that are requirements of its selector by now."""
+    selector = term.pods.selector
+    return [
+        *(key for key in written.match_label_keys if selector.requires(key, Operator.IN)),
+        *(key for key in written.mismatch_label_keys if selector.requires(key, Operator.NOT_IN)),
+    ]

@@ -1,0 +1,187 @@
+"""What else an explanation has to say: why a rule means what it means, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod, PodClass
+from extender.model.verdict import Reason
+from extender.model.wording import pods_of
+from extender.verbs.explaining.explanation import Explanation, NearMiss, TermFacts
+from extender.verbs.explaining.words import MOST_LOOKED_AT, place, plural, short, some
+
+TEMPLATE_HASH: Final = "pod-template-hash"
+"""The label that tells the revisions of a Deployment apart."""
+
+
+_ADVICE: Final = {
+    Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
+    "do not keep each other away, or let the update remove a pod first (maxSurge: 0, "
+    "maxUnavailable: 1)",
+    Reason.EXISTING_ANTI_AFFINITY: "let the update remove a pod first (maxSurge: 0, "
+    "maxUnavailable: 1): what the older pods require stays as it is; "
+    f"matchLabelKeys: [{TEMPLATE_HASH}] helps from the next update on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark."""
+
+    kind: str
+    """For programs; stays the same."""
+    text: str
+
+
+def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
+    """Return what there is to remark; O(terms + refusals)."""
+    own = state.class_of(explanation.pod)
+    return [
+        *_verdict(explanation),
+        *_affinity(state, explanation),
+        *_older_revision(own, explanation),
+        *_preempted(explanation),
+        *_written(own),
+    ]
+
+
+def _verdict(explanation: Explanation) -> Iterator[Note]:
+    pod = explanation.pod
+    if explanation.unclear is not None:
+        yield Note("unclear", f"filter answers with an error instead: {explanation.unclear}")
+    if pod.node is not None:
+        yield Note(
+            "placed",
+            f"the pod is on {pod.node} already; this is what would be said if it were placed now",
+        )
+    if explanation.changed:
+        yield Note("changed", "the cluster changed meanwhile, so some numbers may not add up")
+    if explanation.score_fault is not None:
+        yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Explain required affinity where no placed pod meets it, or none meets all of it."""
+    terms = [each for each in explanation.terms if each.reason is Reason.AFFINITY]
+    for each in terms:
+        if not state.nodes.has_key(each.term.topology_key):
+            key = each.term.topology_key
+            yield Note("noSuchKey", f"no node has the label {key}, which your affinity is over")
+    if not terms or explanation.matching_all is None:
+        return
+    if explanation.is_first:
+        yield Note(
+            "firstPod",
+            "no placed pod matches your required affinity, but this pod does itself: it may be the "
+            "first of its group, on any node that has the topology label",
+        )
+    elif not explanation.matching_all:
+        yield from _nobody(explanation.pod, terms)
+
+
+def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
+    if len(terms) > 1 and all(each.matched for each in terms):
+        counts = " and ".join(f"{each.matched:,} by term {n}" for n, each in enumerate(terms, 1))
+        yield Note(
+            "noSinglePod",
+            f"placed pods are matched one term at a time ({counts}), but none by all of them: the "
+            "same pod has to match every required affinity term",
+        )
+        return
+    missing = next(each for each in terms if not each.matched)
+    text = f"no placed pod is one of the {pods_of(missing.term.pods)}"
+    unmet = next((each for each in terms if not each.matches_pod), None)
+    if unmet is not None:
+        text += (
+            f"; {pod.key} is not one of the {pods_of(unmet.term.pods)} either, so it cannot be "
+            "the first of its group"
+        )
+    yield Note("noPod", text)
+
+
+def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
+    """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
+    for reason, advice in _ADVICE.items():
+        older = {
+            pod.key: pod.pod_class.labels[TEMPLATE_HASH]
+            for group in explanation.groups
+            for each in group[:MOST_LOOKED_AT]
+            if each.reason is reason
+            for pod in each.pods
+            if _is_other_revision(pod.pod_class, own)
+        }
+        if older:
+            names = sorted(older)
+            hashes = sorted({*older.values()})
+            yield Note(
+                "otherRevision",
+                f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
+                f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))}): {advice}",
+            )
+            return
+
+
+def _is_other_revision(other: PodClass, own: PodClass) -> bool:
+    there, here = dict(other.labels), dict(own.labels)
+    before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
+    same = other.namespace == own.namespace and there == here
+    return bool(here) and same and before is not None and before != now
+
+
+def _preempted(explanation: Explanation) -> Iterator[Note]:
+    found = [each for each in explanation.near_misses if each.preempted_on is not None]
+    if found:
+        first = found[0]
+        names = [pod.key for pod in first.pods]
+        more = f", and likewise on {plural(len(found) - 1, 'other node')}" if found[1:] else ""
+        yield Note(
+            "preemption",
+            f"{some(names, first.count)} on {first.preempted_on} would be preempted for this pod, "
+            f"which has the higher priority{more}",
+        )
+
+
+def _written(own: PodClass) -> Iterator[Note]:
+    """Remark on what is written in a way that does not do what it seems to."""
+    written = own.written
+    every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
+    for each in every:
+        keys = (*each.match_label_keys, *each.mismatch_label_keys)
+        if keys and each.term.pods.selector.matches_nothing:
+            yield Note(
+                "labelKeysWithoutSelector",
+                f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
+                "and no labelSelector: the API server refuses such a pod",
+            )
+    for drift in own.drift():
+        yield Note(
+            "labelChanged",
+            f"the label {drift.key} was changed after the pod was created; its rules go on with "
+            f"{some(sorted(drift.merged), len(drift.merged)) or 'none'}",
+        )
+
+
+def near_miss(miss: NearMiss) -> str:
+    """Say what would have to change for nodes that are refused for one thing alone."""
+    first, where = miss.refusals[0], place(miss.refusals[0])
+    nodes = plural(len(miss.nodes), "node")
+    if miss.nodes == [first.domain]:
+        nodes, where = miss.nodes[0], ""
+    if miss.count:
+        names = [pod.key for pod in miss.pods]
+        go = f"if {some(names, miss.count)} {'were' if miss.count > 1 else 'was'} not there"
+        return f"{nodes}{where} {go}"
+    match first.reason:
+        case Reason.AFFINITY if first.domain is None:
+            return f"{nodes} if {'they' if len(miss.nodes) > 1 else 'it'} had the label {first.key}"
+        case Reason.AFFINITY:
+            return f"{nodes}{where} if a pod that meets your required affinity were there"
+        case Reason.NODE_AFFINITY | Reason.ENFORCED_NODE_AFFINITY:
+            return f"{nodes} with labels that the node affinity asks for"
+        case Reason.QUOTA:
+            return f"{nodes} if the quota allowed it"
+        case _:
+            return f"{nodes}{where}: what was in the way has gone meanwhile"

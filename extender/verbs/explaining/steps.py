@@ -1,0 +1,138 @@
+"""Puts an explanation together in small steps, between which others are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from heapq import nsmallest
+from typing import Final, TypeAlias
+
+from extender.cluster.state import ClusterState
+from extender.verbs.explaining.blockers import find_blockers
+from extender.verbs.explaining.explanation import (
+    MOST_BLOCKERS,
+    MOST_NEAR_MISSES,
+    Explanation,
+    NearMiss,
+    Question,
+    Refusal,
+)
+from extender.verbs.explaining.facts import TermSurvey
+from extender.verbs.explaining.refusals import Refusals
+from extender.verbs.explaining.scores import Scoring
+from extender.verbs.explaining.words import Kind, kind_of
+from extender.verbs.filtering import unclear
+from extender.verbs.preempting import fits_without, may_be_evicted
+
+COMPARISONS: Final = 150
+"""Of a pod class with a condition, in one step of counting: a third of a millisecond."""
+AT_ONCE: Final = 100
+"""Refusals that are put together with others in one step."""
+
+Steps: TypeAlias = Generator[None, None, Explanation]
+
+
+def explaining(state: ClusterState, question: Question) -> Steps:
+    """Explain a pod, in steps of about a millisecond at most; the last returns what was found.
+
+    Verdicts and their causes are made in the same step, a part of the nodes at a time, by `judge`
+    and from the tables that it looks at. The state may change between two steps.
+    O(nodes x rules that refuse some + classes compared + pods named).
+    """
+    pod, version = question.pod, state.version
+    for _ in state.preparing(state.class_of(pod), COMPARISONS):
+        yield
+    refusals = Refusals(state, question)
+    yield from refusals.judging()
+    found = refusals.found
+    yield from find_blockers(state, pod, found)
+    survey = TermSurvey(state, pod, found)
+    yield from survey.running()
+    scoring = Scoring(state, question, refusals.fits)
+    yield from scoring.running()
+    misses = yield from _nearest(refusals.near_misses)
+    for miss in misses:
+        miss.preempted_on = _preempted_on(state, question, miss)
+        yield
+    groups = yield from _grouped(found)
+    return Explanation(
+        pod=pod,
+        names=question.names,
+        fits=refusals.fits,
+        refusals=found,
+        groups=groups,
+        refused=refusals.by_node,
+        terms=survey.terms,
+        near_misses=misses,
+        near_miss_count=len(refusals.near_misses),
+        matching_all=survey.matching_all,
+        is_first=survey.is_first,
+        scores=scoring.scores,
+        final=scoring.final,
+        score_fault=scoring.fault,
+        unclear=_unclear(state, question),
+        changed=state.version != version,
+    )
+
+
+def run(steps: Steps) -> Explanation:
+    """Take all steps at once, where nobody else is waiting."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Explanation = end.value
+            return found
+
+
+def _unclear(state: ClusterState, question: Question) -> str | None:
+    broken = question.pod.broken_annotation
+    if broken is not None:
+        return ": ".join(broken)
+    return unclear(state, question.pod, question.plugins)
+
+
+def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[Sequence[Refusal]]]:
+    """Group the refusals that some node shows by kind, those of most nodes first."""
+    groups: dict[Kind, list[Refusal]] = {}
+    for number, each in enumerate(refusals):
+        if each.nodes:
+            groups.setdefault(kind_of(each), []).append(each)
+        if number % AT_ONCE == 0:
+            yield
+    return sorted(groups.values(), key=lambda group: -sum(len(each.nodes) for each in group))
+
+
+def _nearest(misses: Sequence[NearMiss]) -> Generator[None, None, Sequence[NearMiss]]:
+    """Choose the near misses where the fewest pods would have to go."""
+    nearest: list[NearMiss] = []
+    for start in range(0, len(misses), AT_ONCE):
+        nearest += misses[start : start + AT_ONCE]
+        nearest = nsmallest(MOST_NEAR_MISSES, nearest, key=_distance)
+        yield
+    return nearest
+
+
+def _distance(miss: NearMiss) -> tuple[bool, int, int, str]:
+    """Return what sorts near misses: few pods that would have to go first, then many nodes."""
+    count = miss.count
+    return not count, count, -len(miss.nodes), miss.refusals[0].domain or ""
+
+
+def _preempted_on(state: ClusterState, question: Question, miss: NearMiss) -> str | None:
+    """Return the node from which evicting the pods in the way would let the pod in, if any.
+
+    All of them have to be on that node, which has to be among those that nothing else refuses: the
+    scheduler evicts nobody from other nodes of a domain.
+    """
+    pod, pods = question.pod, miss.pods
+    if not question.may_preempt or not pods or miss.count > MOST_BLOCKERS:
+        return None
+    node = pods[0].node
+    if node not in miss.nodes or not all(
+        each.node == node and may_be_evicted(each, pod) for each in pods
+    ):
+        return None
+    # A pod whose bind is under way may turn out to be elsewhere: nobody evicts it.
+    if any(state.pod(each.key, each.uid) is not each for each in pods):
+        return None
+    return node if fits_without(state, pod, node, pods, question.plugins) else None

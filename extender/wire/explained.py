@@ -1,0 +1,78 @@
+"""What is to be explained: a pod, or a workload whose template makes pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from extender.errors import ObjectError, RequestError
+from extender.model.objects import Pod
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import NULL
+from extender.wire.objects import PodReader
+from extender.wire.preemptor import may_preempt
+from extender.wire.workloads import WORKLOADS, read_template
+
+KINDS: Final = frozenset(("Pod", *WORKLOADS))
+"""Kinds that can be explained."""
+
+
+class _Asked(msgspec.Struct):
+    kind: str | None = None
+    Pod: msgspec.Raw = NULL
+    NodeNames: list[str] | None = None
+
+
+_ASKED = msgspec.json.Decoder(_Asked)
+_ANY = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A pod to be explained."""
+
+    pod: Pod
+    may_preempt: bool = True
+    node_names: Sequence[str] | None = None
+    """The nodes asked about, None for all."""
+
+
+def read_asked(body: bytes, pods: PodReader) -> Explained:
+    """Read a manifest, or {"Pod": ..., "NodeNames": [...]}.
+
+    RequestError for what is no such thing; ObjectError names the field that is broken.
+    """
+    try:
+        asked = decode(_ASKED, body)
+    except ObjectError as error:
+        raise RequestError(str(error)) from error
+    if asked.Pod is not NULL:
+        names = None if asked.NodeNames is None else list(dict.fromkeys(asked.NodeNames))
+        found = read_manifest("Pod", asked.Pod, pods)
+        return Explained(found.pod, found.may_preempt, names)
+    if asked.kind not in KINDS:
+        raise RequestError(
+            f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
+        )
+    return read_manifest(asked.kind, body, pods)
+
+
+def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
+    """Read a pod, or a workload's template; ObjectError names the field that is broken."""
+    if kind == "Pod":
+        # A pod in a manifest may leave its name to the API server.
+        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"), may_preempt(raw))
+    return Explained(read_template(kind, raw, pods))
+
+
+def in_namespace(raw: Json, namespace: str) -> bytes:
+    """Return a manifest with this namespace where it names none, as kubectl sends it."""
+    manifest = decode(_ANY, raw)
+    metadata = decode(_ANY, manifest.get("metadata", b"{}"), "metadata")
+    if bytes(metadata.get("namespace", b"null")) in {b"null", b'""'}:
+        metadata["namespace"] = msgspec.Raw(msgspec.json.encode(namespace))
+        manifest["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
+    return msgspec.json.encode(manifest)

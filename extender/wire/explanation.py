@@ -1,0 +1,137 @@
+"""Explanations as JSON: one object for each node, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import orjson
+
+from extender.model.pod_affinity import Term
+from extender.verbs.explaining.explanation import (
+    MOST_BLOCKERS,
+    Explanation,
+    NearMiss,
+    Refusal,
+    TermFacts,
+)
+from extender.verbs.explaining.notes import Note, near_miss
+from extender.verbs.explaining.words import namespaces_of, summary
+from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.wire.affinity import write_term
+
+NODES: Final = 40
+"""Written in one step."""
+MOST_NEAR_MISSES: Final = 10
+
+
+def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
+    """Yield the JSON document in parts, each in well under a millisecond."""
+    head = {"pod": explanation.pod.key, "summary": summary(explanation)}
+    yield orjson.dumps(head)[:-1] + b',"nodes":['
+    told: dict[int, bytes] = {}
+    terms: dict[Term | None, orjson.Fragment] = {}
+    names = iter(explanation.names)
+    comma = b""
+    while some := list(islice(names, NODES)):
+        parts = []
+        for name in some:
+            refused = explanation.refused.get(name)
+            if refused is None:
+                parts.append(orjson.dumps(_fitting(explanation, name)))
+                continue
+            refusal, rules = refused[0], len(refused)
+            # Nodes of one domain have all of it in common.
+            tail = told.get(id(refusal))
+            if tail is None:
+                tail = told[id(refusal)] = orjson.dumps(_told(refusal, terms))[1:]
+            start = orjson.dumps({"node": name, "fits": False, "rulesAgainst": rules})[:-1]
+            parts.append(start + b"," + tail)
+        yield comma + b",".join(parts)
+        comma = b","
+    yield b"]," + orjson.dumps(_common(explanation, notes))[1:] + b"\n"
+
+
+def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
+    told: dict[str, Any] = {
+        "node": name,
+        "fits": True,
+        "rulesAgainst": 0,
+        "plugin": None,
+        "reason": None,
+        "term": None,
+        "domain": None,
+        "blockers": [],
+        "blockerCount": 0,
+        "score": explanation.final.get(name, 0),
+    }
+    scores = {
+        each.plugin: {"raw": each.raw[name], "normalised": each.normalised[each.raw[name]]}
+        for each in explanation.scores
+        if name in each.raw
+    }
+    return told | ({"scores": scores} if scores else {})
+
+
+def _told(refusal: Refusal, terms: dict[Term | None, orjson.Fragment]) -> Mapping[str, Any]:
+    """Write what nodes have in common; each term is written once."""
+    term, key = refusal.term, refusal.key
+    if term not in terms:
+        written = None if term is None else write_term(term)
+        terms[term] = orjson.Fragment(orjson.dumps(written))
+    told: dict[str, Any] = {
+        "plugin": refusal.reason.plugin,
+        "reason": refusal.reason.value,
+        "term": terms[term],
+        "domain": None if key is None else {"key": key, "value": refusal.domain},
+        "blockers": [pod.key for pod in refusal.pods],
+        "blockerCount": refusal.count,
+        "score": None,
+    }
+    if refusal.annotated:
+        told["byAnnotation"] = True
+    return told | ({"nominated": True} if refusal.nominated else {})
+
+
+def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any]:
+    misses = explanation.near_misses
+    return {
+        "nodeCount": len(explanation.names),
+        "fitting": len(explanation.fits),
+        "maxNodeScore": MAX_NODE_SCORE,
+        "terms": [_facts(each, explanation.pod.pod_class.namespace) for each in explanation.terms],
+        "nearMissCount": explanation.near_miss_count,
+        "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
+        "notes": [{"kind": each.kind, "text": each.text} for each in notes],
+    }
+
+
+def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:
+    chosen = facts.namespaces
+    return {
+        "reason": facts.reason.value,
+        "term": write_term(facts.term),
+        "byAnnotation": facts.annotated,
+        "mergedLabelKeys": list(facts.merged),
+        "namespaces": {
+            "how": namespaces_of(facts.term, namespace, chosen),
+            "count": 0 if chosen is None else chosen.count,
+            "names": [] if chosen is None else list(chosen.names),
+        },
+        "pods": facts.matched,
+        "matchesThisPod": facts.matches_pod,
+        "placedPodsHaveIt": facts.mutual,
+        "nodesRefused": facts.refused,
+    }
+
+
+def _near(miss: NearMiss) -> Mapping[str, Any]:
+    told = {
+        "text": near_miss(miss),
+        "nodeCount": len(miss.nodes),
+        "nodes": miss.nodes[:MOST_BLOCKERS],
+        "wouldBePreemptedOn": miss.preempted_on,
+    }
+    pods = {"blockers": [pod.key for pod in miss.pods], "blockerCount": miss.count}
+    return {**told, **_told(miss.refusals[0], {}), **pods}

@@ -1,0 +1,141 @@
+"""Every command in docs/explain.md is run, and answers what the page shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from extender import cli
+from extender.cluster.state import ClusterState
+from extender.offline import ClusterFiles
+from extender.wire.objects import PodReader
+from tests.answering import explaining
+from tests.builders import pod, workload
+from tests.deploy.places import ROOT
+from tests.kube.rig import Rig
+from tests.kube.test_quota_command import pointing_to
+
+PAGE = (ROOT / "docs" / "explain.md").read_text()
+SAMPLE = ROOT / "extender" / "samples" / "cluster.yaml"
+OBJECTS = [each for each in yaml.safe_load_all(SAMPLE.read_text()) if each]
+BLOCKS = [
+    "\n".join(line[4:] for line in block.splitlines())
+    for block in re.findall(r"(?:^(?: {4}.*|)\n)+", PAGE, re.MULTILINE)
+    if block.strip()
+]
+SHOWN = [block.strip("\n") for block in BLOCKS if block.strip("\n").startswith("$ ")]
+ASKED = [
+    line
+    for block in BLOCKS
+    for line in block.splitlines()
+    if line.startswith(("affinity-extender ", "kubectl ", "curl "))
+]
+LIVE = [line for line in ASKED if not line.startswith("curl") and "dump.json" not in line]
+DUMPED = [line for line in ASKED if line.endswith("--cluster dump.json")]
+CURL = [line for line in ASKED if line.startswith("curl")]
+
+
+def test_no_command_is_left_out() -> None:
+    dumping = "kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json"
+    assert sorted(ASKED) == sorted([*LIVE, *DUMPED, *CURL, dumping])
+    assert (len(SHOWN), len(LIVE), len(DUMPED), len(CURL)) == (5, 2, 2, 3)
+
+
+def run(line: str) -> int:
+    """Run a command line of either program."""
+    program, *arguments = shlex.split(line)
+    if program == "kubectl":
+        assert arguments.pop(0) == "affinity"
+        return cli.kubectl(arguments)
+    return cli.main(arguments)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.partition("\n")[0])
+def test_what_is_shown_is_what_is_answered(
+    shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    command, _, output = shown.partition("\n")
+    assert run(command.removeprefix("$ ")) == 1
+    assert capsys.readouterr() == (output + "\n", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with a dump of the sample cluster and a Deployment."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": OBJECTS}))
+    manifest = workload("Deployment", "new", pod("t", "shop"))
+    for name in ("deployment.yaml", "deployment.json"):
+        (tmp_path / name).write_text(json.dumps(manifest))
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", DUMPED)
+@pytest.mark.usefixtures("folder")
+def test_commands_on_a_dump(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(line)
+    output = capsys.readouterr().out.splitlines()[0]
+    assert (code, output) in {
+        (1, "data/db-3 fits on no node"),
+        (0, "shop/deployment/new fits on 9 of 9 nodes"),
+    }
+
+
+@pytest.mark.parametrize("line", LIVE)
+async def test_commands_on_a_live_cluster(
+    line: str,
+    rig: Rig,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for resource in ("nodes", "namespaces", "pods", "resourcequotas"):
+        rig.api.collection(f"/api/v1/{resource}")
+    for each in OBJECTS:
+        rig.api.collection(f"/api/v1/{each['kind'].lower()}s").put(_stored(each))
+    (folder / "config").write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    monkeypatch.setenv("KUBECONFIG", "config")
+    assert await asyncio.to_thread(run, line) == 1
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert run(f"{line} --cluster dump.json") == 1
+    assert capsys.readouterr().out == told.out
+
+
+def _stored(each: Any) -> Any:
+    metadata = each["metadata"]
+    return each | {"metadata": metadata | {"uid": f"{each['kind']}-{metadata['name']}"}}
+
+
+@pytest.mark.parametrize("line", CURL)
+async def test_questions_to_a_running_extender(
+    line: str, folder: Path, aiohttp_client: Any
+) -> None:
+    state = ClusterState()
+    files = ClusterFiles(state, PodReader())
+    files.load(folder / "dump.json")
+    explain = explaining(state)
+    app = web.Application()
+    app.router.add_get("/explain", explain.get)
+    app.router.add_post("/explain", explain.post)
+    client = await aiohttp_client(app)
+    *options, url = shlex.split(line)[1:]
+    path = url.removeprefix("127.0.0.1:10281")
+    if "--data" in options:
+        body = (folder / options[-1].removeprefix("@")).read_bytes()
+        told = await (await client.post(path, data=body)).json()
+        assert (told["pod"], told["fitting"]) == ("shop/deployment/new", 9)
+    else:
+        told = await (await client.get(path)).json()
+        nodes = {each["node"] for each in told["nodes"]}
+        assert (told["pod"], told["fitting"]) == ("data/db-3", 0)
+        assert nodes == ({"a3"} if "node=a3" in path else {*state.nodes})

@@ -1,0 +1,157 @@
+"""An explanation and the verdict cannot differ: same nodes, same plugin and reason, same scores."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.counts.existing_terms import Role, carried_by
+from extender.cluster.state import ClusterState
+from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
+from extender.model.objects import Pod
+from extender.model.verdict import Reason
+from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
+from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.steps import explaining, run
+from extender.verbs.explaining.words import summary
+from extender.verbs.filtering import judge
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
+from extender.verbs.prioritizing import prioritize
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.verbs.rules import PodRule
+from extender.wire.node_affinity import read_node_affinity
+from tests import builders, strategies
+from tests.annotating import split
+from tests.builders import model_pod, state_of
+
+MAX_SCORE = 20
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]:
+    """Draw a cluster with quotas and node affinity, and a question about it."""
+    cluster = draw(strategies.clusters())
+    raw = draw(strategies.incoming_pods(cluster))
+    if draw(strategies.rarely(2)):
+        raw = draw(strategies.with_node_affinity(builders.Pod(raw)))
+    pods: list[Any] = list(cluster.pods)
+    if draw(strategies.rarely(3)):
+        dice = random.Random(draw(st.integers(0, 99)))
+        raw = split(raw, dice)
+        pods = [split(each, dice) for each in cluster.pods]
+    quotas = [draw(strategies.quotas(f"q{n}")) for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
+    state = state_of(cluster.nodes, cluster.namespaces, pods, quotas)
+    added = draw(strategies.added_affinities())
+    of_annotations = draw(strategies.rarely(5))
+    node_affinity = NodeAffinityPlugin(_read(added), of_annotations=of_annotations)
+    args = draw(strategies.plugin_args())
+    affinity = InterPodAffinity(
+        args.hard_pod_affinity_weight,
+        args.ignore_preferred_terms_of_existing_pods,
+        of_annotations=of_annotations,
+    )
+    quota = CrossNamespacePodAffinity(limited=draw(st.booleans()))
+    every: list[FilterPlugin] = [affinity, node_affinity, quota]
+    plugins = draw(st.permutations(every))
+    names = draw(strategies.asked_names(cluster))
+    return state, model_pod(raw), list(dict.fromkeys(names)), plugins, [affinity, node_affinity]
+
+
+def _read(added: object) -> NodeAffinity:
+    if added is None:
+        return NO_NODE_AFFINITY
+    return read_node_affinity(json.dumps({"nodeAffinity": added}).encode())[0]
+
+
+@given(case=cases())
+def test_what_is_explained_is_what_filter_and_prioritize_answer(
+    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
+) -> None:
+    state, pod, names, plugins, scoring = case
+    found = run(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
+
+    verdicts = judge(state, pod, state.nodes.asked(names), plugins)
+    assert list(found.fits) == list(verdicts.fits.names)
+    expected = {name: reason for reason, some in verdicts.refused for name in some}
+    assert {name: each[0].reason for name, each in found.refused.items()} == expected
+    assert sorted(name for each in found.refusals for name in each.nodes) == sorted(expected)
+    scored = prioritize(state, pod, lambda: state.nodes.asked(found.fits), scoring, MAX_SCORE)
+    by_name = {
+        state.nodes.names[number]: scored.final[raw]
+        for number, raw in zip(scored.numbers, scored.raw, strict=True)
+    }
+    assert dict(found.final) == by_name
+    assert not found.changed
+    assert summary(found)
+    assert all(note.text for note in notes(state, found))
+
+
+@given(case=cases())
+def test_each_refusal_has_a_rule_and_the_very_pods_behind_it(
+    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
+) -> None:
+    state, pod, names, plugins, _ = case
+    own = state.class_of(pod)
+    for each in run(explaining(state, Question(pod, names, plugins))).refusals:
+        if each.reason is Reason.UNKNOWN_NODE or each.nominated:
+            continue
+        assert each.rule is not None
+        assert each.rule.reason is each.reason
+        if not isinstance(each.rule, PodRule):
+            continue
+        labels = [state.nodes.labels(name).get(each.key or "") for name in each.nodes]
+        assert {*labels} <= {each.domain}
+        assert each.hits >= len(each.nodes)
+        there = [
+            other
+            for other in state.placed_pods
+            if other.uid != pod.uid
+            and (other.node or "") in state.nodes
+            and state.nodes.labels(other.node or "").get(each.key or "") == each.domain
+        ]
+        match each.reason:
+            case Reason.AFFINITY:
+                assert each.count == 0
+                continue
+            case Reason.ANTI_AFFINITY:
+                behind = [o for o in there if _about(state, each.rule, o)]
+            case _:
+                behind = [other for other in there if _carries(each.rule, other)]
+                assert all(state.is_about(term, own) for term in each.rule.terms)
+        assert each.count == len(behind) > 0
+        assert len(each.pods) == min(each.count, MOST_BLOCKERS)
+        assert {other.uid for other in each.pods} <= {other.uid for other in behind}
+
+
+def _carries(rule: PodRule, other: Pod) -> bool:
+    named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
+    return any(each in named for each, _ in carried_by(other.pod_class))
+
+
+def _about(state: ClusterState, rule: PodRule, other: Pod) -> bool:
+    return any(state.is_about(term, other.pod_class) for term in rule.terms)
+
+
+@given(case=cases())
+def test_a_node_that_one_rule_alone_refuses_would_fit_without_it(
+    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
+) -> None:
+    """Of anti-affinity: with the pods in the way gone, the near misses are hits."""
+    state, pod, names, plugins, _ = case
+    found = run(explaining(state, Question(pod, names, plugins)))
+    for miss in found.near_misses:
+        pods = miss.pods
+        if not pods or miss.count > len(pods) or any(each.nominated for each in miss.refusals):
+            continue
+        assert all(found.refused[name] == miss.refusals for name in miss.nodes)
+        without = judge(state, pod, state.nodes.asked(miss.nodes), plugins, gone=pods)
+        assert list(without.fits.names) == miss.nodes
+        if miss.preempted_on is not None:
+            assert all(other.priority < pod.priority for other in pods)
+            assert {other.node for other in pods} == {miss.preempted_on}

@@ -1,0 +1,235 @@
+"""/explain over HTTP: the shape of the answer, what is refused, and that others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.state import ClusterState
+from extender.metrics import Metrics
+from extender.web import explain as explain_module
+from extender.web.domains import Domains
+from extender.web.explain import in_slices
+from extender.web.ops import ops_app
+from extender.web.page import Status
+from extender.wire.explained import read_asked
+from extender.wire.objects import PodReader
+from tests.answering import explaining
+from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term, workload
+
+DB = selector(app="db")
+APART = term(ZONE, DB)
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a"}),
+    node("a2", {HOST: "a2", ZONE: "a"}),
+    node("b1", {HOST: "b1", ZONE: "b"}),
+]
+DB_0 = pod("db-0").labels(app="db").anti_affinity(APART).on("a1")
+WAITS = pod("db-1").labels(app="db").anti_affinity(APART)
+
+Client = Any
+
+
+@pytest.fixture
+def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
+    """Serve the operations port over a state."""
+
+    async def serving(state: ClusterState | None = None, unready: str | None = None) -> Client:
+        state = state or state_of(NODES, [], [DB_0, WAITS])
+        app: web.Application = ops_app(
+            status=lambda: Status("assist", "-", "-", 0, ()),
+            configuration={},
+            readiness={},
+            metrics=Metrics(),
+            domains=Domains(state, DriftWatch(state), lambda: unready),
+            explain=explaining(state, unready),
+        )
+        return await aiohttp_client(app)
+
+    return serving
+
+
+REFUSED = {
+    "fits": False,
+    "rulesAgainst": 2,
+    "plugin": "InterPodAffinity",
+    "reason": "node(s) didn't match pod anti-affinity rules",
+    "term": {
+        "topologyKey": ZONE,
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]},
+        "namespaces": ["default"],
+    },
+    "domain": {"key": ZONE, "value": "a"},
+    "blockers": ["default/db-0"],
+    "blockerCount": 1,
+    "score": None,
+}
+
+
+async def test_a_pod_of_the_cluster(start: Any) -> None:
+    client = await start()
+    response = await client.get("/explain?namespace=default&pod=db-1")
+    assert response.status == 200
+    told = await response.json()
+    assert told["pod"] == "default/db-1"
+    assert told["summary"] == (
+        "3 nodes: 2 your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit"
+    )
+    a1, a2, b1 = told["nodes"]
+    assert a1 == {"node": "a1"} | REFUSED
+    assert a2 == {"node": "a2"} | REFUSED
+    assert (b1["node"], b1["fits"], b1["blockers"], b1["score"]) == ("b1", True, [], 0)
+    assert (told["nodeCount"], told["fitting"], told["notes"]) == (3, 1, [])
+    assert [each["text"] for each in told["nearMisses"]] == [
+        "2 nodes in zone a if default/db-0 was not there"
+    ]
+
+
+async def test_one_node_only(start: Any) -> None:
+    client = await start()
+    told = await (await client.get("/explain?pod=db-1&node=b1")).json()
+    assert [each["node"] for each in told["nodes"]] == ["b1"]
+    assert told["summary"] == "1 node: 1 fit"
+
+
+async def test_a_manifest_of_a_workload(start: Any) -> None:
+    client = await start()
+    manifest = workload("Deployment", "db", WAITS, replicas=3)
+    told = await (await client.post("/explain", json=manifest)).json()
+    assert told["pod"] == "default/deployment/db"
+    assert told["fitting"] == 1
+
+
+async def test_a_pod_and_the_nodes_of_a_request(start: Any) -> None:
+    client = await start()
+    asked = {"Pod": WAITS, "NodeNames": ["b1", "a1", "gone", "b1"]}
+    told = await (await client.post("/explain", json=asked)).json()
+    fits = {each["node"]: each["fits"] for each in told["nodes"]}
+    assert fits == {"b1": True, "a1": False, "gone": False}
+    assert told["nodes"][2]["reason"] == "node(s) unknown to the extender"
+
+
+async def test_a_manifest_of_a_pod_that_runs_is_not_its_own_neighbour(start: Any) -> None:
+    client = await start()
+    told = await (await client.post("/explain", json=DB_0.uid(None))).json()
+    assert told["fitting"] == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        pytest.param("/explain", 400, "say which pod", id="no pod"),
+        pytest.param("/explain?pod=x&zone=a", 400, "no parameter 'zone'", id="what is that?"),
+        pytest.param("/explain?pod=nobody", 404, "no pod default/nobody", id="an unknown pod"),
+    ],
+)
+async def test_what_is_not_answered(path: str, status: int, said: str, start: Any) -> None:
+    response = await (await start()).get(path)
+    assert (response.status, said in await response.text()) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        pytest.param(b"{", "not valid JSON", id="no JSON"),
+        pytest.param(b"[]", "Expected `object`", id="no object"),
+        pytest.param(b'{"kind":"Service"}', "'Service' is not one of", id="no such kind"),
+        pytest.param(b'{"Pod":{"metadata":{}}}', "metadata.name", id="a pod without a name"),
+        pytest.param(b'{"kind":"Pod","metadata":{"name":7}}', "metadata.name", id="a broken pod"),
+    ],
+)
+async def test_a_body_that_is_broken(body: bytes, said: str, start: Any) -> None:
+    response = await (await start()).post("/explain", data=body)
+    assert (response.status, said in await response.text()) == (400, True)
+
+
+async def test_a_body_that_is_too_large(start: Any) -> None:
+    response = await (await start()).post("/explain", data=io.BytesIO(b" " * (2 << 20)))
+    assert response.status == 413
+
+
+async def test_nothing_is_explained_before_the_cluster_is_known(start: Any) -> None:
+    client = await start(unready="pods not synced yet")
+    for response in (
+        await client.get("/explain?pod=db-1"),
+        await client.post("/explain", json=WAITS),
+    ):
+        assert (response.status, await response.text()) == (503, "pods not synced yet\n")
+
+
+async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain_module, "DEADLINE_SECONDS", 0.0)
+    response = await (await start()).get("/explain?pod=db-1")
+    assert (response.status, "took more than 0 s" in await response.text()) == (503, True)
+    monkeypatch.undo()
+    assert (await (await start()).get("/explain?pod=db-1")).status == 200
+
+
+async def test_more_than_can_wait_are_sent_away(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain_module, "MOST_WAITING", 0)
+    client = await start()
+    assert (await client.get("/explain?pod=db-1")).status == 429
+    monkeypatch.undo()
+    assert (await client.get("/explain?pod=db-1")).status == 200
+
+
+async def test_others_are_served_between_two_slices() -> None:
+    turns = 0
+
+    def steps() -> Any:
+        for _ in range(20):
+            until = perf_counter() + 2 * explain_module.SLICE_SECONDS
+            while perf_counter() < until:
+                pass
+            yield
+        return "done"
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    assert await in_slices(steps()) == "done"
+    beside.cancel()
+    assert turns >= 20
+
+
+async def test_a_large_cluster_is_answered_while_it_changes() -> None:
+    """Pods come and go between the slices, and each node is answered once all the same."""
+    nodes = [node(f"n{i}", {HOST: f"n{i}", ZONE: "abc"[i % 3]}) for i in range(1500)]
+    placed = [_web(i).on(f"n{i}") for i in range(900)]
+    state = state_of(nodes, [], placed)
+    explain = explaining(state)
+    others = 0
+
+    async def churn() -> None:
+        nonlocal others
+        while True:
+            state.remove_pod(f"default/web-{others % 900}", f"default-web-{others % 900}")
+            others += 1
+            await asyncio.sleep(0)
+
+    churning = asyncio.create_task(churn())
+    asked = read_asked(json.dumps(_web(9999)).encode(), PodReader())
+    told = json.loads(await explain.document(asked))
+    churning.cancel()
+    assert [each["node"] for each in told["nodes"]] == [f"n{i}" for i in range(1500)]
+    assert others > 1
+    assert "changed" in [each["kind"] for each in told["notes"]]
+
+
+def _web(number: int) -> Pod:
+    apart = term(HOST, selector(app="web"))
+    return pod(f"web-{number}").labels(app="web").anti_affinity(apart)
