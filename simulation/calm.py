@@ -22,6 +22,8 @@ HINT_SECONDS: Final = 15.0
 
 HINTS_LOOK_SECONDS: Final = 100.0
 """At the end of the calm, in which a hint is looked for that stays; binds are clear by then."""
+LOOK_SECONDS: Final = 5.0
+"""Between two looks at who waits."""
 NEWS_SECONDS: Final = 10.0
 """A change may take so long to be known, and a bind to end."""
 
@@ -54,6 +56,7 @@ class Calm:
         self._world = world
         self._changed: dict[str, float] = {}
         world.store.observers.append(self._note)
+        self._next_look = 0.0
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
 
@@ -67,8 +70,9 @@ class Calm:
         left = world.plan.busy + CALM_SECONDS - world.now
         if left < HINTS_LOOK_SECONDS:
             self._check_hints()
-        if left > CALM_ENDS_WITH + 5.0:
+        if left > CALM_ENDS_WITH + 2 * LOOK_SECONDS or world.now < self._next_look:
             return
+        self._next_look = world.now + LOOK_SECONDS
         waiting = {each["metadata"]["uid"]: each for each in self._pending()}
         placeable = {uid for uid, pod in waiting.items() if self._place_of(pod) is not None}
         self._waiting = {uid: self._waiting.get(uid, world.now) for uid in placeable}

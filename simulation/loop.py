@@ -23,6 +23,10 @@ RESOLUTION: Final = 1e-9
 """A timer that rings may be so much too early."""
 
 
+FEW_TASKS: Final = 1_000
+"""Kept before any is looked at whether it has ended."""
+
+
 class StuckError(Exception):
     """Everybody waits for somebody else."""
 
@@ -71,6 +75,12 @@ class _Timer(asyncio.TimerHandle):
             self._loop.call_exception_handler(about)
 
 
+class _Task(asyncio.Task[T]):
+    """A task that knows whose it is."""
+
+    owner = ""
+
+
 class SimulatedLoop(asyncio.SelectorEventLoop):
     """The loop; `time()` starts at 0, and code that runs takes next to none.
 
@@ -89,7 +99,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._on_turn: Callable[[], None] | None = None
         self._timers: list[tuple[float, int, _Timer]] = []
         self._numbers = count()
-        self._owned: dict[asyncio.Task[Any], str] = {}
+        self._tasks: list[_Task[Any]] = []
+        """All that have not ended, in the order in which they were made, and some that have."""
+        self._most_tasks = FEW_TASKS
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
@@ -162,21 +174,21 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     def kill(self, owner: str) -> None:
         """End all tasks of one process. What they still do reaches nobody: see `Session.dead`."""
-        for task in [each for each, whose in self._owned.items() if whose == owner]:
+        for task in [each for each in self._tasks if each.owner == owner]:
             task.cancel()
 
     def _make_task(
         self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, T], **options: Any
     ) -> asyncio.Task[T]:
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=loop, **options)
+        task = _Task(coro, loop=loop, **options)
         context = options.get("context")
-        owner = OWNER.get() if context is None else context.get(OWNER, OWNER.get())
-        self._owned[task] = owner
-        task.add_done_callback(self._forget)
+        task.owner = OWNER.get() if context is None else context.get(OWNER, OWNER.get())
+        self._tasks.append(task)
+        if len(self._tasks) > self._most_tasks:
+            # Now and then, which takes less than a call at the end of each.
+            self._tasks = [each for each in self._tasks if not each.done()]
+            self._most_tasks = FEW_TASKS + 2 * len(self._tasks)
         return task
-
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._owned.pop(task, None)
 
 
 def spawn(coro: Coroutine[Any, Any, T], owner: str) -> asyncio.Task[T]:

@@ -16,6 +16,10 @@ UNDELIVERED_SECONDS: Final = 60.0
 """As long as the extender's own sockets go on delivering (TCP_USER_TIMEOUT)."""
 
 
+SLOWEST_SECONDS: Final = 45.0
+"""No message is late for longer by slowness alone. client-go gives up a connection on which nothing
+has come for 30 s, nor an answer to a ping for 15 s more (util/net/http.go of apimachinery 0.37)."""
+
 RESOLUTION: Final = 1e-9
 """Of the loop's clock: a timer that rings is never too early."""
 
@@ -40,7 +44,8 @@ class Way:
 
     def delay(self) -> float:
         """Return the seconds that the next message takes."""
-        return self._fastest + self._chance.expovariate(1.0 / self._usual) * self.slower
+        usual = self._chance.expovariate(1.0 / self._usual)
+        return min(self._fastest + usual * self.slower, SLOWEST_SECONDS)
 
     def cut(self, seconds: float) -> None:
         """Let nothing through for a while."""
@@ -54,9 +59,12 @@ class Way:
             for pipe in held:
                 pipe.pump()
 
-    def pipe(self) -> Pipe:
-        """Open a connection in this direction."""
-        return Pipe(self)
+    def pipe(self, *, resumes: bool = False) -> Pipe:
+        """Open a connection in this direction.
+
+        One that `resumes` is opened again when it is given up, and goes on where it was.
+        """
+        return Pipe(self, resumes=resumes)
 
     def hold(self, pipe: Pipe) -> None:
         """Have a connection deliver what it has as soon as the link is whole again."""
@@ -66,8 +74,9 @@ class Way:
 class Pipe:
     """Messages of one connection in one direction, which arrive in order."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, *, resumes: bool = False) -> None:
         self._way = way
+        self._resumes = resumes
         self._loop = asyncio.get_running_loop()
         self._queue: deque[tuple[float, float, Callable[[], None]]] = deque()
         self._last = 0.0
@@ -107,7 +116,7 @@ class Pipe:
                 self._timer = loop.call_at(due, self.pump)
                 return
             self._queue.popleft()
-            if loop.time() - sent > UNDELIVERED_SECONDS:
+            if loop.time() - sent > UNDELIVERED_SECONDS and not self._resumes:
                 # The connection is given up, with all that is to come.
                 self.close()
                 return

@@ -176,11 +176,15 @@ class Referee:
     def has_place(self, pod: Json, node: str) -> bool:
         """Tell whether the rules allow a pod on a node as things are, whoever placed the others."""
         spaces, nodes = (self.spaces.number, self.spaces.now), self.nodes.now
-        one = self.kinds.of(pod), nodes.get(node)
-        others = [(each.kind, nodes.get(each.node)) for each in self.placed.values()]
-        return not any(
-            self.kinds.exclude(one, other, spaces) for other in others
-        ) and self.kinds.has_company(one, others, spaces)
+        one = kind, here = self.kinds.of(pod), nodes.get(node)
+        repelled = [other for other in self._by_kind if self.kinds.repels(kind, other, spaces)]
+        others = ((other, each) for other in repelled for each in self._by_kind[other].values())
+        if any(
+            self.kinds.exclude(one, (other, nodes.get(each.node)), spaces) for other, each in others
+        ):
+            return False
+        there = ((each.kind, nodes.get(each.node)) for each in self.placed.values())
+        return self.kinds.has_company((kind, here), there, spaces)
 
     def _count(self, uid: str, placed: Placed, sent: float) -> None:
         """Count a bind that is carried out now."""

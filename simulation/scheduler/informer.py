@@ -16,7 +16,8 @@ class Informer:
     def __init__(self, store: Store, link: Link, take: Take) -> None:
         self._store = store
         self._take = take
-        self._pipes = {name: link.down.pipe() for name in PATHS}
+        # As client-go's reflector: a watch that breaks goes on from the last version that it has.
+        self._pipes = {name: link.down.pipe(resumes=True) for name in PATHS}
         self.stopped = False
 
     def start(self) -> None:
