@@ -44,13 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return _again(given.seed, whole=given.lines)
-    _print(f"seeds from {given.first} on, in {given.jobs} processes")
     seeds: Iterator[int] = count(given.first)
     enough = _enough_binds(given.binds)
     if given.preemptions is not None:
         seeds = (each for each in seeds if make_plan(each).setup.preempting)
         enough = _enough_preemptions(given.preemptions)
-    return _many(islice(seeds, given.seeds), given.jobs, given.seconds, enough)
+    return _many(given, islice(seeds, given.seeds), enough)
 
 
 def _enough_binds(binds: int) -> Enough:
@@ -77,16 +76,18 @@ def _again(seed: int, *, whole: bool) -> int:
     return 1
 
 
-def _many(seeds: Iterator[int], jobs: int, seconds: float, enough: Enough) -> int:
+def _many(given: argparse.Namespace, seeds: Iterator[int], enough: Enough) -> int:
     begun = shown = time.monotonic()
     tally = Tally()
     try:
-        for outcome in run_seeds(seeds, jobs):
+        # From the first word on, an interruption ends with the report.
+        _print(f"seeds from {given.first} on, in {given.jobs} processes")
+        for outcome in run_seeds(seeds, given.jobs):
             tally.add(outcome)
             if outcome.broken is not None:
                 _print(f"seed {outcome.plan.seed}: {outcome.broken}")
             now = time.monotonic()
-            if now - begun > seconds or enough(tally):
+            if now - begun > given.seconds or enough(tally):
                 break
             if now - shown > PROGRESS_SECONDS:
                 shown = now
