@@ -22,6 +22,8 @@ _COLLECTIONS = {
     "Pod": f"{_CORE}/namespaces/{{namespace}}/pods",
     "ResourceQuota": f"{_CORE}/namespaces/{{namespace}}/resourcequotas",
     "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}/validatingadmissionpolicybindings",
     "MutatingAdmissionPolicy": f"{_ADMISSION}/mutatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": f"{_ADMISSION}/mutatingadmissionpolicybindings",
 }
