@@ -88,7 +88,7 @@ class ImportantTenants:
         return Workload(
             name=name,
             space="default",
-            made_of=made_of | {"grace": chance.choice((0, 1, 1, 3, 30))},
+            made_of=made_of | {"grace": chance.choice((0, 1, 3, 30, 30))},
             replicas=0,
             scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
             milli=chance.choice((10, 10, 10, 500)),

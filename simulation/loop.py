@@ -119,6 +119,18 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._ready.append(handle)
         return handle
 
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        """Have something called in the next turn; there is one thread.
+
+        So asyncio ends a generator that nobody has closed.
+        """
+        return self.call_soon(callback, *args, context=context)
+
     def call_at(
         self,
         when: float,

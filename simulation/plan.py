@@ -152,6 +152,16 @@ FAULTS: Final = {
 }
 """What goes wrong, by weight."""
 
+PREEMPTING_FAULTS: Final = {
+    **FAULTS,
+    "kill extender": 6,
+    "kill extender at a step": 12,
+    "lead moves": 8,
+    "unsure evictions": 6,
+    "lose answers": 6,
+}
+"""What goes wrong in runs that are about preemption: what may make a process forget whom it evicts."""
+
 _LASTING: Final = {
     "restart API server": (1.0, 20.0),
     "throttle": (1.0, 15.0),
@@ -202,7 +212,7 @@ def make_plan(seed: int) -> Plan:
         schedulers=chance.choice((1, 1, 2)),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 1, 2, 3)),
-        replicas=chance.choice((1, 1, 2)),
+        replicas=chance.choice((1, 2) if preempting else (1, 1, 2)),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
     busy = round(chance.uniform(*shape.busy), 3)
@@ -214,7 +224,8 @@ def make_plan(seed: int) -> Plan:
         users = PREEMPTING_USERS if preempting else USERS
         actions += _some(chance, users, chance.randint(least, most), start, end)
         if faulty:
-            actions += _some(chance, FAULTS, chance.randint(1, 4 + int(8 * minutes)), start, end)
+            faults = PREEMPTING_FAULTS if preempting else FAULTS
+            actions += _some(chance, faults, chance.randint(1, 4 + int(8 * minutes)), start, end)
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
