@@ -160,7 +160,7 @@ PREEMPTING_FAULTS: Final = {
     "unsure evictions": 6,
     "lose answers": 6,
 }
-"""What goes wrong in runs that are about preemption: what may make a process forget whom it evicts."""
+"""In runs that are about preemption: more of what may make a process forget whom it evicts."""
 
 _LASTING: Final = {
     "restart API server": (1.0, 20.0),
