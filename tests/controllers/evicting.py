@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from prometheus_client import CollectorRegistry
@@ -50,7 +50,9 @@ class Mover:
             raise answer
         if answer.became is Evicted.DONE and not dry_run:
             self.evicted.append(pod.uid)
-            if not self.lingers:
+            if self.lingers:
+                self.state.upsert_pod(replace(pod, deleting=True))
+            else:
                 self.state.remove_pod(pod.key, pod.uid)
         return answer
 

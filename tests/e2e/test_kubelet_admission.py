@@ -1,0 +1,99 @@
+"""What a kubelet makes of node affinity: it checks the pod's spec, and knows no annotation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.controlplane.binaries import KUBERNETES, kept
+from tests.e2e.controlplane.gobuild import build, staging_replacements
+from tests.e2e.moving import on_ssd
+from tests.e2e.objects import JSON, node, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.controlplane.binaries import Binaries
+
+_MAIN = Path(__file__).with_name("admission") / "main.go"
+_AFFINITY = "affinity-extender.io/affinity"
+_POLICY = "affinity-extender.io/affinity-policy"
+
+
+@pytest.fixture(scope="module")
+def admission(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries]) -> str:
+    """Return the program around the kubelet's own handler, built on the first run."""
+    return built(_built)["admission"]
+
+
+def _built(report: Callable[[str], None]) -> Binaries:
+    digest = hashlib.sha256(_MAIN.read_bytes()).hexdigest()[:12]
+
+    def compile_it(go: Path, scratch: Path, product: Path) -> None:
+        folder = scratch / "admission"
+        folder.mkdir()
+        shutil.copy(_MAIN, folder)
+        build(
+            go,
+            folder,
+            ["-o", str(product / "admission"), "."],
+            report,
+            what=f"the kubelet's admission of Kubernetes {KUBERNETES}",
+            requires=[f"k8s.io/kubernetes v{KUBERNETES}"],
+            replaces=staging_replacements(go, folder, KUBERNETES),
+            module="admission",
+        )
+
+    return kept(f"kubelet-admission-{KUBERNETES}-{digest}", compile_it, report)
+
+
+def rules(execution: str) -> str:
+    """Return a node affinity as an annotation has it."""
+    required = on_ssd()["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return json.dumps(
+        {"nodeAffinity": {f"requiredDuringScheduling{execution}DuringExecution": required}}
+    )
+
+
+def asked(labels: dict[str, str], affinity: JSON | None, annotations: dict[str, str]) -> JSON:
+    """Return a question about a pod and the node that it is bound to."""
+    made = pod("p", on="n")
+    made["metadata"]["annotations"] = annotations
+    if affinity is not None:
+        made["spec"]["affinity"] = affinity
+    return {"pod": made, "node": node("n", **labels)}
+
+
+CASES: dict[str, tuple[JSON, bool]] = {
+    "the spec's rule holds": (asked({"disk": "ssd"}, on_ssd(), {}), True),
+    "the spec's rule is broken": (asked({}, on_ssd(), {}), False),
+    "a rule in the annotation is broken": (
+        asked({}, None, {_AFFINITY: rules("Required")}),
+        True,
+    ),
+    "an annotation cannot take the place of the spec's rule": (
+        asked({}, on_ssd(), {_AFFINITY: "{}", _POLICY: "Replace"}),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kubelet_admits_by_the_spec_alone(admission: str, name: str) -> None:
+    question, admitted = CASES[name]
+    run = subprocess.run(
+        [admission],
+        input=json.dumps(question),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    answer = json.loads(run.stdout)
+    assert answer == {"admit": admitted, "reason": "" if admitted else "NodeAffinity"}
