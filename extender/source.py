@@ -211,7 +211,7 @@ async def mirror(
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
     key = lease_key(config)
-    leadership = None if key is None else Lease(client, key)
+    leadership = None if key is None else Lease(client, key, timing=timing)
     if leadership is not None:
         parts.push_async_callback(leadership.close)
     binder, nominator, evictor = Binder(client, pods), ApiNominator(client), ApiEvictor(client, key)

@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 from uuid import uuid4
@@ -23,6 +21,7 @@ from extender.errors import ApiError, ExtenderError
 from extender.kube.calls import lease_path
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import Flow
+from extender.kube.pacing import Timing
 from extender.model.keys import Key, name_of, namespace_of
 from extender.timing import LogThrottle
 from extender.wire.decoding import decode
@@ -80,16 +79,15 @@ class Lease:
         key: Key,
         *,
         identity: str = "",
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        timing: Timing | None = None,
     ) -> None:
         """`key` is its namespace/name; `identity` must be no other replica's."""
         self._client = client
         self._key = key
         self._path = lease_path(namespace_of(key), name_of(key))
         self.identity: Final = identity or f"{socket.gethostname()}_{uuid4()}"
-        self._clock = clock
-        self._sleep = sleep
+        timing = timing or Timing()
+        self._clock, self._wall, self._sleep = timing.clock, timing.wall, timing.sleep
         self._seen: _Lease | None = None
         self._seen_at = 0.0
         self._valid_until = 0.0
@@ -213,7 +211,7 @@ class Lease:
         if taking:
             self._recent = self._inherited = _count(annotations.get(RECENT, ""))
         annotations[RECENT] = str(self._recent)
-        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        now = f"{datetime.fromtimestamp(self._wall(), UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
         transitions = spec.leaseTransitions or 0
         document: dict[str, Any] = {
             "apiVersion": "coordination.k8s.io/v1",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import sys
 from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.api import for_each
+from tests.e2e.extending import EXTENDER
 from tests.e2e.moving import GRACE_S, QUIET_S, SLACK_S, SSD, moving, on_ssd, replica_set, together
 from tests.e2e.objects import JSON, ZONE, node, pod
 from tests.e2e.preempting import budget
@@ -104,6 +107,41 @@ async def test_a_pod_follows_a_partner_that_is_gone(sandbox: Sandbox) -> None:
         )
         assert len(moves.evicted()) == 1
         assert f"no such pod is in {ZONE}=za" in await moves.said("EvictedByAffinityRule")
+
+
+async def test_a_rule_by_annotation_is_enough(sandbox: Sandbox) -> None:
+    (terms,) = on_ssd()["nodeAffinity"].values()
+    rule = {"nodeAffinity": {"requiredDuringSchedulingRequiredDuringExecution": terms}}
+    workload = replica_set("disk", {})
+    annotations = {"affinity-extender.io/affinity": json.dumps(rule)}
+    workload["spec"]["template"]["metadata"]["annotations"] = annotations
+    await sandbox.add(DISKS[0])
+    async with moving(sandbox, plainRules={}) as moves:
+        await moves.create(workload)
+        ((old, _),) = moves.running("disk").items()
+        await sandbox.add(node("b", "zb", disk="ssd"))
+        # The scheduler that places pods here has never heard of the annotation.
+        await sandbox.api.patch("/api/v1/nodes/a", {"spec": {"unschedulable": True}})
+        await moves.label("a", disk=None)
+        await moves.until(
+            lambda: [*moves.running("disk").values()] == ["b"], GRACE_S + SLACK_S, "the move"
+        )
+        await asyncio.sleep(QUIET_S)
+        assert moves.evicted() == [old]
+
+
+async def test_the_command_finds_in_a_live_cluster_what_is_broken(sandbox: Sandbox) -> None:
+    bare = pod("bare", on="a")
+    bare["spec"]["affinity"] = on_ssd()
+    await sandbox.add(node("a"), bare)
+    kubeconfig = sandbox.control_plane.kubeconfig(EXTENDER)
+    command = [sys.executable, "-m", "extender", "violations", "-o", "json", "--plain-rules", ""]
+    run = await asyncio.create_subprocess_exec(
+        *command, "--kubeconfig", str(kubeconfig), stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await run.communicate()
+    (found,) = json.loads(said)["pods"]
+    assert (run.returncode, found["pod"], found["outcome"]) == (1, "default/bare", "noController")
 
 
 async def test_a_dry_run_only_says_what_it_would_do(sandbox: Sandbox) -> None:

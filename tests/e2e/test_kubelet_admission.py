@@ -67,7 +67,9 @@ def asked(labels: dict[str, str], affinity: JSON | None, annotations: dict[str, 
     made["metadata"]["annotations"] = annotations
     if affinity is not None:
         made["spec"]["affinity"] = affinity
-    return {"pod": made, "node": node("n", **labels)}
+    there = node("n")
+    there["metadata"]["labels"] |= labels
+    return {"pod": made, "node": there}
 
 
 CASES: dict[str, tuple[JSON, bool]] = {

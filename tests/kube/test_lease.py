@@ -10,6 +10,7 @@ from aiohttp import web
 
 from extender.kube.client import ApiClient
 from extender.kube.lease import ACKNOWLEDGED, DURATION_SECONDS, RECENT, VALID_SECONDS, Lease
+from extender.kube.pacing import Timing
 from extender.model.keys import Key
 from tests.kube.rig import credentials_for
 
@@ -96,7 +97,7 @@ async def client(server: Server, aiohttp_server: Any) -> AsyncIterator[ApiClient
 
 def replica(client: ApiClient, name: str, clock: Clock) -> Lease:
     """Build a replica."""
-    return Lease(client, KEY, identity=name, clock=clock)
+    return Lease(client, KEY, identity=name, timing=Timing(clock=clock))
 
 
 async def step(lease: Lease) -> bool:
