@@ -22,6 +22,7 @@ SIDECAR_QUOTA = OVERLAYS / "sidecar-quota"
 KUBEADM_QUOTA = OVERLAYS / "kubeadm-quota"
 KUBEADM = OVERLAYS / "kubeadm"
 KUBEADM_REPLACE = OVERLAYS / "kubeadm-replace"
+MONITORING = MANIFESTS / "components" / "monitoring"
 EXAMPLES = ROOT / "docs" / "examples"
 SAMPLES = ROOT / "extender" / "samples"
 

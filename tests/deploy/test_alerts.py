@@ -1,0 +1,232 @@
+"""Each alert fires for what it is about and for nothing else, as promtool evaluates the rules."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.places import MONITORING, ROOT, read_yaml
+from tests.missing import missing
+
+GROUPS = read_yaml(MONITORING / "prometheusrule.yaml")["spec"]
+RULES = [rule for group in GROUPS["groups"] for rule in group["rules"]]
+ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+
+MINUTES = 480
+OURS = "affinity_extender"
+REQUESTS = f"{OURS}_request_duration_seconds"
+ATTEMPTS = f"{OURS}_schedule_attempts_total"
+BINDS = f"{OURS}_bind_total"
+ENDS = f"{OURS}_tls_certificate_expiration_timestamp_seconds"
+SYNCED = f"{OURS}_cache_synced"
+HEARD = f"{OURS}_cache_last_event_timestamp_seconds"
+UP = 'up{job="kube-system/affinity-extender", instance="a"}'
+BUILD = f'{OURS}_build_info{{instance="a", version="0.1.0"}}'
+CONFIG = f"{OURS}_config_info"
+DAY = 86_400
+
+
+def steady(value: float) -> str:
+    return f"{value}x{MINUTES}"
+
+
+def growing(by: float) -> str:
+    """Grow by so much each minute."""
+    return f"0+{by}x{MINUTES}"
+
+
+def calls(verb: str, code: int, le: str) -> str:
+    return f'{REQUESTS}_bucket{{verb="{verb}", code="{code}", le="{le}"}}'
+
+
+def answered(verb: str, code: int, fast: float, every: float) -> dict[str, str]:
+    """Have calls of a verb each minute, and how many of them were answered within 0.8 s."""
+    return {
+        calls(verb, code, "0.8192"): growing(fast),
+        calls(verb, code, "+Inf"): growing(every),
+        f'{REQUESTS}_count{{verb="{verb}", code="{code}"}}': growing(every),
+    }
+
+
+HEALTHY: Mapping[str, str] = {
+    UP: steady(1),
+    BUILD: steady(1),
+    f'{CONFIG}{{hash="abc", mode="replace"}}': steady(1),
+    f'{SYNCED}{{instance="a", resource="pods"}}': steady(1),
+    f'{HEARD}{{instance="a", resource="pods"}}': growing(60),
+    **answered("filter", 200, 600, 600),
+    **answered("filter", 499, 0, 0),
+    f'{ATTEMPTS}{{result="feasible"}}': growing(500),
+    f'{ATTEMPTS}{{result="unschedulable"}}': growing(100),
+    f'{ATTEMPTS}{{result="error"}}': growing(0),
+    f'{BINDS}{{result="bound"}}': growing(500),
+    f'{BINDS}{{result="refused"}}': growing(50),
+    f'{BINDS}{{result="error"}}': growing(0),
+    f'{BINDS}{{result="unclear"}}': growing(0),
+    f"{OURS}_consistency_mismatches_total": growing(0),
+    f'{OURS}_violations{{plugin="InterPodAffinity", rule="antiAffinity"}}': steady(0),
+    f'{OURS}_shadow_disagreements_total{{cause="rule", reason="r"}}': growing(0),
+    f'{OURS}_shadow_disagreements_total{{cause="lag", reason="r"}}': growing(3),
+    f'{OURS}_evictions_total{{plugin="p", result="evicted"}}': growing(0.1),
+    f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(0),
+    f'{ENDS}{{instance="a", port="callbacks"}}': steady(90 * DAY),
+}
+
+FAULTS: list[Any] = [
+    ("nothing", {}, []),
+    ("a target that does not answer", {UP: steady(0)}, ["AffinityExtenderDown"]),
+    ("no target at all", {UP: None, BUILD: None}, ["AffinityExtenderDown"]),
+    (
+        "a resource that is not listed",
+        {f'{SYNCED}{{instance="a", resource="nodes"}}': steady(0)},
+        ["AffinityExtenderNotSynced"],
+    ),
+    (
+        "a watch that fell silent",
+        {f'{HEARD}{{instance="a", resource="pods"}}': steady(12_000)},
+        ["AffinityExtenderWatchStale"],
+    ),
+    (
+        "slow calls",
+        {f'{REQUESTS}_bucket{{verb="preempt", code="200", le="{le}"}}': growing(by)
+         for le, by in (("0.8192", 0), ("1.6384", 6), ("+Inf", 6))},
+        ["AffinityExtenderSlow"],
+    ),
+    ("a scheduler that hangs up", answered("filter", 499, 0, 5), [
+        "AffinityExtenderErrorBudgetSlowBurn", "AffinityExtenderTimeouts",
+    ]),
+    ("one error in twenty", answered("filter", 200, 570, 600), [
+        "AffinityExtenderErrorBudgetFastBurn", "AffinityExtenderErrorBudgetSlowBurn",
+    ]),
+    ("one error in a hundred", answered("filter", 200, 594, 600), [
+        "AffinityExtenderErrorBudgetSlowBurn",
+    ]),
+    (
+        "errors instead of answers",
+        {f'{ATTEMPTS}{{result="error"}}': growing(100)},
+        ["AffinityExtenderErrors"],
+    ),
+    (
+        "hardly a pod that fits",
+        {f'{ATTEMPTS}{{result="unschedulable"}}': growing(5_000)},
+        ["AffinityExtenderRefusesMost"],
+    ),
+    (
+        "binds without a clear end",
+        {f'{BINDS}{{result="unclear"}}': growing(60)},
+        ["AffinityExtenderBindFailures"],
+    ),
+    (
+        "a counter that was wrong",
+        {f"{OURS}_consistency_mismatches_total": growing(1)},
+        ["AffinityExtenderCacheInconsistent"],
+    ),
+    (
+        "rules that are broken",
+        {f'{OURS}_violations{{plugin="InterPodAffinity", rule="antiAffinity"}}': steady(2)},
+        ["AffinityExtenderRulesViolated"],
+    ),
+    (
+        "a rule that is read differently",
+        {f'{OURS}_shadow_disagreements_total{{cause="rule", reason="r"}}': growing(1)},
+        ["AffinityExtenderShadowDisagrees"],
+    ),
+    (
+        "two evictions a minute",
+        {f'{OURS}_evictions_total{{plugin="p", result="evicted"}}': growing(2)},
+        ["AffinityExtenderEvictsMany"],
+    ),
+    (
+        "evictions that fail",
+        {f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(1)},
+        ["AffinityExtenderEvictionsFail"],
+    ),
+    (
+        "a certificate for ten days",
+        {f'{ENDS}{{instance="a", port="api-server"}}': steady(10 * DAY)},
+        ["AffinityExtenderCertificateExpiresSoon"],
+    ),
+    (
+        "a certificate for some hours",
+        {f'{ENDS}{{instance="a", port="callbacks"}}': steady(DAY)},
+        ["AffinityExtenderCertificateExpires", "AffinityExtenderCertificateExpiresSoon"],
+    ),
+    (
+        "two configurations",
+        {f'{CONFIG}{{hash="xyz", mode="assist"}}': steady(1)},
+        ["AffinityExtenderConfigurationsDiffer"],
+    ),
+]  # fmt: skip
+
+
+def promtool(*arguments: str, folder: Path) -> str:
+    """Run promtool and return what it says; fail with that unless it is content."""
+    if shutil.which("promtool") is None:
+        missing("promtool is not installed (Debian: apt-get install prometheus)")
+    done = subprocess.run(
+        ["promtool", *arguments],  # noqa: S607 - wherever it is installed
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    return said
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the rules as a Prometheus reads them."""
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(GROUPS))
+    return tmp_path
+
+
+def test_the_rules_are_valid(folder: Path) -> None:
+    assert f"{len(RULES)} rules found" in promtool("check", "rules", "rules.yaml", folder=folder)
+
+
+def test_each_fault_fires_its_alerts_and_no_other(folder: Path) -> None:
+    tests = [unit_test(name, changed, expected) for name, changed, expected in FAULTS]
+    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+    (folder / "alerts.yaml").write_text(yaml.safe_dump(document))
+    assert "SUCCESS" in promtool("test", "rules", "alerts.yaml", folder=folder)
+
+
+def unit_test(name: str, changed: Mapping[str, str | None], expected: list[str]) -> dict[str, Any]:
+    series = {key: values for key, values in {**HEALTHY, **changed}.items() if values is not None}
+    firing = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in expected]
+    question = {
+        "expr": 'count by (alertname) (group by (alertname) (ALERTS{alertstate="firing"}))',
+        "eval_time": f"{MINUTES - 10}m",
+        "exp_samples": firing,
+    }
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": [{"series": key, "values": values} for key, values in series.items()],
+        "promql_expr_test": [question],
+    }
+
+
+def test_each_alert_has_a_fault() -> None:
+    assert {alert for _, _, expected in FAULTS for alert in expected} == ALERTS.keys()
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_each_alert_leads_to_its_runbook(name: str) -> None:
+    rule = ALERTS[name]
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert rule["annotations"].keys() == {"summary", "description", "runbook"}
+    assert rule["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
+    sections = re.split(r"^## ", (ROOT / "docs" / "runbooks.md").read_text(), flags=re.MULTILINE)
+    (section,) = (each for each in sections if each.startswith(f"{name}\n"))
+    assert "**Means**" in section
+    assert "**Do**" in section
