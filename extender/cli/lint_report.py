@@ -9,6 +9,7 @@ from textwrap import fill
 import msgspec
 
 from extender.lint.finding import AnyRule, Finding, Level, Report
+from extender.lint.lines import line_of
 
 WIDTH = 80
 MOST_PLACES = 20
@@ -24,6 +25,7 @@ def json_text(report: Report) -> str:
                 "rule": each.rule.id,
                 "level": each.rule.level,
                 "file": each.place.file,
+                "line": line_of(each),
                 "object": each.place.object,
                 "path": each.path,
                 "message": each.message,

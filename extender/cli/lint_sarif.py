@@ -9,6 +9,7 @@ import msgspec
 
 from extender import __version__
 from extender.lint.finding import AnyRule, Finding, Report
+from extender.lint.lines import line_of
 from extender.lint.rulebook import BY_ID
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -60,5 +61,8 @@ def _location(found: Finding) -> dict[str, Any]:
     if found.place.file:
         uri = PurePath(found.place.file)
         artifact = uri.as_uri() if uri.is_absolute() else uri.as_posix()
-        location["physicalLocation"] = {"artifactLocation": {"uri": artifact}}
+        physical: dict[str, Any] = {"artifactLocation": {"uri": artifact}}
+        if (line := line_of(found)) is not None:
+            physical["region"] = {"startLine": line}
+        location["physicalLocation"] = physical
     return location

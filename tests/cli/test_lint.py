@@ -68,10 +68,47 @@ def test_sarif_for_code_scanning(broken: str, capsys: pytest.CaptureFixture[str]
     check_sarif(log)
     (result,) = log["runs"][0]["results"]
     physical = result["locations"][0]["physicalLocation"]
-    assert physical["artifactLocation"] == {"uri": "web.json"}
+    assert physical == {"artifactLocation": {"uri": "web.json"}, "region": {"startLine": 1}}
     assert result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"].startswith(
         "Deployment shop/web: spec.template.spec.affinity"
     )
+
+
+STREAM = """\
+# A comment, and a document with nothing in it.
+---
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: web, namespace: shop}
+    spec:
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - topologyKey: kubernetes.io/hostname
+              labelSelector: {matchLabels: {app: web}}
+            - topologyKey: failure-domain.beta.kubernetes.io/zone
+              labelSelector: {matchLabels: {app: web}}
+            - labelSelector:
+              topologyKey: rack
+"""
+
+
+def test_the_line_of_a_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "stream.yaml").write_text(STREAM)
+    assert cli.main(["lint", str(tmp_path / "stream.yaml"), "-o", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["rule"]: each["line"] for each in found} == {
+        "selector-missing": 22,
+        "topology-key-deprecated": 20,
+    }
 
 
 def check_sarif(log: dict[str, Any]) -> None:
