@@ -24,5 +24,9 @@ class Brake:
 
     def look(self, affected: int, acknowledged: int) -> bool:
         """Take over how many pods break rules now, and how many are fine; return on a change."""
-        before, self.paused = self.paused, affected > max(self.allowed, acknowledged)
+        before, self.paused = self.paused, self.exceeds(affected, acknowledged)
         return self.paused is not before
+
+    def exceeds(self, affected: int, acknowledged: int) -> bool:
+        """Return whether so many are too many."""
+        return affected > max(self.allowed, acknowledged)
