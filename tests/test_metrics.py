@@ -30,6 +30,7 @@ def exercise(metrics: Metrics) -> None:
     metrics.count_filtered("anti-affinity", 7)
     metrics.count_bind("bound")
     metrics.count_eviction("InterPodAffinity", "evicted")
+    metrics.begin_moves("RequiredDuringExecution", ["grace"])
     metrics.observe_hold(0.004)
     metrics.track_reservations(lambda: 3)
     metrics.track_quotas(lambda: 5, lambda: 2)
@@ -93,6 +94,9 @@ CONTRACT = {
     "affinity_extender_hints": {"result"},
     "affinity_extender_preemptions": {"result"},
     "affinity_extender_evictions": {"plugin", "result"},
+    "affinity_extender_evictions_leader": set(),
+    "affinity_extender_evictions_paused": set(),
+    "affinity_extender_execution_violating_pods": {"outcome"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},
     "affinity_extender_filter_hold_seconds": {"le"},

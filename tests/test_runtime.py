@@ -153,7 +153,7 @@ async def test_an_occupied_port_is_said_in_one_line() -> None:
 async def test_the_end_of_a_task_that_should_not_end_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def defective(*_: object) -> NoReturn:
+    async def defective(*_: object, **__: object) -> NoReturn:
         raise ZeroDivisionError
 
     monkeypatch.setattr("extender.runtime.keep_patrolling", defective)

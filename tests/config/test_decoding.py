@@ -638,7 +638,8 @@ def test_what_cannot_be_evicted_by_is_refused(fields: dict[str, Any], expected: 
 
 
 def test_no_selector_means_nowhere_and_one_without_values_means_some() -> None:
-    assert load_fields({}).required_during_execution.execution == Execution()
+    nowhere = load_fields({"mode": "assist"}).required_during_execution
+    assert nowhere.execution == Execution()
     chosen = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
     execution = load_fields(
         {"requiredDuringExecution": {"plainRules": chosen}}

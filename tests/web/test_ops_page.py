@@ -116,6 +116,7 @@ def test_the_mode_is_explained(mode: str) -> None:
 
 def test_links() -> None:
     expected = ["/readyz?verbose", "/livez?verbose", "/metrics", "/configz", "/domains"]
+    expected.append("/violations")
     assert read(status()).links == expected
     assert Reader(page.render_fault()).links == expected
 
