@@ -93,6 +93,19 @@ def test_what_is_explained_is_what_filter_and_prioritize_answer(
 
 
 @given(case=cases())
+def test_between_two_steps_others_see_the_state_as_it_is(
+    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
+) -> None:
+    state, pod, names, plugins, scoring = case
+    asked = state.nodes.asked(names)
+    before = judge(state, pod, asked, plugins)
+    steps = explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE))
+    for _ in steps:
+        now = judge(state, pod, asked, plugins)
+        assert (now.fits.names, now.refused) == (before.fits.names, before.refused)
+
+
+@given(case=cases())
 def test_each_refusal_has_a_rule_and_the_very_pods_behind_it(
     case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
 ) -> None:

@@ -136,11 +136,13 @@ class TermSurvey:
         candidates = iter(rarest)
         while some := list(islice(candidates, max(1, CLASSES // len(terms)))):
             with state.without(pod.key, pod.uid):
-                yield sum(
+                found = sum(
                     sum(placed.on_nodes.values())
                     for placed in some
                     if all(state.is_about(term, placed.pod_class) for term in terms)
                 )
+            # Not before the pod counts again: others look at the state between two steps.
+            yield found
 
 
 def _merged(term: Term, written: WrittenTerm) -> list[str]:
