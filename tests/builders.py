@@ -213,10 +213,10 @@ def workload(
     place = template["metadata"].get("namespace")
     if place:
         metadata["namespace"] = place
-    inner = {
-        "metadata": {"labels": template["metadata"].get("labels", {})},
-        "spec": template["spec"],
-    }
+    kept = {"labels": template["metadata"].get("labels", {})}
+    if annotations := template["metadata"].get("annotations"):
+        kept["annotations"] = annotations
+    inner = {"metadata": kept, "spec": template["spec"]}
     if kind == "CronJob":
         job = {name: spec.pop(name) for name in ("parallelism", "completions") if name in spec}
         spec["jobTemplate"] = {"spec": {"template": inner, **job}}

@@ -12,9 +12,16 @@ from extender.errors import ObjectError
 from extender.lint.surroundings import Surroundings
 from extender.lint.template import NEW, ONE_POD, Owner, Rollout, Template, TermAt
 from extender.model.labels import Labels
-from extender.wire.affinity import read_affinity
+from extender.wire.affinity import EVERY_GATE_ON, read_affinity
+from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode
-from extender.wire.manifests import NULL, AffinityManifest
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    NULL,
+    POLICY_ANNOTATION,
+    AffinityManifest,
+    PodAnnotations,
+)
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
 from extender.wire.workloads import WORKLOADS, Identity
@@ -122,6 +129,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
         ONE_POD if kind == "Pod" else _rollout(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
         ignored=frozenset(ignored),
+        misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
     ), template
 
 
@@ -131,6 +139,7 @@ class TemplateReader:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._nodes = NodeAffinityReader()
+        self._annotations = AnnotationReader(EVERY_GATE_ON)
 
     def read(self, owner: Owner, template: Manifest) -> Template:
         """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
@@ -145,12 +154,21 @@ class TemplateReader:
             nodes = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
         except ObjectError as error:
             fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
-        return Template(owner, labels, terms, raw or {}, nodes, self._around, fault)
+        found = _annotations(template.metadata)
+        rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
+        broken = self._annotations.read(owner.namespace, rules).fault
+        return Template(owner, labels, terms, raw or {}, nodes, self._around, fault, broken)
 
 
 def _inner(raw: msgspec.Raw) -> Manifest:
     empty = bytes(raw) == bytes(NULL)
     return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
+
+
+def _annotations(metadata: _Metadata) -> dict[str, str]:
+    """Return the annotations that rules are in."""
+    found = metadata.annotations or {}
+    return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
 
 
 def _rollout(kind: str, spec: _Spec) -> Rollout:

@@ -123,11 +123,16 @@ class Granted:
     rules: tuple[PolicyRule, ...]
     config: Config
 
-    def dangerous(self) -> Iterator[tuple[int, Right]]:
-        """Yield each right that would be needed in mode replace alone, with its rule's index."""
+    def idle(self) -> Iterator[tuple[int, Right]]:
+        """Yield each right to change something that is of no use, with its rule's index."""
+        used: set[Right] = set()
+        if self.config.mode is Mode.REPLACE:
+            used.update((*_TO_BIND, *_TO_PREEMPT))
+        if self.config.moves_pods:
+            used.update(_TO_EVICT)
         for index, rule in enumerate(self.rules):
-            for right in (*_TO_BIND, *_TO_PREEMPT):
-                if rule.allows(right) and right not in _WRITES_NOTHING:
+            for right in dict.fromkeys((*_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
+                if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
 
 
@@ -139,6 +144,10 @@ _TO_NOMINATE: Final = (Right("", "pods/status", "patch"),)
 _TO_PREEMPT: Final = (
     Right("", "pods", "delete"),
     *_TO_NOMINATE,
+    Right("events.k8s.io", "events", "create"),
+)
+_TO_EVICT: Final = (
+    Right("", "pods/eviction", "create"),
     Right("events.k8s.io", "events", "create"),
 )
 _WRITES_NOTHING: Final = (Right("", "pods", "get"), Right("events.k8s.io", "events", "create"))
@@ -153,4 +162,6 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
         watched += _TO_BIND
         watched += _TO_NOMINATE if config.hints.enabled else ()
         watched += _TO_PREEMPT if config.preemption.enabled else ()
+    if config.moves_pods and not config.required_during_execution.dry_run:
+        watched += _TO_EVICT
     return tuple(dict.fromkeys(watched))

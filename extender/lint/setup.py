@@ -40,10 +40,8 @@ class Setup:
         return Plugin(plugin) in self.config.plugins
 
     def refuses(self) -> bool:
-        """Return whether some plugin refuses nodes here."""
-        return self.mode is Mode.REPLACE or (
-            self.mode is Mode.ASSIST and self.config.looks_at_quotas
-        )
+        """Return whether nodes may be refused here: in assist by quotas or rules in annotations."""
+        return self.mode is not Mode.SHADOW
 
 
 def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None) -> Setup:

@@ -86,6 +86,8 @@ class Owner:
     """A pod that an API server has: its label keys are merged."""
     ignored: frozenset[str] = frozenset()
     """Rules that it asks to be spared."""
+    misplaced: tuple[str, ...] = ()
+    """Annotations with rules that a workload has itself, and not its template."""
 
     def revision_labels(self, value: str) -> dict[str, str]:
         """Return the labels that tell the pods of one revision from those of another."""
@@ -110,6 +112,8 @@ class Template:
     around: Surroundings
     fault: ObjectError | None = None
     """What makes its affinity unreadable."""
+    annotation_fault: tuple[str, str] | None = None
+    """The broken field of the rules in its annotations, and what is wrong with it."""
 
     def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
         """Yield the terms of one list."""

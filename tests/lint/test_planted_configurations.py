@@ -62,6 +62,7 @@ def arguments(**args: Any) -> Change:
 POD = "InterPodAffinity"
 NODE = "NodeAffinity"
 BOTH = [POD, NODE]
+EVICTS = {"enabled": True, "dryRun": False}
 TLS = {"tlsCertFile": "c", "tlsPrivateKeyFile": "k"}
 REMOTE = {"urlPrefix": "https://10.0.0.1:10280", "enableHTTPS": True}
 OFF_LOOPBACK = {"bindAddress": "0.0.0.0"}
@@ -73,8 +74,9 @@ FILES: list[Any] = [
     ("prioritize-verb-missing", "assist", entry(prioritizeVerb=None), {}),
     ("bind-verb-missing", "replace", entry(bindVerb=None), {}),
     ("preempt-verb-missing", "replace", entry(preemptVerb=None), {}),
+    ("preempt-verb-missing", "assist", entry(filterVerb="filter"), {}),
     ("verb-misspelt", "assist", entry(prioritizeVerb="priorities"), {}),
-    ("verb-without-use", "assist", entry(filterVerb="filter"), {}),
+    ("verb-without-use", "shadow", entry(preemptVerb="preempt"), {}),
     ("whole-nodes-sent", "assist", entry(nodeCacheCapable=None), {}),
     ("managed-resources", "replace", entry(managedResources=[{"name": "a.b/gpu"}]), {}),
     ("hard-rules-off", "assist", plugins(multiPoint=[POD]), {}),
@@ -178,6 +180,8 @@ RIGHTS: list[Any] = [
     ("right-missing", "assist", roles("base"), {"plugins": [POD, "CrossNamespacePodAffinity"]}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
+    ("right-without-use", "assist", roles("base", "components/eviction"), {}),
+    ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
 ]
 
 
@@ -200,3 +204,14 @@ def test_a_role_that_is_not_there_may_have_what_is_missing() -> None:
 def test_every_rule_about_configurations_and_rights_has_a_fault() -> None:
     planted = {each[0] for each in (*FILES, *RIGHTS)} | {"ignorable-rules"}
     assert planted == BY_ID.keys() - {rule.id for rule in OF_WORKLOAD}
+
+
+def test_assist_may_refuse_pods_for_rules_in_annotations() -> None:
+    file = shipped("assist")
+    entry(filterVerb="filter", preemptVerb="preempt", ignorable=None)(file)
+    assert found(linted(file, ours("assist"))) == []
+
+
+def test_the_rights_to_evict_are_enough() -> None:
+    manifests = roles("base", "components/eviction")
+    assert found(linted(*manifests, ours("assist", requiredDuringExecution=EVICTS))) == []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.lint.rulebook import OF_WORKLOAD
+from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import (
     HOST,
     ZONE,
@@ -157,6 +158,15 @@ FAULTS: list[Any] = [
     (
         "namespaces-without-effect",
         web().anti_affinity(term(HOST, DB, namespaces=["shop"], namespaceSelector={})),
+    ),
+    ("annotation-unreadable", web().annotated(AFFINITY_ANNOTATION, '{"podAffinty": {}}')),
+    ("annotation-unreadable", of("Job", web().annotated(POLICY_ANNOTATION, "Replace"))),
+    (
+        "annotation-misplaced",
+        {
+            **of("Deployment", web()),
+            "metadata": {"name": "it", "annotations": {AFFINITY_ANNOTATION: "{}"}},
+        },
     ),
     ("term-repeated", web().anti_affinity(term(HOST, DB), term(HOST, DB))),
     ("term-repeated", web().prefers(3, term(HOST, DB), term(HOST, DB))),

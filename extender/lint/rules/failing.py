@@ -24,7 +24,7 @@ def _ignorable_rules(setup: Setup) -> Iterator[Spot]:
 
 
 def _pods_wait(setup: Setup) -> Iterator[Spot]:
-    if setup.mode is not Mode.REPLACE:
+    if setup.mode is Mode.SHADOW:
         for ours in setup.ours():
             if ours.entry.filter_verb and not ours.entry.ignorable:
                 yield Spot(ours.at("ignorable"), f"false in mode {setup.mode}")
@@ -52,9 +52,9 @@ RULES: Final = (
     Rule(
         "pods-wait-for-nothing",
         Level.WARNING,
-        "The extender is not ignorable, although the scheduler has the hard rules.",
+        "In mode shadow the extender is not ignorable, although it decides nothing.",
         "While the extender cannot be reached, all pods wait, for rules that are checked anyway.",
-        "Set ignorable: true in the modes shadow and assist.",
+        "Set ignorable: true in mode shadow.",
         _pods_wait,
     ),
 )

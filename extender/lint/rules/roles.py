@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from extender.config import Mode
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.rights import Granted, Rights
 
@@ -22,9 +21,8 @@ def _wide(role: Granted) -> Iterator[Spot]:
 
 
 def _idle(role: Granted) -> Iterator[Spot]:
-    if role.config.mode is not Mode.REPLACE:
-        for index, right in role.dangerous():
-            yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
+    for index, right in role.idle():
+        yield Spot(f"rules[{index}]", f"the right to {right} in mode {role.config.mode}")
 
 
 OF_ALL: Final = (
@@ -34,7 +32,8 @@ OF_ALL: Final = (
         "The extender lacks a right that its configuration needs.",
         "Without list and watch it never becomes ready; without the others binds, hints or "
         "preemption fail.",
-        "Apply the component of manifests/components that has it: bind, preemption or quota.",
+        "Apply the component of manifests/components that has it: bind, preemption, eviction or "
+        "quota.",
         _missing,
     ),
 )
@@ -50,10 +49,11 @@ OF_A_ROLE: Final = (
     Rule(
         "right-without-use",
         Level.WARNING,
-        "The extender may do what only mode replace does.",
-        "The right to bind is the power to place any pod anywhere, that to delete pods needs no "
-        "explanation. In the modes shadow and assist nothing uses them.",
-        "Leave the components bind and preemption out of these modes.",
+        "The extender may change what its configuration never changes.",
+        "The right to bind is the power to place any pod anywhere, that to delete or evict pods "
+        "needs no explanation. Only mode replace binds and preempts, and only "
+        "requiredDuringExecution evicts.",
+        "Leave out the components bind and preemption, or eviction.",
         _idle,
     ),
 )

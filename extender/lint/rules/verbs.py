@@ -67,6 +67,8 @@ def _not_served(setup: Setup) -> Iterator[Spot]:
 
 def _useless(setup: Setup) -> Iterator[Spot]:
     used = {*_needed(setup), "prioritizeVerb"}
+    if setup.mode is Mode.ASSIST:
+        used |= {"filterVerb", "preemptVerb"}  # for rules in annotations
     for ours in setup.ours():
         for field, _ in ours.entry.verbs():
             if field not in used:
@@ -155,8 +157,8 @@ RULES: Final = (
         "verb-without-use",
         Level.WARNING,
         "The scheduler calls for something that the mode does not do.",
-        "Filter passes every node, at the price of a call for each pod; bind and preempt are "
-        "answered with 404, and pods wait.",
+        "The extender has no such callback in this mode. It answers with 404, and pods wait, or "
+        "the call is wasted.",
         "Remove the verb, or set the mode that the scheduler's file is for.",
         _useless,
     ),
