@@ -9,7 +9,7 @@ from extender.config import Config
 from extender.lint.finding import AnyRule, Rule
 from extender.lint.rights import Granted, Rights
 from extender.lint.rules import (
-    annotations,
+    annotation_rules,
     channel,
     contradictions,
     failing,
@@ -48,7 +48,7 @@ OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = roles.OF_ALL
 OF_ROLE: Final[tuple[Rule[Granted], ...]] = roles.OF_A_ROLE
 OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
-    *annotations.RULES,
+    *annotation_rules.RULES,
     *label_keys.RULES,
     *selected_pods.RULES,
     *contradictions.RULES,

@@ -76,6 +76,8 @@ HEALTHY: Mapping[str, str] = {
     f'{OURS}_shadow_disagreements_total{{cause="lag", reason="r"}}': growing(3),
     f'{OURS}_evictions_total{{plugin="p", result="evicted"}}': growing(0.1),
     f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(0),
+    f'{OURS}_evictions_paused{{instance="a"}}': steady(0),
+    f"{OURS}_broken_annotations": steady(0),
     f'{ENDS}{{instance="a", port="callbacks"}}': steady(90 * DAY),
 }
 
@@ -149,6 +151,16 @@ FAULTS: list[Any] = [
         ["AffinityExtenderEvictionsFail"],
     ),
     (
+        "too many pods that would have to go",
+        {f'{OURS}_evictions_paused{{instance="a"}}': steady(1)},
+        ["AffinityExtenderEvictionsPaused"],
+    ),
+    (
+        "annotations that cannot be read",
+        {f"{OURS}_broken_annotations": steady(3)},
+        ["AffinityExtenderAnnotationsBroken"],
+    ),
+    (
         "a certificate for ten days",
         {f'{ENDS}{{instance="a", port="api-server"}}': steady(10 * DAY)},
         ["AffinityExtenderCertificateExpiresSoon"],
@@ -195,7 +207,7 @@ def test_the_rules_are_valid(folder: Path) -> None:
 
 def test_each_fault_fires_its_alerts_and_no_other(folder: Path) -> None:
     tests = [unit_test(name, changed, expected) for name, changed, expected in FAULTS]
-    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": tests}
     (folder / "alerts.yaml").write_text(yaml.safe_dump(document))
     assert "SUCCESS" in promtool("test", "rules", "alerts.yaml", folder=folder)
 
