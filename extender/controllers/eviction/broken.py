@@ -12,7 +12,7 @@ from extender.controllers.eviction.record import Record
 from extender.model.execution import Execution
 from extender.model.keys import Identity
 
-MOST_AT_ONCE: Final = 200
+MOST_AT_ONCE: Final = 100
 """Pods that are judged between two turns for everybody else: some milliseconds."""
 
 
