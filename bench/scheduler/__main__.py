@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.scheduler import bursts, preemptors, rates, ready, waiting
+from bench.scheduler import bursts, candidates, preemptors, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
 
@@ -37,6 +37,11 @@ async def _waiting(args: argparse.Namespace) -> Sequence[waiting.Outcome]:
 async def _preemptors(args: argparse.Namespace) -> Sequence[preemptors.Outcome]:
     async with opened() as bench:
         return await preemptors.measure(bench, args.preemptors, args.repeats)
+
+
+async def _candidates(args: argparse.Namespace) -> Sequence[candidates.Outcome]:
+    async with opened() as bench:
+        return await candidates.measure(bench, args.nodes, args.preemptors)
 
 
 async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
@@ -66,6 +71,10 @@ def _arguments() -> argparse.Namespace:
     of_preemptors.add_argument("--preemptors", type=int, default=300)
     of_preemptors.add_argument("--repeats", type=int, default=3)
     of_preemptors.set_defaults(measure=_preemptors, as_markdown=preemptors.as_markdown)
+    of_candidates = what.add_parser("candidates", help=candidates.__doc__)
+    of_candidates.add_argument("--nodes", type=int, default=5000)
+    of_candidates.add_argument("--preemptors", type=int, default=5, help="with each setting")
+    of_candidates.set_defaults(measure=_candidates, as_markdown=candidates.as_markdown)
     of_rates = what.add_parser("rates", help=rates.__doc__)
     of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
     names = "; ".join(each.name for each in WORKLOADS)
@@ -75,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")
     of_ready.add_argument("--starts", type=int, default=3)
     of_ready.set_defaults(measure=_ready, as_markdown=ready.as_markdown)
-    for each in (of_bursts, of_waiting, of_preemptors, of_rates, of_ready):
+    for each in (of_bursts, of_waiting, of_preemptors, of_candidates, of_rates, of_ready):
         add_files(each)
     return parser.parse_args()
 

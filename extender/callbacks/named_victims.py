@@ -6,8 +6,7 @@ is gone, when we still see the victim there. Refused then, the pod would be give
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 
 from extender.cluster.state import ClusterState
@@ -38,11 +37,13 @@ class NamedVictims:
         plugins: Plugins,
         preemption: PreemptionController | None,
         clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._state = state
         self._plugins = plugins
         self._preemption = preemption
         self._clock = clock
+        self._sleep = sleep
         self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
             memory.VICTIMS, most=MOST_REMEMBERED
         )
@@ -69,7 +70,7 @@ class NamedVictims:
         for _ in range(LOOKS):
             if not self._lags(pod):
                 return
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._sleep(LOOK_SECONDS)
 
     def _lags(self, pod: Pod) -> bool:
         """Return whether victims that were deleted look as if nothing had happened to them."""

@@ -47,6 +47,8 @@ class PreemptRig:
         plugins: Plugins = AFFINITY,
     ) -> None:
         self.now = 0.0
+        self.gone_meanwhile: list[str] = []
+        """Pods whose ends the watch shows, one each time that somebody waits for it."""
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
@@ -58,6 +60,7 @@ class PreemptRig:
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
             pods=PodReader(),
+            sleep=self._sleep,
         )
         answers = Answering(
             state,
@@ -68,6 +71,12 @@ class PreemptRig:
         )
         callbacks = {**answers.callbacks, "preempt": preemptions}
         self.app = callbacks_app(callbacks, metrics, 1 << 20)
+
+    async def _sleep(self, _: float) -> None:
+        """Let the watch show the end of a pod."""
+        if self.gone_meanwhile:
+            name = self.gone_meanwhile.pop()
+            self.state.remove_pod(f"default/{name}", f"default-{name}")
 
     def observed(self, status: str) -> float | None:
         """Return how many calls ended with a status."""
@@ -195,6 +204,27 @@ async def test_victims_just_named_are_on_their_way_though_the_watch_is_late(
     assert await verdict_on(client, HELD, "a") == "FailedAndUnresolvableNodes"
     answer = await ask(client, question(HELD, ELSEWHERE))
     assert set(answer["NodeNameToMetaVictims"]) == {"c"}
+
+
+async def test_the_node_of_victims_just_named_is_held_before_the_request_says_so(
+    aiohttp_client: Any,
+) -> None:
+    rig = PreemptRig()
+    rig.state.upsert_node(model_node(node("c", {HOST: "c"})))
+    client = await aiohttp_client(rig.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    assert await verdict_on(client, IMPORTANT, "a") == "FailedNodes"
+    assert await ask(client, question(IMPORTANT, ELSEWHERE)) == NOBODY
+
+
+async def test_filter_waits_for_a_watch_that_shows_nothing_of_victims_yet(
+    aiohttp_client: Any,
+) -> None:
+    rig = PreemptRig()
+    client = await aiohttp_client(rig.app)
+    await ask(client, question(IMPORTANT, PROPOSED))
+    rig.gone_meanwhile = ["plain", "web"]
+    assert await verdict_on(client, HELD, "a") == "NodeNames"
 
 
 async def test_only_so_many_answers_are_remembered(aiohttp_client: Any) -> None:

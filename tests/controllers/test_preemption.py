@@ -13,6 +13,7 @@ from msgspec import Raw
 from extender.controllers.preemption.evictions import DENIED_SECONDS
 from extender.controllers.preemption.nominations import RENEWAL_SECONDS
 from extender.controllers.preemption.preemptions import BINDING_SECONDS, EVICTING_SECONDS
+from extender.controllers.preemption.ranking import SHARED_SECONDS
 from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
@@ -560,6 +561,51 @@ async def test_nothing_is_deleted_before_the_watch_shows_the_mark() -> None:
     rig.api.shows = True
     rig.api.show()
     await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_pods_whose_labels_concern_nobody_share_what_one_of_them_found() -> None:
+    coming = [loner(f"p{number}").labels(number=str(number)) for number in range(3)]
+    rig = PreemptionRig([A, B, server("c")], ON_A, ON_B, db("rock", "c", HIGH), *coming)
+    rig.refuse("p0")
+    await rig.pass_time(0.1)
+    assert rig.evicted() == ["on-a"]
+    # It is better, and there since the nodes were ranked.
+    rig.api.end("default-rock")
+    cheap = model_pod(db("cheap", "c", LOW - 1))
+    rig.api.pods[cheap.uid] = cheap
+    rig.api.show()
+    rig.refuse("p1")
+    await rig.pass_time(0.1)
+    assert rig.evicted() == ["on-a", "on-b"]
+    rig.now += SHARED_SECONDS
+    rig.refuse("p2")
+    await rig.pass_time(0.1)
+    assert rig.evicted() == ["cheap", "on-a", "on-b"]
+
+
+async def test_what_is_ranked_is_looked_at_once_more_when_it_is_taken() -> None:
+    coming = [loner(f"p{number}") for number in range(2)]
+    c = server("c", "z3")
+    rig = PreemptionRig([A, B, c], ON_A, ON_B, db("on-c", "c", MIDDLE + 1), *coming)
+    rig.refuse("p0")
+    await rig.pass_time(0.1)
+    rock = model_pod(db("rock", "b", HIGH))
+    rig.api.pods[rock.uid] = rock
+    rig.api.show()
+    rig.refuse("p1")
+    await rig.pass_time(0.1)
+    assert rig.evicted() == ["on-a", "on-c"]
+
+
+async def test_a_place_that_is_free_by_now_is_found_though_nodes_were_ranked_before() -> None:
+    coming = [loner(f"p{number}") for number in range(2)]
+    rig = PreemptionRig([A, B, server("c")], ON_A, ON_B, db("rock", "c", HIGH), *coming)
+    rig.refuse("p0")
+    await rig.pass_time(0.1)
+    rig.refuse("p1")
+    rig.api.end("default-rock")
+    await rig.pass_time(0.1)
     assert rig.evicted() == ["on-a"]
 
 

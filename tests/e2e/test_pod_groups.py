@@ -260,3 +260,27 @@ async def test_who_is_evicted_for_a_group(
         assert await sandbox.extender.calls("preempt") == 0
     names = {each["metadata"]["name"] for each in sandbox.pods.objects.values()}
     assert names - {each["metadata"]["name"] for each in members} == left
+
+
+@pytest.mark.parametrize("mode", [STOCK, REPLACE])
+@pytest.mark.usefixtures("_important")
+async def test_nobody_goes_for_a_gang_that_the_rules_refuse_all_the_same(
+    sandbox: Sandbox, mode: str
+) -> None:
+    rock, victim = pod("rock", labels=DB, on="a1"), pod("victim", labels=DB, on="b1")
+    rock["spec"] |= IMPORTANT
+    members = [each | {"spec": each["spec"] | IMPORTANT} for each in STRANGERS[:2]]
+    # There is room for one of the two, once the victim is gone.
+    await sandbox.add(node("a1", "a"), node("b1", "b", pods=1), rock, victim)
+    async with sandbox.scheduled_by(mode):
+        await create(sandbox, gang(members, **IMPORTANT), members)
+        await sandbox.pods.until(
+            lambda: all(told(sandbox, each)[0] for each in members), SETTLE_S, "the refusals"
+        )
+        # Nothing is to happen from now on, so there is nothing to wait for.
+        await asyncio.sleep(QUIET_S)
+    pods = sandbox.pods.objects.values()
+    assert [
+        each["metadata"]["name"] for each in pods if "deletionTimestamp" in each["metadata"]
+    ] == []
+    assert sandbox.places() == {"default/rock": "a1", "default/victim": "b1"}

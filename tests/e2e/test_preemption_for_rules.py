@@ -21,7 +21,7 @@ from tests.e2e.preempting import (
     run,
     wants,
 )
-from tests.e2e.preemption_cases import CASES
+from tests.e2e.preemption_cases import CASES, EACH_TIME
 from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.scheduling import STOCK
 
@@ -40,7 +40,10 @@ async def _classes(sandbox: Sandbox) -> None:
     await ensure_classes(sandbox.api)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in EACH_TIME else pytest.param(name, marks=pytest.mark.long) for name in CASES],
+)
 async def test_the_same_pods_go_for_the_same_places_as_with_stock(
     sandbox: Sandbox, name: str, say: Callable[[str], None]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from extender.cluster.counts.counters import Counters
@@ -94,6 +94,13 @@ class PreFilterState:
         tables += len(self.existing_preferred) + len(self.existing_required)
         domains = sum(union.most_domains for union in unions)
         return self.pod_class.size + PER_TABLE * (1 + tables) + PER_DOMAIN * domains
+
+    @property
+    def required_rules(self) -> Hashable:
+        """Return what is the same for classes that placed pods let onto the same nodes."""
+        own = [table for union in self.anti_affinity for table in union.tables]
+        existing = [table for union in self.existing_anti_affinity for table in union.tables]
+        return self.affinity, self.starts_group, frozenset(own), frozenset(existing)
 
     def __post_init__(self) -> None:
         self.has_rules = bool(self.affinity or self.anti_affinity or self.existing_anti_affinity)

@@ -92,11 +92,22 @@ class Search:
                 return None
             slices = Slices(self._clock, self._sleep, REST_IN_VAIN if refusal.in_vain else rest)
             look = _Look(preemptor, passed, slices, take)
-            best = await self._shared(key, look) or await self._anew(key, size, look)
+            alike = self._alike(look)
+            best = await self._shared(alike, look) or await self._anew(alike, size, look)
             refusal.in_vain = best is None
             if best is None:
                 self._in_vain.note(key, size)
         return best
+
+    def _alike(self, look: _Look) -> Hashable:
+        """Return what is the same for pods that may share a ranking, though their labels differ.
+
+        So do those of a StatefulSet. What is taken is looked at once more, for the pod itself.
+        """
+        pod, requirements = look.preemptor.pod, look.preemptor.requirements
+        rules = self._state.prefilter_state_of(pod).required_rules
+        asks = pod.node_affinity, pod.ports, pod.priority, pod.charge, requirements
+        return pod.pod_class.namespace, rules, asks, pod.nominated, look.passed
 
     async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
         """Take a node from what was found for another pod a moment ago."""
