@@ -46,16 +46,20 @@ class ImportantTenants:
         if chance.random() < 0.5:
             await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
         lesser.replicas = places + chance.choice((0, 0, 1))
-        lesser.ordered = chance.random() < 0.3
+        lesser.ordered = chance.random() < 0.5
         self._controllers.apply(lesser)
+        bystanders = self._workload(chance, f"{group}-bystanders", "nobody", group, 0)
+        bystanders.replicas = places if chance.random() < 0.4 else 0
+        self._controllers.apply(bystanders)
         await asyncio.sleep(chance.uniform(0.5, 3.0))
         names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
         important = [
             self._workload(chance, name, by, group, chance.choice(PRIORITIES)) for name in names
         ]
         await asyncio.gather(*(self._keep_coming(chance, each, places) for each in important))
-        lesser.replicas = 0
-        self._controllers.wake(lesser.name)
+        for each in (lesser, bystanders):
+            each.replicas = 0
+            self._controllers.wake(each.name)
 
     async def _keep_coming(self, chance: Random, workload: Workload, places: int) -> None:
         """Create pods now and then that end soon; meanwhile those that went may come back.
@@ -84,7 +88,8 @@ class ImportantTenants:
         return pod is not None and is_live(pod) and not pod["spec"].get("nodeName")
 
     def _workload(self, chance: Random, name: str, by: str, group: str, priority: int) -> Workload:
-        made_of = templates.template(f"rivals by {by}", name, group, priority)
+        sort = "plain" if by == "nobody" else f"rivals by {by}"
+        made_of = templates.template(sort, name, group, priority)
         return Workload(
             name=name,
             space="default",

@@ -114,6 +114,7 @@ USERS: Final = {
 PREEMPTING_USERS: Final = {
     **dict.fromkeys(USERS, 1),
     "important wave": 60,
+    "recreate by name": 8,
     "wave": 0,
 }
 """What they do where there is a lot of preemption."""
