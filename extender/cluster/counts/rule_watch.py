@@ -225,7 +225,7 @@ class RuleWatch:
         O(pods on the node with rules, and terms that match the others), if that can matter.
         """
         after = self._nodes.labels(node)
-        if before and after and not self._concerned(before, after):
+        if not self._places or (before and after and not self._concerned(before, after)):
             return
         for pod_class in self._counters.classes_on(node):
             for watched in self._about(pod_class):
@@ -239,8 +239,6 @@ class RuleWatch:
 
     def _concerned(self, before: Labels, after: Labels) -> bool:
         """Return whether a change of a node's labels can matter to any rule."""
-        if not self._keys:
-            return False
         return any(key in self._keys for key, _ in before.items() ^ after.items())
 
     def namespace_changed(self, name: str, before: Labels) -> None:
