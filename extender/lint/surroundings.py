@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from extender.model.labels import Labels, Operator
+from extender.model.node_affinity import NodeRule
 from extender.model.objects import Node
 from extender.model.pod_affinity import Term
 
@@ -55,6 +56,31 @@ class Surroundings:
         self.namespaces = namespaces
         self.pods = pods
         self.scheduler_minor = scheduler_minor
+        self._matching: dict[NodeRule | None, list[Labels]] = {}
+        self._domains: dict[tuple[NodeRule | None, str], int | None] = {}
+
+    def nodes_for(self, required: NodeRule | None) -> list[Labels]:
+        """Return the labels of the nodes that node selector and node affinity allow."""
+        found = self._matching.get(required)
+        if found is None:
+            found = self._matching[required] = [
+                node.labels
+                for node in self.nodes or ()
+                if required is None or required.judge(node.name, node.labels)
+            ]
+        return found
+
+    def domains_for(self, required: NodeRule | None, key: str) -> int | None:
+        """Return how many domains of a topology key there are for pods.
+
+        None where nothing limits them: no node is known, or one without the key takes any number.
+        """
+        asked = (required, key)
+        if asked not in self._domains:
+            nodes = self.nodes_for(required)
+            limited = bool(nodes) and all(key in labels for labels in nodes)
+            self._domains[asked] = len({each[key] for each in nodes}) if limited else None
+        return self._domains[asked]
 
     def namespace_labels(self, name: str) -> Labels:
         """Return the labels of a namespace; of one that is not known, those that each has."""

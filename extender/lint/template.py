@@ -9,7 +9,7 @@ from typing import Any, Final
 from extender.errors import ObjectError
 from extender.lint.surroundings import Surroundings
 from extender.model.labels import Labels
-from extender.model.node_affinity import NodeAffinity
+from extender.model.node_affinity import NodeAffinity, NodeRule
 from extender.model.pod_affinity import Term, WrittenTerm
 from extender.wire.manifests import PodAffinityTerm
 
@@ -137,20 +137,13 @@ class Template:
         return {**self.labels, **self.owner.revision_labels(value)}
 
     def eligible_domains(self, key: str) -> int | None:
-        """Return how many domains of a key the pods may go to.
-
-        None where nothing limits them: no node is known, or one without the key takes any number.
-        """
-        nodes = self.eligible_nodes()
-        if not nodes or any(key not in labels for labels in nodes):
-            return None
-        return len({labels[key] for labels in nodes})
+        """Return how many domains of a key the pods may go to; None where nothing limits them."""
+        return self.around.domains_for(self._required_nodes, key)
 
     def eligible_nodes(self) -> list[Labels]:
         """Return the labels of the nodes that node selector and node affinity allow."""
-        required = None if self.node_affinity is None else self.node_affinity.required
-        return [
-            node.labels
-            for node in self.around.nodes or ()
-            if required is None or required.judge(node.name, node.labels)
-        ]
+        return self.around.nodes_for(self._required_nodes)
+
+    @property
+    def _required_nodes(self) -> NodeRule | None:
+        return None if self.node_affinity is None else self.node_affinity.required

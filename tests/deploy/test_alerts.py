@@ -207,7 +207,7 @@ def test_the_rules_are_valid(folder: Path) -> None:
 
 def test_each_fault_fires_its_alerts_and_no_other(folder: Path) -> None:
     tests = [unit_test(name, changed, expected) for name, changed, expected in FAULTS]
-    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": tests}
+    document = {"rule_files": ["rules.yaml"], "evaluation_interval": "4m", "tests": tests}
     (folder / "alerts.yaml").write_text(yaml.safe_dump(document))
     assert "SUCCESS" in promtool("test", "rules", "alerts.yaml", folder=folder)
 
