@@ -26,6 +26,9 @@ from extender.verbs.explaining.words import (
 from extender.verbs.rules import PodRule
 from extender.wire.explanation import write_explanation
 
+FAST_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""libyaml's, where it is there: thousands of nodes take a tenth of the time."""
+
 WIDTH = 80
 INDENT = "  "
 MOST_DOMAINS = 8
@@ -51,7 +54,7 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
         ]
         told = documents[0] if len(documents) == 1 else documents
         if output == "yaml":
-            return yaml.safe_dump(told, sort_keys=False, default_flow_style=False).rstrip("\n")
+            return str(yaml.dump(told, Dumper=FAST_DUMPER, sort_keys=False)).rstrip("\n")
         return msgspec.json.format(msgspec.json.encode(told)).decode()
     return "\n\n\n".join(_text(state, each, wide=output == "wide") for each in found)
 
