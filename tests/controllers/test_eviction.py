@@ -149,6 +149,25 @@ async def test_no_minute_has_more_evictions_than_allowed() -> None:
         assert len(rig.mover.evicted) == gone
 
 
+async def test_a_minute_counts_from_when_an_eviction_was_carried_out() -> None:
+    rig = with_disks(per_minute=1)
+    times: list[tuple[float, float]] = []
+
+    def slowly(_: object) -> Eviction:
+        began = rig.now
+        rig.now += 4 if not times else 0
+        times.append((began, rig.now))
+        return Eviction(Evicted.DONE)
+
+    rig.mover.answer = slowly
+    for name in ("one", "two"):
+        rig.place(ON_SSD, "a", name, owner=f"ReplicaSet/{name}")
+    rig.node("a")
+    await rig.after(GRACE + 70)
+    (_, done), (began, _) = times
+    assert began - done >= 60
+
+
 async def test_the_pods_of_a_controller_go_one_at_a_time() -> None:
     rig = with_disks()
     rig.place(ON_SSD, "a", "one")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.extending import ASSIST, Extender
@@ -74,12 +75,17 @@ class Moves:
 
     def evicted(self) -> list[str]:
         """Return the uids of the pods that the Eviction API has ended, as their conditions say."""
-        found: dict[str, None] = {}
+        return [*self.evictions()]
+
+    def evictions(self) -> dict[str, datetime]:
+        """Return when each of them was evicted, to the second, by the API server's clock."""
+        found: dict[str, datetime] = {}
         for each in self.sandbox.pods.history:
             for condition in each["status"].get("conditions") or ():
                 if condition.get("reason") == "EvictionByEvictionAPI":
-                    found[each["metadata"]["uid"]] = None
-        return [*found]
+                    at = datetime.fromisoformat(condition["lastTransitionTime"])
+                    found[each["metadata"]["uid"]] = at
+        return found
 
     async def label(self, node: str, **labels: str | None) -> None:
         """Change labels of a node."""

@@ -129,10 +129,11 @@ class Mover:
                 return REST_SECONDS
             kept = await self._ask(pod, record, owner)
         finally:
-            if not kept:
+            if kept:
+                self._window.done()
+            else:
                 self._window.give_back()
-                self._turns.end(owner)
-            elif self._dry_run:
+            if self._dry_run or not kept:
                 self._turns.end(owner)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             why_now = f"its grace period is over and node {target} would take it"

@@ -46,6 +46,11 @@ class Window:
         """Note one."""
         self._times.append(self._clock())
 
+    def done(self) -> None:
+        """Note that the last one is over: a minute counts from when it was certainly there."""
+        if self._times:
+            self._times[-1] = self._clock()
+
     def give_back(self) -> None:
         """Note that the last one has come to nothing."""
         if self._times:
