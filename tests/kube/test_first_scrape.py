@@ -53,7 +53,9 @@ PER_PLUGIN = {("InterPodAffinity", "Filter"): 4, ("CrossNamespacePodAffinity", "
 ONLY_QUOTA = {("CrossNamespacePodAffinity", "Filter"): 4}
 SCORES = {("InterPodAffinity", "Score"): 2}
 REPLACE = {("InterPodAffinity", "Preempt"): 3, ("InterPodAffinity", "Bind"): 3}
-QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
+ANNOTATED = {("NodeAffinity", "Filter"): 4, ("NodeAffinity", "Score"): 2}
+"""Of a plugin that is not enabled, for rules in annotations."""
+ANNOTATED_IN_ASSIST = {("InterPodAffinity", "Filter"): 4, ("InterPodAffinity", "Preempt"): 3}
 
 
 @pytest.mark.parametrize(
@@ -63,20 +65,24 @@ QUOTA = {("CrossNamespacePodAffinity", "Preempt"): 3}
             "replace",
             5,
             {"filter", "prioritize", "bind", "preempt"},
-            PER_PLUGIN | SCORES | REPLACE,
+            PER_PLUGIN | SCORES | REPLACE | ANNOTATED,
             {},
             id="replace",
         ),
         pytest.param(
-            "assist", 4, {"filter", "prioritize", "preempt"}, ONLY_QUOTA | SCORES | QUOTA, {},
+            "assist",
+            4,
+            {"filter", "prioritize", "preempt"},
+            ONLY_QUOTA | SCORES | ANNOTATED | ANNOTATED_IN_ASSIST,
+            {},
             id="assist, with quotas",
         ),
         pytest.param(
             "shadow",
             4,
             {"filter", "prioritize"},
-            PER_PLUGIN | SCORES,
-            {"shadow_disagreements_total": 2 * sum(reason.plugin in BOTH for reason in Reason)},
+            PER_PLUGIN | SCORES | ANNOTATED,
+            {"shadow_disagreements_total": 2 * len(Reason)},
             id="shadow",
         ),
     ],
