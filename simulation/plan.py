@@ -107,6 +107,7 @@ USERS: Final = {
     "couple": 4,
     "bound to a zone": 2,
     "taint": 1,
+    "quota": 2,
     "important wave": 8,
 }
 """What users do, by weight."""

@@ -13,7 +13,7 @@ from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode
+from extender.config import Config, Mode, Plugin
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
@@ -230,9 +230,10 @@ async def _credentials() -> Credentials:
 
 
 def replacing() -> Config:
-    """Return the configuration of mode `replace`, with everything else as it is by default."""
+    """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
     return Config(
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
         mode=Mode.REPLACE,
+        plugins=(Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY),
     )

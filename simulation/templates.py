@@ -11,7 +11,9 @@ ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 VOLUME: Final = "simulated/zone-of-its-volume"
 """Stands for a volume that can be reached from one zone alone: the extender knows nothing of it."""
-NAMESPACES: Final = {"default": "blue", "other": "green"}
+LIMITED: Final = "limited"
+"""A namespace with a quota, once somebody has set it."""
+NAMESPACES: Final = {"default": "blue", "other": "green", LIMITED: "green"}
 """Namespaces, each with the value of its label `team`."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -37,6 +39,15 @@ def budget(app: str, allowed: int) -> Json:
         "metadata": {"name": app, "namespace": "default"},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}},
         "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def quota(pods: int) -> Json:
+    """Build a quota on the pods that use affinity across namespaces."""
+    scope = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+    return {
+        "metadata": {"name": "crossing", "namespace": LIMITED},
+        "spec": {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}},
     }
 
 

@@ -34,6 +34,7 @@ class Tenants:
             "couple": self._couple,
             "bound to a zone": self._bound_to_a_zone,
             "taint": self._taint,
+            "quota": self._limit,
         }
 
     def _couple(self, chance: Random) -> None:
@@ -64,6 +65,35 @@ class Tenants:
         made_of |= {"patient": True, "volume_zone": zone}
         nodes = len(self._store.all("nodes"))
         self._apply(app, made_of, min(nodes // self._setup.zones + 1, 8), chance)
+
+    def _limit(self, chance: Random) -> None:
+        """Create pods that exclude each other across namespaces, more than a new quota allows."""
+        self._couples += 1
+        limit, app = chance.randint(1, 4), f"limited{self._couples}"
+        quota = templates.quota(limit)
+
+        def set_limit() -> None:
+            name = f"{templates.LIMITED}/{quota['metadata']['name']}"
+            if name in self._store.all("resourcequotas"):
+                self._store.update(
+                    "resourcequotas", name, lambda old: {**old, "spec": quota["spec"]}, "users"
+                )
+            else:
+                self._store.create("resourcequotas", quota, "users")
+
+        spawn(self._caller.try_to(set_limit), "users")
+        self._controllers.apply(
+            Workload(
+                name=app,
+                space=templates.LIMITED,
+                made_of=templates.template("away from a team", app, app),
+                replicas=limit + chance.randint(1, 3),
+                scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
+                milli=10,
+                lasts=chance.uniform(0.3, 3.0),
+                completions=chance.randint(20, 60),
+            )
+        )
 
     def _apply(
         self, name: str, made_of: Json, replicas: int, chance: Random, *, ordered: bool = False

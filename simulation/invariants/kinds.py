@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rules import Json, Labels, affinity_terms, anti_terms, speaks_of
 
 Spaces: TypeAlias = tuple[int, dict[str, Labels]]
@@ -21,6 +22,8 @@ class Kind:
     """One of them."""
     needs: tuple[str, ...]
     """Topology keys of its required affinity."""
+    crosses: bool = False
+    """Whether quotas on affinity across namespaces count it."""
 
 
 class Kinds:
@@ -39,7 +42,7 @@ class Kinds:
         name = (id(affinity), metadata["namespace"], labels)
         if name not in self._kinds:
             needs = tuple(term["topologyKey"] for term in affinity_terms(pod))
-            self._kinds[name] = Kind(len(self._kinds), pod, needs)
+            self._kinds[name] = Kind(len(self._kinds), pod, needs, crosses_namespaces(pod))
         return self._kinds[name]
 
     def repels(self, one: Kind, other: Kind, spaces: Spaces) -> frozenset[str]:

@@ -21,6 +21,7 @@ from simulation.invariants.contention import Contention
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.preemptions import Preemptions
+from simulation.invariants.quotas import Limits, are_too_many
 from simulation.invariants.rules import Labels, has_rules
 from simulation.invariants.writers import is_extender, process_of
 
@@ -60,6 +61,8 @@ class Referee:
         self.contention = Contention(self.kinds, clock)
         self.nodes = History()
         self.spaces = History()
+        self.quotas = History()
+        """Their hard limits."""
         self.placed: dict[str, Placed] = {}
         self._by_kind: dict[Kind, dict[str, Placed]] = {}
         self.sent: dict[tuple[str, str], float] = {}
@@ -101,6 +104,9 @@ class Referee:
                 self.nodes.set(change.key, labels, self._clock())
             case "namespaces":
                 self.spaces.set(change.key, labels, self._clock())
+            case "resourcequotas":
+                hard = None if change.new is None else change.new["spec"]["hard"]
+                self.quotas.set(change.key, hard, self._clock())
             case "pods":
                 self._take_pod(change)
 
@@ -183,6 +189,10 @@ class Referee:
             self.kinds.exclude(one, (other, nodes.get(each.node)), spaces) for other, each in others
         ):
             return False
+        if kind.crosses and self._is_over_quota(
+            key_of(pod), self.placed.values(), [self.quotas.now]
+        ):
+            return False
         there = ((each.kind, nodes.get(each.node)) for each in self.placed.values())
         return self.kinds.has_company((kind, here), there, spaces)
 
@@ -218,7 +228,30 @@ class Referee:
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
         if placed.kind.needs and not self._may_have_company(placed, since, without):
             return "required affinity not met", "", ()
+        if placed.kind.crosses:
+            known = self._known(placed, since, without)
+            limits = (each for _, each in self.quotas.pictures(since))
+            if self._is_over_quota(placed.key, known, limits):
+                return "quota exceeded", "", ()
         return None
+
+    def _known(self, placed: Placed, since: float, without: tuple[str, ...]) -> list[Placed]:
+        """Return the pods on nodes that the extender knew of when it placed one.
+
+        Those that others placed, and that just came, may not be known yet.
+        """
+        return [
+            each
+            for uid, each in self.placed.items()
+            if uid not in without and ((each.ours and each.by == placed.by) or each.since < since)
+        ]
+
+    @staticmethod
+    def _is_over_quota(key: str, others: Iterable[Placed], limits: Iterable[Limits]) -> bool:
+        """Return whether one more pod in scope is more than its namespace may have."""
+        space = key.partition("/")[0]
+        there = sum(each.kind.crosses and each.key.startswith(f"{space}/") for each in others)
+        return are_too_many(1 + there, space, limits)
 
     def _adversaries(
         self, placed: Placed, since: float, without: tuple[str, ...]
@@ -241,10 +274,7 @@ class Referee:
     def _may_have_company(self, placed: Placed, since: float, without: tuple[str, ...]) -> bool:
         there = [each for uid, each in self.placed.items() if uid not in without]
         left = [each for each in self._gone if (each.until or 0.0) >= since]
-        # Those that others placed, and that just came, may not be known yet.
-        known = [
-            each for each in there if (each.ours and each.by == placed.by) or each.since < since
-        ]
+        known = self._known(placed, since, without)
         sure = [each for each in known if each.until is None]
         return any(
             self.kinds.has_company(

@@ -13,6 +13,7 @@ import extender.callbacks.binding
 import extender.callbacks.in_flight
 import extender.callbacks.preempting
 import extender.kube.binder
+import extender.verbs.quota
 from extender.cluster.counts.counters import Counters
 from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
@@ -210,6 +211,10 @@ def _evicts_blindly(patch: Patch) -> None:
     patch.setattr(extender.callbacks.preempting, "choose_victims", all_of_them)
 
 
+def _ignores_quotas(patch: Patch) -> None:
+    patch.setattr(extender.verbs.quota, "shortfall", lambda *_, **__: None)
+
+
 def _keeps_tokens(patch: Patch) -> None:
     patch.setattr(FlowControl, "_refill", lambda _: None)
 
@@ -257,6 +262,7 @@ PLANTED: Mapping[str, Planted] = {
     ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
+    "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}),
     **PREEMPTIONS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }

@@ -1,0 +1,36 @@
+"""Quotas on pods that use affinity across namespaces, counted the slow and obvious way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+Json: TypeAlias = Mapping[str, Any]
+Limits: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The hard limits of all quotas with the scope CrossNamespacePodAffinity, by key, at some time."""
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def crosses_namespaces(pod: Json) -> bool:
+    """Tell whether a pod is in the scope: a term of any kind names namespaces or selects them."""
+    return any(
+        term.get("namespaces") or term.get("namespaceSelector") is not None for term in _terms(pod)
+    )
+
+
+def are_too_many(pods: int, space: str, pictures: Iterable[Limits]) -> bool:
+    """Tell whether so many pods in scope are more than a quota of a namespace allows, each time."""
+    return all(
+        any(pods > int(hard["pods"]) for key, hard in limits.items() if key.startswith(f"{space}/"))
+        for limits in pictures
+    )
+
+
+def _terms(pod: Json) -> Iterator[Json]:
+    affinity = pod["spec"].get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = affinity.get(kind) or {}
+        yield from rules.get(_REQUIRED, ())
+        yield from (each["podAffinityTerm"] for each in rules.get(_PREFERRED, ()))
