@@ -107,7 +107,7 @@ USERS: Final = {
     "couple": 4,
     "bound to a zone": 2,
     "taint": 1,
-    "quota": 2,
+    "quota": 0,
     "important wave": 8,
 }
 """What users do, by weight."""
@@ -117,9 +117,12 @@ PREEMPTING_USERS: Final = {
     "important wave": 60,
     "recreate by name": 8,
     "wave": 0,
+    "quota": 0,
 }
 """What they do where there is a lot of preemption."""
 PREEMPTING_NODES: Final = (3, 4, 6, 9)
+QUOTAS: Final = 0.25
+"""How many of the runs have tenants with quotas."""
 PREEMPTING: Final = 0.25
 """How many of the runs of minutes are of that kind."""
 
@@ -230,6 +233,9 @@ def make_plan(seed: int) -> Plan:
             actions += _some(chance, faults, chance.randint(1, 4 + int(8 * minutes)), start, end)
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
+    tenants = Random(f"quotas {seed}")
+    if tenants.random() < QUOTAS:
+        actions += _some(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
