@@ -38,9 +38,8 @@ ANY_NODE = (_NULL, _NULL)
 PER_AFFINITY = 1_024
 """Bytes of node affinity, however short it is."""
 MOST_CONDITIONS = 1_024
-"""Conditions of a pod in a request on labels of nodes: more than a hundred milliseconds for 5,000
-nodes, when they are seen first. With many values in a condition, or many named nodes, it takes
-no longer."""
+"""Conditions of a pod in a request on labels of nodes: some forty milliseconds for 5,000 nodes, when
+they are seen first. With many values in a condition, or many named nodes, it takes no longer."""
 
 
 _Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules]

@@ -154,7 +154,7 @@ class NodeRules:
 
     def _made(self, rule: NodeRule) -> NodeColumn:
         column = NodeColumn(rule, self._nodes, self._capacity)
-        for number, value in NodeIndex(self._nodes).judge(rule).items():
+        for number, value in NodeIndex(self._nodes, rule.keys).judge(rule).items():
             column.put(number, value)
         if self._columns.put(rule, column, column.size):
             for key in rule.keys:
