@@ -13,6 +13,7 @@ from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
+from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.ledgers.broken_annotations import BrokenAnnotationLedger, BrokenAnnotations
@@ -70,6 +71,7 @@ class ClusterView:
         self._namespaces: dict[str, Labels] = {}
         self._counters = Counters(self._nodes, self._namespaces, most_matching_sets)
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
+        self._relations = Relations(self._counters, self._nodes)
         self._reservations = ReservationLedger()
         self._nominated = NominationLedger()
         self._rule_watch = RuleWatch(self._nodes, self._counters, execution)
@@ -188,6 +190,11 @@ class ClusterView:
         namespace_labels = self.namespace_labels(pod_class.namespace)
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
 
+    @property
+    def relations(self) -> Relations:
+        """Return what the rules of classes with very many of them have to do with other pods."""
+        return self._relations
+
     def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
         """Return what pods of a class have to be compared with."""
         return self._prefilter_states.about(pod_class)
@@ -202,19 +209,21 @@ class ClusterView:
         return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
 
     def expense(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes to resolve a pre-filter state."""
-        return self._prefilter_states.expense(pod_class)
+        """Return how many comparisons, roughly, it takes before pods of a class can be judged."""
+        met = self._nominated.pairs_with(pod_class)
+        return self._prefilter_states.expense(pod_class) + self._relations.expense(met)
 
     def expense_of(self, pod: Pod) -> int:
-        """Return how many comparisons, roughly, it takes to resolve the state of a pod."""
+        """Return how many comparisons, roughly, it takes before a pod can be judged."""
         return self.expense(self.class_of(pod))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
-        """Count what a state needs, in steps of about so many comparisons; yield what each took.
+        """Count what judging needs, in steps of about so many comparisons; yield what each took.
 
         The state may change between two steps. Whatever was done stays of use.
         """
-        return self._prefilter_states.preparing(pod_class, comparisons)
+        yield from self._prefilter_states.preparing(pod_class, comparisons)
+        yield from self._relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""

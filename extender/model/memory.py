@@ -41,6 +41,8 @@ LARGE_SETS: Final = 32 * MIB
 """Those of many terms, or of terms with many values: they only drive out each other."""
 NODE_RULES: Final = 16 * MIB
 """What node affinity says of each node; 5 KiB a rule with 5,000 nodes, 40 KiB if preferred."""
+LARGE_NODE_RULES: Final = 16 * MIB
+"""That of rules which would take more than an eighth of that: they only drive out each other."""
 NAME_LISTS: Final = 32 * MIB
 """Lists of node names that were just answered; one of 5,000 names takes 0.8 MiB."""
 PRECOMPUTED: Final = 16 * MIB
@@ -76,6 +78,7 @@ TOTAL: Final = (
     + MATCHING_SETS
     + LARGE_SETS
     + NODE_RULES
+    + LARGE_NODE_RULES
     + NAME_LISTS
     + PRECOMPUTED
     + DIFFERENCES

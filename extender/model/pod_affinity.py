@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.model.labels import NO_LABELS, Labels, Operator, Requirement, Selector
+
+MOST_CONDITIONS: Final = 64
+"""Of required terms: with more, what they come to is remembered for each pair of classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,12 @@ class Affinity:
     required_anti: tuple[Term, ...] = ()
     preferred: tuple[WeightedTerm, ...] = ()
     """Preferred affinity and anti-affinity together, told apart by the sign of the weight."""
+    conditions: int = field(init=False, repr=False, compare=False)
+    """How many comparisons of the required terms with a pod it takes, at most."""
+
+    def __post_init__(self) -> None:
+        required = (*self.required, *self.required_anti)
+        object.__setattr__(self, "conditions", sum(term.pods.conditions for term in required))
 
     @property
     def constrains(self) -> bool:
@@ -91,6 +101,11 @@ class Affinity:
             self.required_anti + other.required_anti,
             self.preferred + other.preferred,
         )
+
+    @property
+    def is_dear(self) -> bool:
+        """Return whether it takes long to compare the required terms with pods one by one."""
+        return self.conditions > MOST_CONDITIONS
 
     def __len__(self) -> int:
         """Return the number of terms."""

@@ -30,16 +30,25 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     """Return whether a pod matches all required affinity terms of an owner that has some."""
+    if owner.affinity.is_dear:
+        return state.relations.of(owner, pod).attracted
     terms = owner.affinity.required
     return bool(terms) and all(state.is_about(term, pod) for term in terms)
 
 
 def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozenset[str]:
-    """Return the topology keys over which an owner's required anti-affinity is about a pod."""
+    """Return the topology keys over which an owner's required anti-affinity is about a pod.
+
+    Of an owner with very many rules, only those keys that nodes have.
+    """
+    if owner.affinity.is_dear:
+        return state.relations.of(owner, pod).repelled
     return frozenset(
         term.topology_key for term in owner.affinity.required_anti if state.is_about(term, pod)
     )
 
 
 def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
+    if owner.affinity.is_dear:
+        return bool(state.relations.of(owner, pod).repelled)
     return any(state.is_about(term, pod) for term in owner.affinity.required_anti)

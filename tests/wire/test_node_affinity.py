@@ -235,6 +235,9 @@ def test_large_ones_are_shared_while_there_are_such_pods() -> None:
             "5002 terms, conditions and values are more than the 5000",
             id="values",
         ),
+        pytest.param(
+            [node_term()] * 5001, "5001 terms are more than the 5000", id="terms, uncounted inside"
+        ),
         pytest.param([node_term(In=f"n{number}") for number in range(1500)], None, id="names"),
     ],
 )

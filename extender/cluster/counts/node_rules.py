@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
 from extender.cluster.counts.node_index import NodeIndex
@@ -106,20 +107,27 @@ class NodeRules:
         self._columns: LruCache[NodeRule, NodeColumn] = LruCache(
             memory.NODE_RULES, dropped=self._drop
         )
+        self._large: LruCache[NodeRule, NodeColumn] = LruCache(
+            memory.LARGE_NODE_RULES, share=1, dropped=self._drop
+        )
+        self._latest: tuple[NodeRule, NodeRule] | None = None
+        """A rule that was asked for, and its equal that has the column: those of one call ask for
+        the same again and again, and equal rules of thousands of terms are dear to compare."""
         self._by_key: dict[str, dict[NodeColumn, None]] = {}
         """Columns by the label keys that their rules are about."""
         self._pods: dict[NodeRule, int] = {}
         """How many pods have each rule."""
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self._columns) + len(self._large)
 
     def __iter__(self) -> Iterator[NodeColumn]:
-        return self._columns.values()
+        return chain(self._columns.values(), self._large.values())
 
     def keeps(self, column: NodeColumn) -> bool:
         """Return whether a column is kept up to date (any more)."""
-        return self._columns.peek(column.rule) is column
+        rule = column.rule
+        return (self._columns.peek(rule) or self._large.peek(rule)) is column
 
     @property
     def in_use(self) -> Mapping[NodeRule, int]:
@@ -134,8 +142,12 @@ class NodeRules:
         """
         if rule.names is not None:
             return self._named(rule)
-        column = self._columns.get(rule)
-        return self._made(rule) if column is None else column
+        asked = rule
+        if self._latest is not None and self._latest[0] is asked:
+            rule = self._latest[1]
+        column = self._columns.get(rule) or self._large.get(rule) or self._made(rule)
+        self._latest = asked, column.rule
+        return column
 
     def _named(self, rule: NodeRule) -> NamedNodes:
         nodes, found = self._nodes, dict[str, int]()
@@ -156,7 +168,8 @@ class NodeRules:
         column = NodeColumn(rule, self._nodes, self._capacity)
         for number, value in NodeIndex(self._nodes, rule.keys).judge(rule).items():
             column.put(number, value)
-        if self._columns.put(rule, column, column.size):
+        size = column.size
+        if self._columns.put(rule, column, size) or self._large.put(rule, column, size):
             for key in rule.keys:
                 self._by_key.setdefault(key, {})[column] = None
         return column
@@ -179,7 +192,8 @@ class NodeRuleRegistry(NodeRules):
         for rule in affinity.rules:
             shift(self._pods, rule, pods)
             if rule not in self._pods:
-                column = self._columns.pop(rule)
+                self._latest = None
+                column = self._columns.pop(rule) or self._large.pop(rule)
                 if column is not None:
                     self._drop(column)
 
@@ -208,5 +222,6 @@ class NodeRuleRegistry(NodeRules):
     def _outgrow(self, number: int) -> None:
         while self._capacity <= number:
             self._capacity *= 2
-        for _ in range(len(self._columns)):
-            self._drop(self._columns.pop_oldest())
+        for columns in (self._columns, self._large):
+            for _ in range(len(columns)):
+                self._drop(columns.pop_oldest())

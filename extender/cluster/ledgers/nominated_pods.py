@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -42,6 +42,7 @@ class NominatedPods:
         self._nominated: dict[str, Pod] = {}
         self._of_class: dict[PodClass, dict[str, Pod]] = {}
         self._on: dict[str, dict[str, Pod]] = {}
+        self._dear: set[PodClass] = set()
 
     def __len__(self) -> int:
         return len(self._nominated)
@@ -68,6 +69,13 @@ class NominatedPods:
     def of_class(self, pod_class: PodClass) -> Collection[Pod]:
         """Return the nominated pods of a class."""
         return self._of_class.get(pod_class, _NOBODY).values()
+
+    def pairs_with(self, pod_class: PodClass) -> Sequence[tuple[PodClass, PodClass]]:
+        """Return who has very many rules and whom they may be about, of a class and these."""
+        pairs = [(owner, pod_class) for owner in self._dear]
+        if pod_class.affinity.is_dear:
+            pairs += [(pod_class, other) for other in self._of_class]
+        return pairs
 
     def on(self, node: str) -> Collection[Pod]:
         """Return the pods that are nominated to a node, known or not."""
@@ -124,10 +132,14 @@ class NominationLedger(NominatedPods):
         if old is not None:
             del self._nominated[uid]
             _remove(self._of_class, old.pod_class, uid)
+            if old.pod_class not in self._of_class:
+                self._dear.discard(old.pod_class)
             _remove(self._on, str(old.nominated), uid)
         if new is not None:
             self._nominated[uid] = new
             self._of_class.setdefault(new.pod_class, {})[uid] = new
+            if new.pod_class.affinity.is_dear:
+                self._dear.add(new.pod_class)
             self._on.setdefault(str(new.nominated), {})[uid] = new
         return old is None or new is None or _matters(old) != _matters(new)
 
