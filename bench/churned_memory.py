@@ -20,7 +20,8 @@ from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from extender.model import memory
-from tests.churned_pods import ALIVE, Churn, Sizes
+from tests.churned_manifests import Sizes
+from tests.churned_pods import ALIVE, Churn
 
 PODS = 1_000_000
 POINTS = 50

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from time import perf_counter, thread_time
+from time import perf_counter
 
 import msgspec
 
@@ -37,6 +37,7 @@ from bench.hostile_pods import (
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
+from bench.turns import Turns
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
@@ -99,33 +100,6 @@ def main() -> None:
         table(("while", *found), lines),
     ]
     put_out(args, "\n\n".join(parts), {"machine": machine(), "milliseconds": found})
-
-
-class _Turns:
-    """Measures the turns of the event loop."""
-
-    def __init__(self) -> None:
-        self._longest = 0.0
-
-    async def longest(self, work: Awaitable[object]) -> float:
-        """Return the longest turn in milliseconds until some work is done."""
-        self._longest = 0.0
-        ticking = asyncio.create_task(self._tick())
-        await asyncio.sleep(0)
-        await work
-        await asyncio.sleep(0)
-        ticking.cancel()
-        with suppress(asyncio.CancelledError):
-            await ticking
-        return 1000 * self._longest
-
-    async def _tick(self) -> None:
-        before = thread_time()
-        while True:
-            await asyncio.sleep(0)
-            now = thread_time()
-            self._longest = max(self._longest, now - before)
-            before = now
 
 
 class _Evictor:
@@ -266,7 +240,7 @@ async def _stepwise(steps: Iterable[object]) -> None:
 
 async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     """Return the longest turn of each activity."""
-    bench, turns = _Bench(hostile, pods), _Turns()
+    bench, turns = _Bench(hostile, pods), Turns()
     state, spent = bench.state, {}
     gc.collect()
     gc.freeze()

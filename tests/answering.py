@@ -10,6 +10,7 @@ from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import NominationController
+from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.preparing import Preparer
@@ -48,6 +49,7 @@ class Answering:
         preparer: Preparer | None = None,
         in_flight: InFlightPods | None = None,
         nomination: NominationController | None = None,
+        preemption: PreemptionController | None = None,
         shadow: Disagreements | None = None,
         held: HeldPlaces | None = None,
         defer: Defer = soon,
@@ -67,7 +69,7 @@ class Answering:
         )
         listeners = Listeners(
             in_flight,
-            () if nomination is None else (nomination,),
+            [each for each in (nomination, preemption) if each is not None],
             shadow,
             held,
             self.priorities.filter_answered,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -17,25 +17,26 @@ from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.nomination.controller import NominationController, NominationLimits
+from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering
+from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
 
 NODES = 20
 ALIVE = 60
 """Placed pods at a time."""
+LOOKS = 20
+"""Of each controller at what it has to do while a refused pod lives."""
 PER_NODE = 250
 """Pods after which one node is replaced by another, and another changes its zone."""
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_HOST, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 
 class _Answer(msgspec.Struct):
@@ -45,14 +46,16 @@ class _Answer(msgspec.Struct):
 _FITS = msgspec.json.Decoder(_Answer)
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many pods there are of each size: one in so many."""
+class Clock:
+    """Tells the time: a millisecond passes whenever somebody looks."""
 
-    large: int = 100
-    """With some 8 KiB of labels, or of rules."""
-    huge: int = 1000
-    """With 400 KiB of them."""
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Look at it."""
+        self.now += 0.001
+        return self.now
 
 
 class Churn:
@@ -61,18 +64,19 @@ class Churn:
     def __init__(
         self, sizes: Sizes, *, most_matching_sets: int = MOST_MATCHING_SETS, seed: int = 1
     ) -> None:
-        self._sizes = sizes
         self._chance = random.Random(seed)
         self._numbers = count()
         self._placed: deque[tuple[str, str]] = deque()
-        self._pods = PodReader(charges=True)
+        self._pods = PodReader(charges=True, node_affinity=True)
         self._nodes = NodeReader()
         self.state = ClusterState(most_matching_sets=most_matching_sets)
         self.outcomes = {"placed": 0, "refused": 0}
+        self.evicted = 0
         metrics = Metrics()
         in_flight = InFlightPods(partial(interact, self.state), hold=0)
-        plugins: Plugins = (InterPodAffinity(), CrossNamespacePodAffinity())
-        clock = partial(next, _clock())
+        nodes = NodeAffinityPlugin()
+        plugins: Plugins = (InterPodAffinity(), nodes, CrossNamespacePodAffinity())
+        self.clock = clock = Clock()
         self.nomination = NominationController(
             self.state,
             self,
@@ -82,6 +86,18 @@ class Churn:
             clock=clock,
             chance=self._chance.random,
         )
+        self.preemption = PreemptionController(
+            self.state,
+            self,
+            self,
+            metrics,
+            plugins,
+            clock=clock,
+            chance=self._chance.random,
+            give_way=self.nomination.give_way,
+            is_hint=self.nomination.nominates,
+            sleep=lambda _: asyncio.sleep(0),
+        )
         self.preemptions = Preemptions(
             self.state,
             metrics,
@@ -90,21 +106,26 @@ class Churn:
             may_be_empty=False,
             clock=clock,
             pods=self._pods,
+            give_way=self.nomination.give_way,
+            preemption=self.preemption,
         )
         self.answers = Answering(
             self.state,
             metrics,
             plugins,
+            scoring=(InterPodAffinity(), nodes),
             in_flight=in_flight,
             pods=self._pods,
             nomination=self.nomination,
             held=self.preemptions.held,
+            preemption=self.preemption,
             defer=lambda work: work(),
         )
         self.binds = Binds(
             self.state, self, in_flight, metrics, plugins, unready=lambda: None, clock=clock
         )
         self._names = [f"node-{number}" for number in range(NODES)]
+        self._manifests = Manifests(sizes, self._names[0])
         for name in self._names:
             self._learn(name, 0)
 
@@ -121,9 +142,29 @@ class Churn:
         return None
 
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Accept every nomination."""
-        del pod, before, node
+        """Accept every nomination, and show it."""
+        known = self.state.pod(pod.key, pod.uid)
+        if known is None or known.nominated != before:
+            return False
+        self.state.upsert_pod(replace(known, nominated=node))
         return True
+
+    async def mark(self, victim: Pod, message: str) -> bool:
+        """Set a condition that nobody looks at."""
+        del message
+        return self.state.pod(victim.key, victim.uid) is not None
+
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+        """Delete a pod at once."""
+        if self.state.pod(victim.key, victim.uid) is None:
+            return False
+        if not dry_run:
+            self.evicted += 1
+            self.state.remove_pod(victim.key, victim.uid)
+        return True
+
+    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
+        """Take an Event."""
 
     # As the scheduler and the watch
 
@@ -132,8 +173,13 @@ class Churn:
         for _ in range(pods):
             await self._live(next(self._numbers))
 
+    def clear(self) -> None:
+        """Let those that still live die."""
+        while self._placed:
+            self.state.remove_pod(*self._placed.popleft())
+
     async def _live(self, number: int) -> None:
-        uid, key, body = self._describe(number)
+        uid, key, body = self._manifests.describe(number)
         self.state.upsert_pod(self._pods.read(body))
         fits = await self._ask(body)
         if fits:
@@ -162,6 +208,7 @@ class Churn:
         pod = self._pods.read(placed)
         self.state.upsert_pod(pod)
         self._placed.append((key, uid))
+        self._manifests.latest = node
         self.outcomes["placed"] += 1
         if number % 50 == 0:
             await self.nomination.process_next()
@@ -171,7 +218,14 @@ class Churn:
         victims = {self._names[0]: {"Pods": [{"UID": self._placed[0][1]}]}} if self._placed else {}
         call = b'{"Pod":%s,"NodeNameToMetaVictims":%s}'
         await self.preemptions.answer(call % (body, msgspec.json.encode(victims)))
+        await self.look_after(LOOKS)
         self.state.remove_pod(key, uid)
+
+    async def look_after(self, looks: int) -> None:
+        """Let controllers have the time that a refused pod takes, and what they do then."""
+        for _ in range(looks):
+            await self.preemption.process_next()
+            await self.nomination.process_next()
 
     def _change_nodes(self, number: int) -> None:
         """Replace the node that is there for longest, and move the next one to another zone."""
@@ -186,71 +240,7 @@ class Churn:
     def _learn(self, name: str, number: int) -> None:
         allocatable = {"cpu": "64", "memory": f"{number + 1}Gi", "pods": "1000"}
         node = {
-            "metadata": {"name": name, "labels": {_HOST: name, _ZONE: f"zone-{number}"}},
+            "metadata": {"name": name, "labels": {HOST: name, ZONE: f"zone-{number}"}},
             "status": {"allocatable": allocatable},
         }
         self.state.upsert_node(self._nodes.read(msgspec.json.encode(node)))
-
-    # The pods
-
-    def _describe(self, number: int) -> tuple[str, str, bytes]:
-        """Return uid, namespace/name and manifest of a pod like no other."""
-        uid, namespace, name = f"uid-{number:012}", f"space-{number % 1000}", f"pod-{number}"
-        labels = {"app": f"app-{number}", "pod": name} | dict(self._padding(number, odd=0))
-        manifest = {
-            "metadata": {"name": name, "namespace": namespace, "uid": uid, "labels": labels},
-            "spec": self._spec(number),
-            "status": {},
-        }
-        return uid, f"{namespace}/{name}", msgspec.json.encode(manifest)
-
-    def _spec(self, number: int) -> dict[str, object]:
-        """Return rules for a third of the pods, requests and a priority for a fifth."""
-        spec: dict[str, object] = {"schedulerName": "default-scheduler"}
-        if number % 3 == 1 or number % 10 == 0:
-            spec["affinity"] = self._rules(number)
-        if number % 5 == 0:
-            requests = {"cpu": "1m", "memory": str(number)}
-            spec["containers"] = [{"resources": {"requests": requests}}]
-            spec |= {"priority": number, "priorityClassName": f"class-{number}"}
-        return spec
-
-    def _rules(self, number: int) -> dict[str, object]:
-        """Return rules about pods of that kind alone; every tenth pod finds no company at all."""
-        own = {"matchLabels": {"app": f"app-{number}"}}
-        words = [value for _, value in self._padding(number, odd=1)]
-        among = [{"key": "pod", "operator": "NotIn", "values": words}] if words else []
-        wide = {"matchExpressions": among, **own}
-        lonely = {"matchLabels": {"app": f"nobody-{number}"}}
-        required = [{"labelSelector": lonely, "topologyKey": _ZONE}] if number % 10 == 0 else []
-        preferred: dict[str, object] = {"labelSelector": own, "topologyKey": _ZONE}
-        if number % 20 == 0:
-            preferred["namespaceSelector"] = {}
-        return {
-            "podAffinity": {
-                _REQUIRED: required,
-                _PREFERRED: [{"weight": 1, "podAffinityTerm": preferred}],
-            },
-            "podAntiAffinity": {
-                _REQUIRED: [
-                    {"labelSelector": wide, "topologyKey": _HOST, "matchLabelKeys": ["pod"]}
-                ]
-            },
-        }
-
-    def _padding(self, number: int, *, odd: int) -> Iterator[tuple[str, str]]:
-        """Yield what makes a pod large: labels of every other large one, rules of the rest."""
-        if number % self._sizes.huge == 7:
-            words, kind = 8000, number // self._sizes.huge
-        elif number % self._sizes.large == 7:
-            words, kind = 160, number // self._sizes.large
-        else:
-            return
-        if kind % 2 == odd:
-            for word in range(words):
-                yield f"{number}-{word:024}", f"{word}-{number}"
-
-
-def _clock() -> Iterator[float]:
-    """Yield the time: a millisecond passes whenever somebody looks."""
-    return (number / 1000 for number in count())

@@ -16,7 +16,8 @@ from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.wire.objects import NodeReader, PodReader
 from tests.builders import node, pod, selector, term
-from tests.churned_pods import Churn, Sizes
+from tests.churned_manifests import Sizes
+from tests.churned_pods import Churn
 
 MIB = memory.MIB
 Json: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
@@ -161,8 +162,24 @@ async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
     await churn.run(740)
     warm = held()
     await churn.run(900)
-    assert churn.outcomes == {"placed": 1476, "refused": 164}
+    assert churn.outcomes == {"placed": 1477, "refused": 163}
+    assert churn.evicted > 200
     assert held() - warm < 1
+
+
+async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
+    churn = Churn(Sizes(large=20, huge=150), most_matching_sets=100)
+    await churn.run(300)
+    churn.clear()
+    # What the scheduler preempts for, or a watch has not shown, is remembered for some seconds.
+    churn.clock.now += 60
+    await churn.look_after(500)
+    assert len(churn.preemption._records) == len(churn.preemption._records.active) == 0
+    hints = churn.nomination._records
+    assert list(hints.refused) == []
+    assert len(hints.nominated) == 0
+    assert churn.state.node_rules.in_use == {}
+    assert len(churn.state.nominated) == 0
 
 
 def test_the_page_states_every_budget_and_their_sum() -> None:

@@ -109,3 +109,25 @@ def test_little_is_remembered_and_nothing_of_what_is_gone(
     del owner
     gc.collect()
     assert len(known) == 0
+    assert len(state.relations._same) == 0
+
+
+def test_equal_rules_are_compared_once_however_often_they_are_asked_about(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, again = class_of(hostile(TERMS)), class_of(hostile(TERMS))
+    others = [class_of(pod("p", "ns1").labels(app=f"b{number}")) for number in range(25)]
+    for other in others:
+        repelled_keys(state, first, other)
+    compared = 0
+    equal = PodClass.__eq__
+
+    def counting(one: PodClass, other: object) -> bool:
+        nonlocal compared
+        compared += other is not one and isinstance(other, PodClass) and other.affinity.is_dear
+        return equal(one, other)
+
+    monkeypatch.setattr(PodClass, "__eq__", counting)
+    for other in others:
+        assert repelled_keys(state, again, other) == {HOST}
+    assert compared == 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from sys import maxsize
-from typing import Final
-from weakref import WeakKeyDictionary
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary, ref
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
@@ -27,6 +27,9 @@ class Relation:
     """Topology keys of nodes over which the owner's required anti-affinity is about the other."""
 
 
+Row: TypeAlias = WeakKeyDictionary[PodClass, Relation]
+
+
 class Relations:
     """The relations that are dear to find out: a class may have thousands of conditions.
 
@@ -36,7 +39,9 @@ class Relations:
     def __init__(self, counters: Counters, nodes: Nodes) -> None:
         self._counters = counters
         self._nodes = nodes
-        self._known: WeakKeyDictionary[PodClass, WeakKeyDictionary[PodClass, Relation]]
+        self._known: WeakKeyDictionary[PodClass, Row]
+        self._same: dict[int, tuple[ref[PodClass], Row]]
+        """By the id of an owner: equal classes of thousands of terms are dear to compare."""
         self._forget()
 
     def of(self, owner: PodClass, other: PodClass) -> Relation:
@@ -93,16 +98,29 @@ class Relations:
     def _find(self, owner: PodClass, other: PodClass) -> Relation | None:
         if self._true_of != self._surroundings:
             self._forget()
-        row = self._known.get(owner)
-        return None if row is None else row.get(other)
+        return self._row(owner).get(other)
+
+    def _row(self, owner: PodClass) -> Row:
+        number = id(owner)
+        found = self._same.get(number)
+        if found is None:
+            row = self._known.setdefault(owner, WeakKeyDictionary())
+            same = self._same
+
+            def drop(_: ref[PodClass]) -> None:
+                same.pop(number, None)
+
+            found = same[number] = ref(owner, drop), row
+        return found[1]
 
     def _remember(self, owner: PodClass, other: PodClass, relation: Relation) -> None:
         if self._true_of != self._surroundings or self._added >= MOST_RELATIONS:
             self._forget()
         self._added += 1
-        self._known.setdefault(owner, WeakKeyDictionary())[other] = relation
+        self._row(owner)[other] = relation
 
     def _forget(self) -> None:
         self._true_of = self._surroundings
         self._known = WeakKeyDictionary()
+        self._same = {}
         self._added = 0
