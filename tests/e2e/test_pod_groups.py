@@ -262,6 +262,7 @@ async def test_who_is_evicted_for_a_group(
     assert names - {each["metadata"]["name"] for each in members} == left
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [STOCK, REPLACE])
 @pytest.mark.usefixtures("_important")
 async def test_nobody_goes_for_a_gang_that_the_rules_refuse_all_the_same(
