@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from tests.builders import HOST, ZONE, model_pod, pod, selector, term
 
 if TYPE_CHECKING:
     import random
@@ -17,6 +18,15 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Json = dict[str, Any]
+
+DECOY = dict(
+    pod("decoy")
+    .affinity(term("nowhere", selector(app="nobody")))
+    .anti_affinity(term(ZONE, selector()), term(HOST, selector(), namespaceSelector={}))
+    .prefers(100, term(ZONE, selector(), namespaceSelector={}))
+    .requires_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["x"]}]})
+)["spec"]["affinity"]
+"""Would refuse every node."""
 
 
 def annotated(raw: Mapping[str, Any], affinity: Any, policy: str | None = None) -> Json:
@@ -65,3 +75,8 @@ def split(raw: Mapping[str, Any], dice: random.Random) -> Json:
             into = dice.choice((REQUIRED, DURING)) if strength == REQUIRED else PREFERRED
             taken.setdefault("nodeAffinity", {})[into] = nodes.pop(strength)
     return annotated(changed, taken) if taken else changed
+
+
+def sound(raw: Mapping[str, Any], changed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a changed pod, or the pod as it was if no API server would store such rules."""
+    return raw if model_pod(changed).broken_annotation is not None else changed

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -16,6 +17,7 @@ from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.objects import Pod as ModelPod
 from tests import strategies
+from tests.annotating import DECOY, moved, sound
 from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
 from tests.oracle import Args, Cluster, is_finished, is_nominated, key_of, merged
 from tests.verbs.judging import (
@@ -192,7 +194,11 @@ class EventStream(RuleBasedStateMachine):
             self.pods[key] = Pod({**pod, "spec": spec})
         else:
             self.pods[key] = Pod(merged(pod))
-        self.state.upsert_pod(model_pod(pod))
+        self.state.upsert_pod(self.read(pod))
+
+    def read(self, pod: Pod) -> ModelPod:
+        """Read a pod as the watch shows it."""
+        return model_pod(pod)
 
     # Questions
 
@@ -317,4 +323,18 @@ def _namespace(pod: Json) -> str:
     return namespace
 
 
+class AnnotatedEventStream(EventStream):
+    """The same, where half of the pods have their rules in an annotation, and others in the spec.
+
+    Counters and answers have to be those of the rules, wherever they are written.
+    """
+
+    def read(self, pod: Pod) -> ModelPod:
+        """Read a pod; which ones are annotated hangs on the uid, which lasts as long as the pod."""
+        if crc32(pod["metadata"]["uid"].encode()) % 2:
+            return model_pod(pod)
+        return model_pod(sound(pod, moved(pod, DECOY)))
+
+
 TestEventStream = EventStream.TestCase
+TestAnnotatedEventStream = AnnotatedEventStream.TestCase

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.model.verdict import Reason
@@ -106,3 +108,35 @@ def test_a_fault_has_no_verdicts() -> None:
 
 def test_error_text_is_one_line_without_format_verbs() -> None:
     assert error_text(" a%s\r\n b\t") == "a percents b"
+
+
+@pytest.mark.parametrize("resolvable", [False, True])
+@given(
+    refused=st.lists(st.lists(st.text(st.sampled_from('a",\\:\n{é'))), max_size=len(Reason)),
+    data=st.data(),
+)
+def test_any_names_are_written(
+    refused: list[list[str]], data: st.DataObject, *, resolvable: bool
+) -> None:
+    seen: set[str] = set()
+    verdicts, expected = [], {}
+    for reason, some in zip(Reason, refused, strict=False):
+        names = [name for name in dict.fromkeys(some) if name not in seen]
+        seen.update(names)
+        verdicts.append((reason, names))
+        expected |= dict.fromkeys(names, reason)
+    waits_for = data.draw(st.sampled_from([None, "", *expected]))
+    args = args_of({"Pod": POD, "NodeNames": []})
+    result = Verdicts(AskedNodes([], (), {}, 1), verdicts)
+    body = json.loads(
+        write_filter_result(result, args, b"[]", resolvable=resolvable, waits_for=waits_for)
+    )
+    failed = {
+        name
+        for name, reason in expected.items()
+        if name == waits_for or (resolvable and reason.resolvable)
+    }
+    assert body["FailedNodes"] == {name: expected[name].value for name in failed}
+    assert body["FailedAndUnresolvableNodes"] == {
+        name: reason.value for name, reason in expected.items() if name not in failed
+    }
