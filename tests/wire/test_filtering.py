@@ -119,7 +119,8 @@ def test_any_names_are_written(
     refused: list[list[str]], data: st.DataObject, *, resolvable: bool
 ) -> None:
     seen: set[str] = set()
-    verdicts, expected = [], {}
+    verdicts: list[tuple[Reason, list[str]]] = []
+    expected: dict[str, Reason] = {}
     for reason, some in zip(Reason, refused, strict=False):
         names = [name for name in dict.fromkeys(some) if name not in seen]
         seen.update(names)
