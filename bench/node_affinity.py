@@ -118,8 +118,8 @@ def main() -> None:
             f"{PODS:,} pods, {NODES:,} nodes, processor time of the callback alone, medians of "
             f"{_ROUNDS} calls, InterPodAffinity and NodeAffinity against the former by itself. "
             f"Target of filter: ≤ {TARGET:g}. Where nodes are refused, filter's answer names each "
-            "of them with its reason, and prioritize is asked about fewer: so it is also compared with a "
-            "plugin that refuses the same nodes by looking their names up in a set."
+            "of them with its reason, and prioritize is asked about fewer: so it is also compared "
+            "with a plugin that refuses the same nodes by looking their names up in a set."
         ),
         table(head, lines),
     ]
