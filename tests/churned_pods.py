@@ -19,6 +19,7 @@ from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
+from extender.model.marks import preemptor_in
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.conflicts import interact
@@ -150,9 +151,11 @@ class Churn:
         return True
 
     async def mark(self, victim: Pod, message: str) -> bool:
-        """Set a condition that nobody looks at."""
-        del message
-        return self.state.pod(victim.key, victim.uid) is not None
+        """Set the condition, and show it."""
+        known = self.state.pod(victim.key, victim.uid)
+        if known is not None:
+            self.state.upsert_pod(replace(known, victim_of=preemptor_in(message)))
+        return known is not None
 
     async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
         """Delete a pod at once."""
