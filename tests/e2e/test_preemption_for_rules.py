@@ -64,6 +64,7 @@ async def test_condition_and_event_say_why(sandbox: Sandbox) -> None:
     important = wants()
     async with sandbox.scheduled_by(REPLACE):
         made = await sandbox.api.create(pods_path(important), important)
+        preemptor = made["metadata"]["uid"]
         await sandbox.pods.until(lambda: leaving(sandbox) == ["on-a"], SETTLE_S, "the eviction")
         (condition,) = [
             each
@@ -73,8 +74,9 @@ async def test_condition_and_event_say_why(sandbox: Sandbox) -> None:
         assert condition["reason"] == "PreemptionByScheduler"
         assert condition["message"] == (
             "default-scheduler: preempting to accommodate a higher priority pod"
+            f" (uid {preemptor})"
         )
-        event = await preempted(sandbox, made["metadata"]["uid"])
+        event = await preempted(sandbox, preemptor)
         assert event["regarding"]["name"] == "on-a"
         assert "default/important by kubernetes.io/hostname" in event["note"]
 
