@@ -171,8 +171,8 @@ async def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
     churn = Churn(Sizes(large=20, huge=150), most_matching_sets=100)
     await churn.run(300)
     churn.clear()
-    # What the scheduler preempts for, or a watch has not shown, is remembered for some seconds.
-    churn.clock.now += 60
+    # A refused pod that no watch ever showed is remembered for five minutes.
+    churn.clock.now += 400
     await churn.look_after(500)
     assert len(churn.preemption._records) == len(churn.preemption._records.active) == 0
     hints = churn.nomination._records
