@@ -73,8 +73,7 @@ async def test_condition_and_event_say_why(sandbox: Sandbox) -> None:
         ]
         assert condition["reason"] == "PreemptionByScheduler"
         assert condition["message"] == (
-            "default-scheduler: preempting to accommodate a higher priority pod"
-            f" (uid {preemptor})"
+            f"default-scheduler: preempting to accommodate a higher priority pod (uid {preemptor})"
         )
         event = await preempted(sandbox, preemptor)
         assert event["regarding"]["name"] == "on-a"
