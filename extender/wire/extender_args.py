@@ -82,12 +82,21 @@ def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
         return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
     if is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
+    _check_text(args.Nodes)
     items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
     nodes = {
         decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
         for index, item in enumerate(items)
     }
     return ExtenderArgs(pod, None, nodes, args.Pod)
+
+
+def _check_text(nodes: msgspec.Raw) -> None:
+    """Check what is answered as it came, though nobody reads it; ObjectError."""
+    try:
+        str(nodes, "utf-8")
+    except UnicodeDecodeError as error:
+        raise ObjectError("Nodes", f"not valid JSON: {error}") from error
 
 
 def read_envelope(body: bytes) -> Envelope:

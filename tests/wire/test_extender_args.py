@@ -71,3 +71,11 @@ def test_a_broken_question_names_the_field(body: Any, path: str) -> None:
     with pytest.raises(ObjectError) as caught:
         args_of(body)
     assert caught.value.path == path
+
+
+def test_nodes_that_are_no_text_are_refused() -> None:
+    """They are answered as they came, so nobody else would notice."""
+    body = json.dumps({"Pod": POD, "Nodes": {"items": [node("a", {"zone": "?"})]}}).encode()
+    with pytest.raises(ObjectError, match="utf-8") as caught:
+        read_args(body.replace(b"?", b"\xff"), PodReader())
+    assert caught.value.path == "Nodes"
