@@ -94,7 +94,8 @@ async def serving(case: Case, folder: Path) -> AsyncIterator[Running]:
     config = folder / "config.yaml"
     config.write_text(
         "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
-        "mode: replace\nplugins: [InterPodAffinity, CrossNamespacePodAffinity]\n"
+        "mode: replace\n"
+        "plugins: [InterPodAffinity, NodeAffinity, CrossNamespacePodAffinity]\n"
         f"clusterFiles: ['{cluster}']\nserving: {{port: 0, opsPort: 0}}\n"
     )
     async with running(load(Namespace(config=str(config)), {}, Path.read_text)) as program:
