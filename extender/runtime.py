@@ -33,7 +33,12 @@ from extender.preparing import Preparer
 from extender.source import Source, open_source
 from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.domains import Domains
-from extender.web.listening import listen_callbacks, listen_ops
+from extender.web.listening import (
+    callback_connections,
+    listen_callbacks,
+    listen_ops,
+    raise_file_limit,
+)
 from extender.web.ops import ops_app
 from extender.web.page import Resource, Status
 from extender.web.violations import Violations
@@ -50,6 +55,8 @@ _log = logging.getLogger(__name__)
 
 def serve(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code."""
+    # The event loop needs open files itself, and ends in a stack trace or worse without.
+    callback_connections(raise_file_limit(), config.serving.max_connections)
     uvloop.run(_until_signalled(config))
     return 0
 

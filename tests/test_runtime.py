@@ -63,6 +63,13 @@ async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
         assert set(answer["FailedAndUnresolvableNodes"]) == set(json.loads(question)["NodeNames"])
 
 
+async def test_the_operations_port_does_not_follow_the_callbacks_to_another_address() -> None:
+    async with running(configuration(BIND_ADDRESS="127.0.0.2")) as program:
+        assert program.callbacks_url.startswith("http://127.0.0.2:")
+        assert program.ops_url.startswith("http://127.0.0.1:")
+        assert (await get(f"{program.ops_url}/livez"))[0] == 200
+
+
 async def test_gates_hold_for_what_is_read_and_for_what_is_asked(tmp_path: Path) -> None:
     web = {"app": "web", "version": "1"}
     placed = pod("placed").labels(web).on("a")

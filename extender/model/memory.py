@@ -51,6 +51,8 @@ DIFFERENCES: Final = 16 * MIB
 """Mode `shadow`: verdicts that are looked at a second time."""
 VICTIMS: Final = 4 * MIB
 """Whom preempt has just named."""
+EXPECTED: Final = 8 * MIB
+"""Pods that were just nominated, until a watch shows it."""
 REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
@@ -83,6 +85,7 @@ TOTAL: Final = (
     + PRECOMPUTED
     + DIFFERENCES
     + VICTIMS
+    + EXPECTED
     + REFUSALS
     + FRUITLESS
     + PREEMPTORS

@@ -7,6 +7,7 @@ import pytest
 from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.ledgers import nominated_pods
 from extender.cluster.state import ClusterState
+from extender.model import memory
 from tests.builders import model_pod, pod
 
 WAITING = pod("p")
@@ -100,4 +101,14 @@ def test_only_so_many_are_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     state = ClusterState()
     for name in ("p", "q", "r"):
         state.expect_nomination(model_pod(pod(name)), "a", 2.0)
+    assert set(where(state)) == {"default-q", "default-r"}
+
+
+def test_they_are_expected_within_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "EXPECTED", 10 * memory.MIB)
+    state = ClusterState()
+    for name, mib in (("p", 4), ("q", 4), ("r", 4), ("huge", 11)):
+        waiting = model_pod(pod(name).labels(app=name))
+        waiting.pod_class.size = mib * memory.MIB
+        state.expect_nomination(waiting, "a", 2.0)
     assert set(where(state)) == {"default-q", "default-r"}

@@ -286,6 +286,21 @@ def test_a_budget_is_of_no_account_where_nobody_joins() -> None:
     assert choose(state, APART, {"a1": ["x"]}, violations=1) == {"a1": (["x"], 1)}
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({}, 0, id="a pod without labels is in no budget"),
+        pytest.param({"tier": "1"}, 1, id="one that lacks the label is in it"),
+    ],
+)
+def test_a_budget_for_pods_that_lack_a_label(labels: dict[str, str], expected: int) -> None:
+    owner = plain("y").labels(labels).anti_affinity(term(HOST, WEB))
+    state = state_of(NODES, NAMESPACES, [plain("x"), owner])
+    lacking = budget("b", selector(requirement("app", "NotIn", "web")), 0)
+    state.upsert_budget(read_budget(json.dumps(lacking).encode()))
+    assert choose(state, INCOMING, {"a1": ["x"]}) == {"a1": (["x", "y"], expected)}
+
+
 def test_a_pod_that_is_being_bound_is_in_the_way_and_not_added() -> None:
     state = state_of(NODES, NAMESPACES, [plain("x")])
     state.reserve(model_pod(db("y")), "a1", 1.0)

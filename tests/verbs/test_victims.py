@@ -39,6 +39,7 @@ from tests.builders import (
     node,
     pod,
     quota,
+    requirement,
     selector,
     state_of,
     term,
@@ -273,6 +274,22 @@ def test_protected_pods_are_spared_first_and_counted() -> None:
     assert (named(found), found["a1"].violations) == ({"a1": ["z"]}, 0)
     found = look(state, APART.requests(cpu="6"))
     assert (named(found), found["a1"].violations) == ({"a1": ["z", "x", "y"]}, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({}, 0, id="a pod without labels is in no budget"),
+        pytest.param({"tier": "1"}, 1, id="one that lacks the label is in it"),
+    ],
+)
+def test_a_budget_for_pods_that_lack_a_label(labels: dict[str, str], expected: int) -> None:
+    owner = plain("x").labels(labels).anti_affinity(term(HOST, WEB))
+    state = state_of(NODES, [], [owner, *everywhere("a1")])
+    lacking = budget("b", selector(requirement("app", "NotIn", "web")), 0)
+    state.upsert_budget(read_budget(json.dumps(lacking).encode()))
+    found = look(state, APART)
+    assert (named(found), found["a1"].violations) == ({"a1": ["x"]}, expected)
 
 
 @pytest.mark.parametrize(

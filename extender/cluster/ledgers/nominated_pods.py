@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, PodClass
 
 MOST_EXPECTED = 1024
-"""Nominations that no watch has shown yet; the oldest is forgotten first. It only holds its node
-for as long as the watch takes."""
+"""Nominations that no watch has shown yet, within memory.EXPECTED; the oldest is forgotten first.
+It only holds its node for as long as the watch takes."""
+PER_POD: Final = 512
+"""Bytes of one, beside the pod's rules and labels."""
 
 K = TypeVar("K")
 
@@ -38,7 +42,6 @@ class NominatedPods:
 
     def __init__(self) -> None:
         self._shown: dict[str, Pod] = {}
-        self._expected: dict[str, Expected] = {}
         self._nominated: dict[str, Pod] = {}
         self._of_class: dict[PodClass, dict[str, Pod]] = {}
         self._on: dict[str, dict[str, Pod]] = {}
@@ -85,11 +88,19 @@ class NominatedPods:
 class NominationLedger(NominatedPods):
     """The nominations as watch and callbacks change them; each tells whether anything changed."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._expected: LruCache[str, Expected] = LruCache(
+            memory.EXPECTED, most=MOST_EXPECTED, share=1, dropped=self._drop
+        )
+        self._dropped: list[str] = []
+        """The uids of those that had to make room and have not been settled."""
+
     def learn(self, pod: Pod) -> bool:
         """Take over what the watch shows of a waiting pod."""
         expected = self._expected.get(pod.uid)
         if expected is not None and pod.nominated not in {None, expected.before}:
-            del self._expected[pod.uid]
+            self._expected.pop(pod.uid)
         if pod.nominated is None:
             self._shown.pop(pod.uid, None)
         else:
@@ -99,29 +110,30 @@ class NominationLedger(NominatedPods):
     def forget(self, uid: str) -> bool:
         """Forget a pod that waits no more."""
         self._shown.pop(uid, None)
-        self._expected.pop(uid, None)
+        self._expected.pop(uid)
         return self._settle(uid)
 
     def expect(self, pod: Pod, node: str, deadline: float) -> bool:
         """Count a nomination before the watch shows it."""
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.nominated
-        self._expected.pop(pod.uid, None)
-        self._expected[pod.uid] = Expected(replace(pod, nominated=node), before, deadline)
-        changed = self._settle(pod.uid)
-        if len(self._expected) > MOST_EXPECTED:
-            changed |= self.give_up(next(iter(self._expected)))
-        return changed
+        expected = Expected(replace(pod, nominated=node), before, deadline)
+        self._expected.put(pod.uid, expected, PER_POD + pod.size)
+        touched, self._dropped = [pod.uid, *self._dropped], []
+        return sum(map(self._settle, touched)) > 0
 
     def give_up(self, uid: str) -> bool:
         """Count a nomination no more that no watch has shown."""
-        self._expected.pop(uid, None)
+        self._expected.pop(uid)
         return self._settle(uid)
 
     def expire(self, now: float) -> bool:
         """Give up what no watch has shown in time."""
-        over = [uid for uid, each in self._expected.items() if each.deadline <= now]
+        over = [each.pod.uid for each in self._expected.values() if each.deadline <= now]
         return sum(map(self.give_up, over)) > 0
+
+    def _drop(self, expected: Expected) -> None:
+        self._dropped.append(expected.pod.uid)
 
     def _settle(self, uid: str) -> bool:
         """Bring the indexes in line with what is known of a pod."""
