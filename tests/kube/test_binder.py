@@ -144,6 +144,13 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             id="the pod was deleted meanwhile",
         ),
         pytest.param(
+            NEVER,
+            shows(WEB.on("n").phase("Failed")),
+            BindOutcome.GONE,
+            "gone",
+            id="no answer, and the pod has ended meanwhile",
+        ),
+        pytest.param(
             NEVER, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
         ),
         pytest.param(

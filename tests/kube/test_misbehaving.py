@@ -138,29 +138,37 @@ async def test_bookmarks_keep_a_watch_alive(rig: Rig) -> None:
         assert len(rig.things.watched) == 1
 
 
+NOTHING_NEW = "nothing of use came for 0.1 s"
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "says"),
     [
         pytest.param(
             dripping(piece=lambda number: line("ADDED", at(900 + number, thing("x", number)))),
+            NOTHING_NEW,
             id="the same object again and again",
         ),
         pytest.param(
             dripping(line("ADDED", at(900, thing("x"))), piece=bookmark),
+            NOTHING_NEW,
             id="bookmarks, but never the last one",
         ),
         pytest.param(
-            dripping(line("ADDED", at(900, thing("x"))), piece=lambda _: b"\n"), id="newlines"
+            dripping(line("ADDED", at(900, thing("x"))), piece=lambda _: b"\n"),
+            NOTHING_NEW,
+            id="newlines",
         ),
-        pytest.param(hanging(line("ADDED", at(900, thing("x")))), id="nothing"),
+        pytest.param(hanging(line("ADDED", at(900, thing("x")))), NOTHING_NEW, id="nothing"),
         pytest.param(
             dripping(piece=lambda number: line("ADDED", at(900 + number, thing(f"x{number}")))),
+            "not complete after 0.4 s",
             id="new objects without end",
         ),
     ],
 )
 async def test_initial_events_that_never_end_are_listed_in_pages_from_then_on(
-    rig: Rig, answer: Answer, caplog: pytest.LogCaptureFixture
+    rig: Rig, answer: Answer, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.timeouts = SHORT
     rig.things.streams_lists = True
@@ -175,6 +183,7 @@ async def test_initial_events_that_never_end_are_listed_in_pages_from_then_on(
         await rig.pulse.until(lambda: len(rig.things.listed) == 2)
     assert len(rig.things.streamed) == 1
     assert caplog.text.count("listing in pages from now on") == 1
+    assert f"listing in pages from now on: {says}" in caplog.text
 
 
 async def test_a_long_stream_that_makes_progress_is_taken(rig: Rig) -> None:

@@ -71,7 +71,8 @@ class Server:
     async def plugin_errors(self) -> float:
         """Return how often a plugin is said to have failed."""
         name = "affinity_extender_plugin_execution_duration_seconds_count"
-        return await self.metric(name, extension_point="Filter", status="Error")
+        plugin = "InterPodAffinity"
+        return await self.metric(name, extension_point="Filter", plugin=plugin, status="Error")
 
     async def is_well(self) -> bool:
         """Return whether a question is answered."""
@@ -171,6 +172,23 @@ async def test_what_is_no_request_is_a_client_error_and_a_line_now_and_then(
         assert await server.is_well()
     assert loud(caplog) == []
     assert len(caplog.records) <= 3
+
+
+async def test_a_fault_of_ours_leaves_one_stack_trace_however_often_it_is_met(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: Filters, __: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Filters, "answer", broken)
+    question = (SAMPLES / "refused.json").read_bytes()
+    async with serving(caplog) as server, aiohttp.ClientSession() as session:
+        for _ in range(MANY):
+            async with session.post(server.callbacks / "filter", data=question) as answer:
+                assert json.loads(await answer.read())["Error"] == "ZeroDivisionError"
+        assert await server.plugin_errors() == MANY
+    traces = [each.getMessage() for each in caplog.records if each.exc_info]
+    assert traces == ["filter failed unexpectedly"]
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
