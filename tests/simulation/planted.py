@@ -178,7 +178,7 @@ def _settles_what_is_not_listed(patch: Patch) -> None:
 
 def _keeps_hints_of_pods_that_are_gone(patch: Patch) -> None:
     def kept(self: NominationLedger, uid: str) -> bool:
-        self._expected.pop(uid, None)
+        self._expected.pop(uid)
         return False
 
     patch.setattr(NominationLedger, "forget", kept)
