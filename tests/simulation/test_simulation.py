@@ -16,10 +16,10 @@ from simulation.spreading import run_seed, run_seeds
 from simulation.tally import Tally
 from simulation.world import Outcome
 
-SEEDS = (*range(1, 13), 20, 22, 23, 29)
+SEEDS = (4, 6, 8, 10, 11, 20, 22)
 """Those that bring many binds for their time."""
-PREEMPTING_SEEDS = (13, 15, 18, 25)
-ENOUGH_BINDS = 10_000
+PREEMPTING_SEEDS = (13, 15, 18)
+ENOUGH_BINDS = 5_000
 ENOUGH_PREEMPTIONS = 200
 SHORT_SEED = 4
 ROOT = Path(__file__).parents[2]
