@@ -10,11 +10,12 @@ from extender.cli.parsing import (
     DONE,
     NOT_FINE,
     Commands,
-    cluster_group,
     command,
     complain,
     exit_codes,
+    output_flag,
     say,
+    whole_cluster_group,
 )
 from extender.errors import ApiError, ConfigError
 
@@ -94,22 +95,8 @@ def add_to(commands: Commands) -> None:
     explain.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )
-    explain.add_argument(
-        *("-o", "--output"),
-        choices=("text", "wide", "json", "yaml"),
-        default="text",
-        help="output format (default: %(default)s)",
-    )
-    where = cluster_group(explain)
-    where.add_argument(
-        "--cluster",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
-        "standard input, instead of a live cluster; may be repeated",
-    )
+    output_flag(explain, "text", "wide", "json", "yaml")
+    whole_cluster_group(explain)
 
 
 def _run(flags: argparse.Namespace) -> int:

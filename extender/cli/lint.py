@@ -10,11 +10,12 @@ from extender.cli.parsing import (
     DONE,
     NOT_FINE,
     Commands,
-    cluster_group,
     command,
     complain,
     exit_codes,
+    output_flag,
     say,
+    whole_cluster_group,
 )
 from extender.errors import ConfigError
 
@@ -102,22 +103,8 @@ def add_to(commands: Commands) -> None:
         metavar="ID",
         help="leave a rule out; may be repeated (default: none)",
     )
-    lint.add_argument(
-        *("-o", "--output"),
-        choices=("text", "json", "sarif"),
-        default="text",
-        help="output format (default %(default)s)",
-    )
-    where = cluster_group(lint)
-    where.add_argument(
-        "--cluster",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="take the cluster from this file (JSON List or YAML, plain or gzip) or, with -, from "
-        "standard input, instead of a live one; may be repeated",
-    )
+    output_flag(lint, "text", "json", "sarif")
+    whole_cluster_group(lint)
 
 
 def _run(flags: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from extender.errors import UnreadableError
@@ -104,6 +105,46 @@ def cluster_group(of: Parser, default: str = KUBECONFIG_DEFAULT) -> Group:
         help="context of the kubeconfig file (default: its current context)",
     )
     return group
+
+
+def whole_cluster_group(of: Parser) -> None:
+    """Add the flags that name a cluster: an API server, or files instead of it."""
+    cluster_group(of).add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="take the cluster from this file (JSON List or YAML, plain or gzip) or, with -, from "
+        "standard input, instead of a live one; may be repeated",
+    )
+
+
+def namespace_flags(of: Parser, verb: str) -> None:
+    """Add the flags that say in which namespaces to look, by a verb for what is done there."""
+    namespaces = of.add_mutually_exclusive_group()
+    namespaces.add_argument(
+        *("-n", "--namespace"),
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"{verb} this namespace only; may be repeated (default: all namespaces)",
+    )
+    namespaces.add_argument(
+        *("-A", "--all-namespaces"),
+        action="store_true",
+        help=f"{verb} all namespaces, the default",
+    )
+
+
+def output_flag(of: Parser, *formats: str) -> None:
+    """Add the flag for the format of what is said; the first is the default."""
+    of.add_argument(
+        *("-o", "--output"),
+        choices=formats,
+        default=formats[0],
+        help="output format (default %(default)s)",
+    )
 
 
 def exit_codes(one: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from extender.cli.parsing import (
     DONE,
     NOT_FINE,
     Commands,
-    cluster_group,
     command,
     exit_codes,
+    namespace_flags,
+    output_flag,
     say,
+    whole_cluster_group,
 )
 from extender.errors import ConfigError, ObjectError
 
@@ -77,17 +78,7 @@ def add_to(commands: Commands) -> None:
         epilog=EPILOG,
     )
     quota.set_defaults(run=_run)
-    namespaces = quota.add_mutually_exclusive_group()
-    namespaces.add_argument(
-        *("-n", "--namespace"),
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="look at this namespace only; may be repeated (default: all namespaces)",
-    )
-    namespaces.add_argument(
-        *("-A", "--all-namespaces"), action="store_true", help="look at all namespaces, the default"
-    )
+    namespace_flags(quota, "look at")
     quota.add_argument(
         "--what-if",
         action="append",
@@ -101,22 +92,8 @@ def add_to(commands: Commands) -> None:
         help="suppose that cross-namespace affinity needs a quota that allows it (default: it does "
         "not)",
     )
-    quota.add_argument(
-        *("-o", "--output"),
-        choices=("text", "json"),
-        default="text",
-        help="output format (default %(default)s)",
-    )
-    where = cluster_group(quota)
-    where.add_argument(
-        "--cluster",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
-        "standard input, instead of a live cluster; may be repeated",
-    )
+    output_flag(quota, "text", "json")
+    whole_cluster_group(quota)
 
 
 def _run(flags: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import platform
 from typing import TYPE_CHECKING
 
 from extender import __version__
-from extender.cli.parsing import DONE, PROGRAM, Commands, command, exit_codes, say
+from extender.cli.parsing import DONE, PROGRAM, Commands, command, exit_codes, output_flag, say
 
 if TYPE_CHECKING:
     import argparse
@@ -24,12 +24,7 @@ def add_to(commands: Commands) -> None:
     """Add the command."""
     version = command(commands, "version", "print the version", epilog=EPILOG)
     version.set_defaults(run=_run)
-    version.add_argument(
-        *("-o", "--output"),
-        choices=("text", "json"),
-        default="text",
-        help="output format (default %(default)s)",
-    )
+    output_flag(version, "text", "json")
 
 
 def version_line(program: str = PROGRAM) -> str:

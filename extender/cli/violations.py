@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from extender.cli.parsing import (
     DONE,
     NOT_FINE,
     Commands,
-    cluster_group,
     command,
     exit_codes,
+    namespace_flags,
+    output_flag,
     say,
+    whole_cluster_group,
 )
 from extender.errors import ConfigError
 
@@ -69,39 +70,15 @@ def add_to(commands: Commands) -> None:
         epilog=EPILOG,
     )
     violations.set_defaults(run=_run)
-    namespaces = violations.add_mutually_exclusive_group()
-    namespaces.add_argument(
-        *("-n", "--namespace"),
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="show pods of this namespace only; may be repeated (default: all namespaces)",
-    )
-    namespaces.add_argument(
-        *("-A", "--all-namespaces"), action="store_true", help="show all namespaces, the default"
-    )
+    namespace_flags(violations, "show pods of")
     violations.add_argument(
         "--plain-rules",
         metavar="SELECTOR",
         help="labels of namespaces, such as team=shop,!test, in which ordinary rules hold during "
         "execution; an empty one selects all (default: none)",
     )
-    violations.add_argument(
-        *("-o", "--output"),
-        choices=("text", "json"),
-        default="text",
-        help="output format (default %(default)s)",
-    )
-    where = cluster_group(violations)
-    where.add_argument(
-        "--cluster",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="read objects from this file (JSON List or YAML, plain or gzip) or, with -, from "
-        "standard input, instead of a live cluster; may be repeated",
-    )
+    output_flag(violations, "text", "json")
+    whole_cluster_group(violations)
 
 
 def _run(flags: argparse.Namespace) -> int:
