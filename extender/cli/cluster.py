@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from extender.cli.parsing import complain
-from extender.errors import ConfigError
+from extender.errors import ApiError, ConfigError
 from extender.offline import ClusterFiles
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from extender.mirrored import Mirrored
     from extender.wire.objects import PodReader
 
+FORBIDDEN: Final = 403
+
 
 def fill(
     flags: argparse.Namespace,
@@ -28,13 +30,15 @@ def fill(
     resources: Sequence[Mirrored[Any]],
     *,
     templated: bool = False,
+    dispensable: Mapping[str, str] | None = None,
 ) -> None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
     With `templated`, workloads in files count with the pods that their templates would make.
+    `dispensable` has, by its name, what to say where the right to list a resource is lacking.
     """
     if not flags.cluster:
-        asyncio.run(_list(flags, state, pods, resources))
+        asyncio.run(_list(flags, state, pods, resources, dispensable or {}))
         return
     files = ClusterFiles(state, pods, templated=templated)
     for path in flags.cluster:
@@ -49,6 +53,7 @@ async def _list(
     state: ClusterState,
     pods: PodReader,
     resources: Sequence[Mirrored[Any]],
+    dispensable: Mapping[str, str],
 ) -> None:
     from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
@@ -59,7 +64,13 @@ async def _list(
     except ConfigError as error:
         raise type(error)("--kubeconfig", error.message) from error
     async with ApiClient(credentials) as client:
-        await list_resources(client, state, pods, *resources)
+        for each in resources:
+            try:
+                await list_resources(client, state, pods, each)
+            except ApiError as error:
+                if error.status != FORBIDDEN or each.name not in dispensable:
+                    raise
+                complain(f"note: {dispensable[each.name]}")
 
 
 def usual_kubeconfig() -> str | None:

@@ -17,7 +17,7 @@ from extender.cli.parsing import (
     say,
     whole_cluster_group,
 )
-from extender.errors import ApiError, ConfigError
+from extender.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -61,8 +61,6 @@ examples:
   affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
 
 {exit_codes("a pod fits on no node, or not on the one that --node names")}"""
-
-FORBIDDEN = 403
 
 SIMILAR = 3
 """Names that an error proposes."""
@@ -177,15 +175,14 @@ def _cluster(flags: argparse.Namespace, pods: PodReader) -> ClusterState:
     from extender.mirrored import NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
 
     state = ClusterState()
-    if flags.cluster:
-        fill(flags, state, pods, (), templated=True)
-        return state
-    fill(flags, state, pods, (NAMESPACES, NODES))
-    try:
-        fill(flags, state, pods, (QUOTAS,))
-    except ApiError as error:
-        if error.status != FORBIDDEN:
-            raise
-        complain("note: no right to list resourcequotas, so quotas are not looked at")
-    fill(flags, state, pods, (PODS,))
+    fill(
+        flags,
+        state,
+        pods,
+        (NAMESPACES, NODES, QUOTAS, PODS),
+        templated=True,
+        dispensable={
+            QUOTAS.name: "no right to list resourcequotas, so quotas are not looked at",
+        },
+    )
     return state
