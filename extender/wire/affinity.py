@@ -11,6 +11,7 @@ from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector, Term, WrittenAffinity, WrittenTerm
 from extender.wire import manifests
 from extender.wire.manifests import AffinityManifest
+from extender.wire.validation import values_fault
 
 
 def read_affinity(manifest: manifests.AffinityManifest, namespace: str) -> WrittenAffinity:
@@ -87,10 +88,9 @@ def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> Written
 def _requirement(expression: manifests.LabelSelectorRequirement, path: str) -> Requirement:
     values = frozenset(expression.values or ())
     operator = expression.operator
-    needs_values = operator in (Operator.IN, Operator.NOT_IN)
-    if needs_values != bool(values):
-        wanted = "at least one value" if needs_values else "no values"
-        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
+    fault = values_fault(operator, values)
+    if fault is not None:
+        raise ObjectError(f"{path}.values", fault)
     return Requirement(expression.key, operator, values)
 
 

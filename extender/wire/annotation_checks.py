@@ -6,8 +6,7 @@ annotation. Each check yields the paths of broken fields, from the Affinity on, 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from extender.model.labels import Operator
 from extender.wire.annotation_manifests import (
@@ -25,17 +24,17 @@ from extender.wire.node_terms import (
     PREFERRED,
     REQUIRED,
     Fault,
-    is_label_key,
-    is_label_value,
     read_term,
+)
+from extender.wire.validation import (
+    is_dns_label,
+    is_dns_subdomain,
+    is_label_key,
+    label_fault,
+    values_fault,
 )
 
 MOST_WEIGHT = 100
-_WITH_VALUES = (Operator.IN, Operator.NOT_IN)
-_DNS_LABEL = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_NODE_NAME = re.compile(
-    r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-)
 
 
 def faults_of(affinity: AnnotatedAffinity) -> Iterator[Fault]:
@@ -86,7 +85,7 @@ def _node_term(term: NodeTerm) -> Iterator[Fault]:
         if each.key != METADATA_NAME:
             yield f"matchFields[{index}].key", f"{each.key!r} is not {METADATA_NAME}"
         for value in each.values or ():
-            if _NODE_NAME.fullmatch(value) is None:
+            if not is_dns_subdomain(value):
                 yield f"matchFields[{index}].values", f"{value!r} is not the name of a node"
 
 
@@ -107,7 +106,7 @@ def _pod_term(term: PodTerm) -> Iterator[Fault]:
     if term.namespaceSelector is not None:
         yield from _below("namespaceSelector", _selector(term.namespaceSelector))
     for index, name in enumerate(term.namespaces or ()):
-        if _DNS_LABEL.fullmatch(name) is None:
+        if not is_dns_label(name):
             yield f"namespaces[{index}]", f"{name!r} is not the name of a namespace"
     yield from _label_keys(term)
 
@@ -145,20 +144,17 @@ def _selected(selector: LabelSelector | None) -> set[str]:
 
 def _selector(selector: LabelSelector) -> Iterator[Fault]:
     for key, value in (selector.matchLabels or {}).items():
-        yield from _below("matchLabels", _pair(key, (value,)))
+        fault = label_fault(key, (value,))
+        if fault is not None:
+            yield "matchLabels", fault
     yield from _each("matchExpressions", map(_requirement, selector.matchExpressions or ()))
 
 
 def _requirement(found: LabelSelectorRequirement) -> Iterator[Fault]:
-    if (found.operator in _WITH_VALUES) != bool(found.values):
-        wanted = "at least one value" if found.operator in _WITH_VALUES else "no values"
-        yield "values", f"operator {found.operator.value} takes {wanted}"
-    yield from _pair(found.key, found.values or ())
-
-
-def _pair(key: str, values: Sequence[str]) -> Iterator[Fault]:
-    if not is_label_key(key):
-        yield "", f"{key!r} is not a label key"
-    broken = next((value for value in values if not is_label_value(value)), None)
-    if broken is not None:
-        yield "", f"{broken!r} is not a label value"
+    values = found.values or ()
+    for where, fault in (
+        ("values", values_fault(found.operator, values)),
+        ("", label_fault(found.key, values)),
+    ):
+        if fault is not None:
+            yield where, fault

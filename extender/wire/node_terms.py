@@ -6,7 +6,6 @@ does: a broken term matches nothing, and if it is a preferred one, the scheduler
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypeAlias
 
@@ -15,6 +14,7 @@ from msgspec import Meta
 
 from extender.model.labels import Operator, Requirement
 from extender.model.node_affinity import Comparison, Condition, NodeTerm, int64
+from extender.wire.validation import label_fault, values_fault
 
 Fault: TypeAlias = tuple[str, str]
 """The path of a field, and what is wrong with it."""
@@ -26,11 +26,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 COMPARING = frozenset(("Gt", "Lt"))
-
-_KEY_NAME = re.compile(r"(?=.{1,63}\Z)([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_VALUE = re.compile(r"(?=.{0,63}\Z)(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_KEY_PREFIX = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
 
 
 class RequirementManifest(msgspec.Struct):
@@ -151,11 +146,9 @@ def _names(fields: Sequence[RequirementManifest]) -> tuple[frozenset[str] | None
 def _condition(found: RequirementManifest) -> Condition | str:
     """Return a condition on a label, or what is wrong with it (labels.NewRequirement)."""
     values = found.values or []
-    if not is_label_key(found.key):
-        return f"{found.key!r} is not a label key"
-    broken = next((value for value in values if not is_label_value(value)), None)
-    if broken is not None:
-        return f"{broken!r} is not a label value"
+    fault = label_fault(found.key, values)
+    if fault is not None:
+        return fault
     if found.operator in COMPARING:
         bound = int64(values[0]) if len(values) == 1 else None
         if bound is None:
@@ -169,10 +162,7 @@ def _requirement(key: str, name: str, values: frozenset[str]) -> Requirement | s
         operator = Operator(name)
     except ValueError:
         return f"{name!r} is not an operator"
-    if (operator in (Operator.IN, Operator.NOT_IN)) != bool(values):
-        wanted = "no values" if values else "at least one value"
-        return f"operator {operator.value} takes {wanted}"
-    return Requirement(key, operator, values)
+    return values_fault(operator, values) or Requirement(key, operator, values)
 
 
 def _field_fault(found: RequirementManifest) -> str | None:
@@ -180,16 +170,3 @@ def _field_fault(found: RequirementManifest) -> str | None:
     if found.operator not in {Operator.IN.value, Operator.NOT_IN.value}:
         return f"{found.operator!r} is not an operator for fields"
     return None if len(found.values or ()) == 1 else f"operator {found.operator} takes one value"
-
-
-def is_label_value(value: str) -> bool:
-    """Return whether a label may have a value (validation.IsValidLabelValue)."""
-    return _VALUE.fullmatch(value) is not None
-
-
-def is_label_key(key: str) -> bool:
-    """Return whether a label may have a key (validation.IsQualifiedName)."""
-    prefix, slash, name = key.rpartition("/")
-    if slash and _KEY_PREFIX.fullmatch(prefix) is None:
-        return False
-    return _KEY_NAME.fullmatch(name) is not None

@@ -14,6 +14,7 @@ from extender.model.quota import ResourceQuota
 from extender.wire import manifests
 from extender.wire.decoding import Json, decode
 from extender.wire.quantities import read_exact_amounts
+from extender.wire.validation import values_fault
 
 CROSS_NAMESPACE_NAMES = frozenset((model.CROSS_NAMESPACE, "CrossNamespaceAffinity"))
 """What the API server calls the scope, and what the enhancement proposal did."""
@@ -60,10 +61,9 @@ def _requirement(expression: manifests.ScopeRequirement, path: str) -> Requireme
     values = frozenset(expression.values or ())
     if operator is not Operator.EXISTS and scope != model.PRIORITY_CLASS:
         raise ObjectError(f"{path}.operator", f"scope {scope} takes Exists and no other")
-    needs_values = operator in (Operator.IN, Operator.NOT_IN)
-    if needs_values != bool(values):
-        wanted = "at least one value" if needs_values else "no values"
-        raise ObjectError(f"{path}.values", f"operator {operator.value} takes {wanted}")
+    fault = values_fault(operator, values)
+    if fault is not None:
+        raise ObjectError(f"{path}.values", fault)
     return Requirement(scope, operator, values)
 
 
