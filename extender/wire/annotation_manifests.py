@@ -13,6 +13,11 @@ import msgspec
 from extender.wire import manifests, node_terms
 
 DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
+_STRENGTHS = {
+    "required": node_terms.REQUIRED,
+    "preferred": node_terms.PREFERRED,
+    "during_execution": DURING_EXECUTION,
+}
 
 
 class Requirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True):
@@ -38,12 +43,7 @@ class WeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=T
     podAffinityTerm: PodTerm  # noqa: N815 - the API's spelling
 
 
-class PodAffinity(
-    manifests.PodAffinity,
-    forbid_unknown_fields=True,
-    rename={"required": node_terms.REQUIRED, "preferred": node_terms.PREFERRED,
-            "during_execution": DURING_EXECUTION},
-):  # fmt: skip
+class PodAffinity(manifests.PodAffinity, forbid_unknown_fields=True, rename=_STRENGTHS):
     """v1.PodAffinity or v1.PodAntiAffinity, and what is required during execution."""
 
     required: Sequence[PodTerm] | None = None
@@ -55,14 +55,14 @@ class NodeRequirement(node_terms.RequirementManifest, forbid_unknown_fields=True
     """v1.NodeSelectorRequirement."""
 
 
-class NodeTerm(node_terms.TermManifest, forbid_unknown_fields=True, rename="camel"):
+class NodeTerm(node_terms.TermManifest, forbid_unknown_fields=True):
     """v1.NodeSelectorTerm."""
 
     match_expressions: Sequence[NodeRequirement] | None = None
     match_fields: Sequence[NodeRequirement] | None = None
 
 
-class NodeSelector(node_terms.NodeSelectorManifest, forbid_unknown_fields=True, rename="camel"):
+class NodeSelector(node_terms.NodeSelectorManifest, forbid_unknown_fields=True):
     """v1.NodeSelector."""
 
     node_selector_terms: Sequence[NodeTerm] | None = None
@@ -77,9 +77,8 @@ class PreferredNodeTerm(node_terms.PreferredManifest, forbid_unknown_fields=True
 class NodeAffinity(
     node_terms.NodeAffinityManifest,
     forbid_unknown_fields=True,
-    rename={"required": node_terms.REQUIRED, "preferred": node_terms.PREFERRED,
-            "during_execution": DURING_EXECUTION},
-):  # fmt: skip
+    rename=_STRENGTHS,
+):
     """v1.NodeAffinity, and what is required during execution."""
 
     required: NodeSelector | None = None
