@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from extender.cluster.state import ClusterState
+    from extender.kube.client import ApiClient
     from extender.mirrored import Mirrored
     from extender.wire.objects import PodReader
 
@@ -55,15 +56,9 @@ async def _list(
     resources: Sequence[Mirrored[Any]],
     dispensable: Mapping[str, str],
 ) -> None:
-    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
-    from extender.kube.credentials import load_credentials  # noqa: PLC0415
-    from extender.kube.current import list_resources  # noqa: PLC0415
+    from extender.kube.current import list_resources  # noqa: PLC0415 - 40 MB of models come along
 
-    try:
-        credentials = await load_credentials(flags.kubeconfig or usual_kubeconfig(), flags.context)
-    except ConfigError as error:
-        raise type(error)("--kubeconfig", error.message) from error
-    async with ApiClient(credentials) as client:
+    async with await api_client(flags.kubeconfig, flags.context) as client:
         for each in resources:
             try:
                 await list_resources(client, state, pods, each)
@@ -73,7 +68,19 @@ async def _list(
                 complain(f"note: {dispensable[each.name]}")
 
 
-def usual_kubeconfig() -> str | None:
+async def api_client(kubeconfig: str | None, context: str | None) -> ApiClient:
+    """Return a client, to be entered, of the API server that flags name; ConfigError for none."""
+    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+
+    try:
+        credentials = await load_credentials(kubeconfig or _usual_kubeconfig(), context)
+    except ConfigError as error:
+        raise type(error)("--kubeconfig", error.message) from error
+    return ApiClient(credentials)
+
+
+def _usual_kubeconfig() -> str | None:
     """Return the file, or files, that kubectl would take; None when there is none."""
     if named := os.environ.get("KUBECONFIG"):
         return named

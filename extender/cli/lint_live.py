@@ -6,10 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from extender.cli.cluster import usual_kubeconfig
-from extender.errors import ConfigError
-from extender.kube.client import ApiClient
-from extender.kube.credentials import load_credentials
+from extender.cli.cluster import api_client
 from extender.kube.current import list_raw
 from extender.lint.objects import Objects, Raw
 from extender.mirrored import NAMESPACES, NODES, PODS
@@ -37,11 +34,7 @@ _WORKLOADS: Final = (
 
 async def list_cluster(kubeconfig: str | None, context: str | None, objects: Objects) -> int | None:
     """Add a cluster's nodes, namespaces, pods and workloads; return its minor version."""
-    try:
-        credentials = await load_credentials(kubeconfig or usual_kubeconfig(), context)
-    except ConfigError as error:
-        raise type(error)("--kubeconfig", error.message) from error
-    async with ApiClient(credentials) as client:
+    async with await api_client(kubeconfig, context) as client:
         for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
             query = each.query if not isinstance(each, _Resource) else {}
             raws = await list_raw(client, each.name, each.path, query)
