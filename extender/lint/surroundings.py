@@ -57,6 +57,7 @@ class Surroundings:
         self.pods = pods
         self.scheduler_minor = scheduler_minor
         self._matching: dict[NodeRule | None, list[Labels]] = {}
+        self._without: dict[tuple[NodeRule | None, str], int] = {}
         self._domains: dict[tuple[NodeRule | None, str], int | None] = {}
 
     def nodes_for(self, required: NodeRule | None) -> list[Labels]:
@@ -70,6 +71,13 @@ class Surroundings:
             ]
         return found
 
+    def nodes_without(self, required: NodeRule | None, key: str) -> int:
+        """Return how many of the nodes for pods lack a topology key."""
+        asked = (required, key)
+        if asked not in self._without:
+            self._without[asked] = sum(key not in labels for labels in self.nodes_for(required))
+        return self._without[asked]
+
     def domains_for(self, required: NodeRule | None, key: str) -> int | None:
         """Return how many domains of a topology key there are for pods.
 
@@ -78,7 +86,7 @@ class Surroundings:
         asked = (required, key)
         if asked not in self._domains:
             nodes = self.nodes_for(required)
-            limited = bool(nodes) and all(key in labels for labels in nodes)
+            limited = bool(nodes) and not self.nodes_without(required, key)
             self._domains[asked] = len({each[key] for each in nodes}) if limited else None
         return self._domains[asked]
 
@@ -88,7 +96,7 @@ class Surroundings:
 
     def has_key(self, key: str) -> bool:
         """Return whether some node has a topology key."""
-        return any(key in node.labels for node in self.nodes or ())
+        return self.nodes_without(None, key) < len(self.nodes or ())
 
     def some_pod_meets(self, terms: Iterable[Term]) -> bool:
         """Return whether some pod that is known is what all the terms are about."""

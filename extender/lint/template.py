@@ -144,6 +144,10 @@ class Template:
         """Return the labels of the nodes that node selector and node affinity allow."""
         return self.around.nodes_for(self._required_nodes)
 
+    def eligible_nodes_without(self, key: str) -> int:
+        """Return how many of the nodes that the pods may use lack a topology key."""
+        return self.around.nodes_without(self._required_nodes, key)
+
     @property
     def _required_nodes(self) -> NodeRule | None:
         return None if self.node_affinity is None else self.node_affinity.required

@@ -31,10 +31,9 @@ def _unknown(template: Template) -> Iterator[Spot]:
 def _partial(template: Template) -> Iterator[Spot]:
     for at in template.of(against=True):
         key = at.term.topology_key
-        nodes = template.eligible_nodes()
-        without = sum(key not in labels for labels in nodes)
-        if 0 < without < len(nodes):
-            message = f"{without} of {len(nodes)} nodes that the pods may use lack the label {key}"
+        nodes, without = len(template.eligible_nodes()), template.eligible_nodes_without(key)
+        if 0 < without < nodes:
+            message = f"{without} of {nodes} nodes that the pods may use lack the label {key}"
             yield Spot(f"{at.path}.topologyKey", message)
 
 
