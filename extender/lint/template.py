@@ -52,6 +52,12 @@ class TermAt:
         return self.weight is None
 
     @property
+    def if_unmet(self) -> str:
+        """Say what comes of it where it is about no pod, or in no domain."""
+        never = self.required and not self.against
+        return "no node will do" if never else "the term has no effect"
+
+    @property
     def has_label_keys(self) -> bool:
         """Return whether the owner's labels narrow it."""
         return bool(self.written.matchLabelKeys or self.written.mismatchLabelKeys)

@@ -14,9 +14,7 @@ from extender.model.labels import EVERYTHING
 def _missing(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         if at.written.labelSelector is None and not at.has_label_keys:
-            never = at.required and not at.against
-            effect = "no node will do" if never else "the term has no effect"
-            yield Spot(f"{at.path}.labelSelector", f"missing: matches no pod, so {effect}")
+            yield Spot(f"{at.path}.labelSelector", f"missing: matches no pod, so {at.if_unmet}")
 
 
 def _empty(template: Template) -> Iterator[Spot]:
@@ -36,9 +34,7 @@ def _contradictory(template: Template) -> Iterator[Spot]:
         key = contradictory(at.term.pods.selector.requirements)
         refused = set(at.written.matchLabelKeys or ()) & set(at.written.mismatchLabelKeys or ())
         if key is not None and key not in refused:
-            never = at.required and not at.against
-            effect = "no node will do" if never else "the term has no effect"
-            yield Spot(f"{at.path}.labelSelector", f"no label {key} meets it, so {effect}")
+            yield Spot(f"{at.path}.labelSelector", f"no label {key} meets it, so {at.if_unmet}")
 
 
 RULES: Final = (

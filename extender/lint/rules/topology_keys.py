@@ -23,9 +23,7 @@ def _unknown(template: Template) -> Iterator[Spot]:
     for at in template.terms:
         key = at.term.topology_key
         if not template.around.has_key(key):
-            never = at.required and not at.against
-            effect = "no node will do" if never else "the term has no effect"
-            yield Spot(f"{at.path}.topologyKey", f"no node has the label {key}, so {effect}")
+            yield Spot(f"{at.path}.topologyKey", f"no node has the label {key}, so {at.if_unmet}")
 
 
 def _partial(template: Template) -> Iterator[Spot]:
