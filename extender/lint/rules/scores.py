@@ -47,15 +47,13 @@ def _other_arguments(setup: Setup) -> Iterator[Spot]:
         "hardPodAffinityWeight": rules.hard_pod_affinity_weight,
         "ignorePreferredTermsOfExistingPods": rules.ignore_preferred_terms_of_existing_pods,
     }
-    defaults = {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False}
     for path, profile in setup.scheduler.every_profile():
         index, args = profile.arguments(INTER_POD)
         for name, ours in expected.items():
-            theirs = args.get(name, defaults[name])
             # Only what somebody wrote there: the plugin's own scoring may be off, arguments unused.
-            if name in args and theirs != ours:
+            if name in args and args[name] != ours:
                 where = f"{path}.pluginConfig[{index}].args.{name}"
-                yield Spot(where, f"{theirs} here, {ours} in the extender's configuration")
+                yield Spot(where, f"{args[name]} here, {ours} in the extender's configuration")
 
 
 RULES: Final = (
