@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from extender.config import API_VERSION, KIND, Config, Mode, Plugin
-from extender.lint.scheduler_file import Extender, Ours, Profile, SchedulerFile
+from extender.lint.scheduler_file import Ours, Profile, SchedulerFile
 
 INTER_POD = "InterPodAffinity"
 NODE = "NodeAffinity"
@@ -28,7 +28,8 @@ class Setup:
     def ours(self) -> Iterator[Ours]:
         """Yield the entries that call us: by our port, or the only one that there is."""
         entries = [Ours(*each) for each in enumerate(self.scheduler.extenders or ())]
-        mine = [each for each in entries if _port(each.entry) == self.config.serving.port]
+        port = self.config.serving.port
+        mine = [each for each in entries if port_of(each.entry.url_prefix) == port]
         yield from mine or (entries if len(entries) == 1 else [])
 
     def called_with(self, field: str) -> bool:
@@ -60,6 +61,14 @@ def is_loopback(url: str) -> bool:
         return host == "localhost"
 
 
+def port_of(url: str) -> int | None:
+    """Return the port that an address names, None for none or a broken one."""
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None
+
+
 def _meant(scheduler: SchedulerFile) -> Mode:
     """Return the mode that a scheduler's file looks like."""
     entries = scheduler.extenders or []
@@ -73,10 +82,3 @@ def _meant(scheduler: SchedulerFile) -> Mode:
 
 def _filters(profile: Profile) -> bool:
     return profile.runs(INTER_POD, "filter")
-
-
-def _port(entry: Extender) -> int | None:
-    try:
-        return urlsplit(entry.url_prefix).port
-    except ValueError:
-        return None

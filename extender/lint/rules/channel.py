@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from extender.lint.finding import Level, Rule, Spot
-from extender.lint.setup import Setup, is_loopback
+from extender.lint.setup import Setup, is_loopback, port_of
 
 
 def _unverified(setup: Setup) -> Iterator[Spot]:
@@ -58,12 +58,8 @@ def _elsewhere(setup: Setup) -> Iterator[Spot]:
         if url.path.strip("/"):
             yield Spot(ours.at("urlPrefix"), f"the path {url.path} is none that the extender has")
         elif setup.configured and is_loopback(ours.entry.url_prefix):
-            try:
-                port = url.port
-            except ValueError:
-                port = None
-            if port != setup.config.serving.port:
-                listening = setup.config.serving.port
+            port, listening = port_of(ours.entry.url_prefix), setup.config.serving.port
+            if port != listening:
                 yield Spot(ours.at("urlPrefix"), f"port {port} instead of {listening}")
 
 
