@@ -15,17 +15,18 @@ from typing import Any
 
 import uvloop
 
+from bench.clusters import mixed_cluster
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
-from bench.workloads import HOST, MIXED, ZONE, cluster_items
+from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.explain import Explain
 from extender.wire.explained import read_manifest
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 
 NODES, PODS = 5000, 150_000
@@ -84,7 +85,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.explain", description=__doc__)
     add_files(parser)
     args = parser.parse_args()
-    state, reader = _cluster()
+    reader = PodReader(node_affinity=True, charges=True)
+    state = mixed_cluster(NODES, PODS, reader)
+    # As in the program, where what stays is taken out of the collector's sight after the start.
+    gc.collect()
+    gc.freeze()
     costs = uvloop.run(_measure(state, reader))
     head = ("the pod", "first, ms", "median, ms", "slowest, ms", "held at most, ms", "answer, KB")
     lines = [
@@ -110,24 +115,6 @@ def _numbers(costs: Mapping[str, Cost]) -> Mapping[str, Mapping[str, float]]:
         name: {"first": c.first, "median": c.median, "slowest": c.slowest, "held": c.held}
         for name, c in costs.items()
     }
-
-
-def _cluster() -> tuple[ClusterState, PodReader]:
-    state, reader = ClusterState(), PodReader(node_affinity=True, charges=True)
-    for item in cluster_items(NODES, PODS, MIXED):
-        raw = json.dumps(item).encode()
-        match item["kind"]:
-            case "Node":
-                state.upsert_node(read_node(raw))
-            case "Namespace":
-                state.upsert_namespace(read_namespace(raw))
-            case _:
-                state.upsert_pod(reader.read(raw))
-    state.compact()
-    # As in the program, where what stays is taken out of the collector's sight after the start.
-    gc.collect()
-    gc.freeze()
-    return state, reader
 
 
 async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]:

@@ -12,10 +12,11 @@ from statistics import median
 from time import process_time_ns
 from typing import Any
 
+from bench.clusters import mixed_cluster
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
-from bench.workloads import MIXED, ZONE, Question, cluster_items, questions
+from bench.workloads import MIXED, ZONE, Question, questions
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY
@@ -24,7 +25,7 @@ from extender.model.verdict import Reason
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.verdicts import Verdicts
-from extender.wire.objects import PodReader, read_namespace, read_node
+from extender.wire.objects import PodReader
 from tests.answering import Answering
 
 NODES, PODS = 5000, 15_000
@@ -134,7 +135,7 @@ def main() -> None:
 
 
 async def _measure() -> dict[tuple[int, str, str], tuple[Cost, Cost]]:
-    state = _state()
+    state = mixed_cluster(NODES, PODS, PodReader(node_affinity=True))
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -205,21 +206,6 @@ def _cost(spent: Mapping[str, list[int]]) -> Cost:
 def _never(work: object) -> None:
     """Leave out what is done when the answer is on its way."""
     del work
-
-
-def _state() -> ClusterState:
-    state, pods = ClusterState(), PodReader(node_affinity=True)
-    for item in cluster_items(NODES, PODS, MIXED):
-        raw = json.dumps(item).encode()
-        match item["kind"]:
-            case "Node":
-                state.upsert_node(read_node(raw))
-            case "Namespace":
-                state.upsert_namespace(read_namespace(raw))
-            case _:
-                state.upsert_pod(pods.read(raw))
-    state.compact()
-    return state
 
 
 if __name__ == "__main__":

@@ -1,0 +1,25 @@
+"""The cluster of the benchmarks as a state, for those that call the verbs directly."""
+
+from __future__ import annotations
+
+import json
+
+from bench.workloads import MIXED, cluster_items
+from extender.cluster.state import ClusterState
+from extender.wire.objects import PodReader, read_namespace, read_node
+
+
+def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:
+    """Return a cluster whose applications have rules of each kind, as the reader sees its pods."""
+    state = ClusterState()
+    for item in cluster_items(nodes, pods, MIXED):
+        raw = json.dumps(item).encode()
+        match item["kind"]:
+            case "Node":
+                state.upsert_node(read_node(raw))
+            case "Namespace":
+                state.upsert_namespace(read_namespace(raw))
+            case _:
+                state.upsert_pod(reader.read(raw))
+    state.compact()
+    return state
