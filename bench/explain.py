@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import gc
 import json
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from bench.clusters import mixed_cluster
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
+from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -123,7 +123,6 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
     scoring = (affinity, node_affinity)
     explain = Explain(state, plugins, scoring, reader, lambda: None, max_score=20)
     turns = Turns()
-    watching = asyncio.create_task(turns.run())
     spent: dict[str, list[float]] = {}
     held: dict[str, float] = {}
     size: dict[str, int] = {}
@@ -131,33 +130,15 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
         for name, manifest in _asked(number).items():
             asked = read_manifest("Pod", json.dumps(manifest).encode(), reader)
             await asyncio.sleep(0.02)
-            turns.longest = 0.0
             start = thread_time()
-            size[name] = len(await explain.document(asked)) // 1000
+            longest, body = await turns.longest(explain.document(asked))
             spent.setdefault(name, []).append(1000 * (thread_time() - start))
-            await asyncio.sleep(0)
-            held[name] = max(held.get(name, 0.0), 1000 * turns.longest)
-    watching.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await watching
+            held[name] = max(held.get(name, 0.0), longest)
+            size[name] = len(body) // 1000
     return {
         name: Cost(each[0], median(each), max(each), held[name], size[name])
         for name, each in spent.items()
     }
-
-
-class Turns:
-    """Takes every turn of the event loop, and notes the longest wait for one."""
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-
-    async def run(self) -> None:
-        """Do nothing else."""
-        while True:
-            start = thread_time()
-            await asyncio.sleep(0)
-            self.longest = max(self.longest, thread_time() - start)
 
 
 if __name__ == "__main__":

@@ -291,7 +291,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "it is deleted": lambda: bench.placed(gone=True),
     }
     for name, activity in activities.items():
-        spent[name] = await turns.longest(activity())
+        spent[name], _ = await turns.longest(activity())
         print(f"  {name}: {spent[name]:.0f} ms", file=sys.stderr)
     return spent
 

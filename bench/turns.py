@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from time import thread_time
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Turns:
@@ -14,17 +17,17 @@ class Turns:
     def __init__(self) -> None:
         self._longest = 0.0
 
-    async def longest(self, work: Awaitable[object]) -> float:
-        """Return the longest turn in milliseconds until some work is done."""
+    async def longest(self, work: Awaitable[T]) -> tuple[float, T]:
+        """Return the longest turn in milliseconds until some work is done, and its result."""
         self._longest = 0.0
         ticking = asyncio.create_task(self._tick())
         await asyncio.sleep(0)
-        await work
+        result = await work
         await asyncio.sleep(0)
         ticking.cancel()
         with suppress(asyncio.CancelledError):
             await ticking
-        return 1000 * self._longest
+        return 1000 * self._longest, result
 
     async def _tick(self) -> None:
         before = thread_time()
