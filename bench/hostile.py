@@ -22,13 +22,10 @@ import msgspec
 
 from bench.hostile_pods import (
     CLASSES,
-    HOST,
     NODES,
     NOMINATED,
     PLAIN,
     PODS,
-    ZONE,
-    Json,
     alike,
     cluster,
     hostile_pods,
@@ -38,6 +35,7 @@ from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from bench.turns import Turns
+from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
+from bench.workloads import HOST, ZONE, Json
 from extender.cluster.state import ClusterState
 from extender.model.keys import key_of
 from extender.model.labels import Operator, Requirement, Selector
@@ -16,9 +16,6 @@ from extender.model.node_resources import Allocatable
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
 
-Json = dict[str, Any]
-
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES, CLASSES, PODS, NAMESPACES = 3000, 3000, 60_000, 100
 NOMINATED = 100
 """Waiting pods of as many workloads that have a node nominated for them, with an equal priority."""
