@@ -6,6 +6,7 @@ import argparse
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -17,10 +18,19 @@ from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod as ModelPod
-from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement, selector
+from tests.builders import (
+    HOST,
+    Pod,
+    model_node,
+    model_pod,
+    node,
+    node_term,
+    pod,
+    requirement,
+    selector,
+)
 from tests.builders import term as written
 
-HOST = "kubernetes.io/hostname"
 PODS = (10_000, 50_000, 150_000)
 A_NODE = 30
 """Pods on each node."""
@@ -87,8 +97,8 @@ def _of(pods: int) -> dict[str, Spent]:
         partner = _partner(affected)
         found[f"the partner of {affected:,} pods goes"] = _measure(
             state,
-            lambda gone=partner: state.remove_pod(gone.key, gone.uid),  # type: ignore[misc]
-            lambda back=partner: state.upsert_pod(back),  # type: ignore[misc]
+            partial(state.remove_pod, partner.key, partner.uid),
+            partial(state.upsert_pod, partner),
         )
     gc.unfreeze()
     return found
