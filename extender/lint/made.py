@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from extender.lint.objects import Workload
 from extender.lint.reading import Manifest
-from extender.wire.workloads import HASH_LABEL, Identity, controller_by_name
+from extender.model.labels import TEMPLATE_HASH
+from extender.wire.workloads import Identity, controller_by_name
 
 
 class Made:
@@ -25,7 +26,7 @@ class Made:
         controller = manifest.controller
         if controller is None:
             return False
-        template_hash = (manifest.metadata.labels or {}).get(HASH_LABEL, "")
+        template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
         above = controller_by_name(controller, template_hash)
         if controller in self._workloads or above in self._workloads:
             return True

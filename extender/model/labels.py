@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Labels: TypeAlias = Mapping[str, str]
 
 NO_LABELS: Labels = {}
+
+TEMPLATE_HASH: Final = "pod-template-hash"
+"""Tells the pods of one version of a Deployment's template from those of another."""
 
 
 class Operator(Enum):

@@ -12,6 +12,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model.keys import Key
+from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
@@ -37,9 +38,6 @@ _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
 
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
-
-HASH_LABEL: Final = "pod-template-hash"
-"""Tells the pods of one version of a Deployment's template from those of another."""
 
 _Number = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -156,7 +154,7 @@ class Workloads:
         ended = pod.status is not None and pod.status.phase in TERMINAL_PHASES
         controller = pod.metadata.controller
         if controller is not None and not ended:
-            self._owned[controller, (pod.metadata.labels or {}).get(HASH_LABEL, "")] += 1
+            self._owned[controller, (pod.metadata.labels or {}).get(TEMPLATE_HASH, "")] += 1
 
     def missing_pods(self, pods: PodReader, nodes: int) -> Iterator[Pod]:
         """Yield the pods that templates would make beside those that there are.

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.model.wording import pods_of
 from extender.verbs.explaining.explanation import Explanation, NearMiss, TermFacts
 from extender.verbs.explaining.words import MOST_LOOKED_AT, place, plural, short, some
-
-TEMPLATE_HASH: Final = "pod-template-hash"
-"""The label that tells the revisions of a Deployment apart."""
-
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
