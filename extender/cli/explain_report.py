@@ -16,6 +16,7 @@ from extender.verbs.explaining.explanation import Explanation, Refusal, TermFact
 from extender.verbs.explaining.notes import near_miss, notes
 from extender.verbs.explaining.words import (
     HOSTNAME,
+    in_the_way,
     namespaces_of,
     plural,
     quota_of,
@@ -127,8 +128,7 @@ def _behind(refusal: Refusal) -> str:
     if refusal.reason is Reason.AFFINITY:
         several = isinstance(refusal.rule, PodRule) and refusal.rule.of_several
         return "no pod that matches all required terms" if several else "no such pod"
-    names = [pod.key for pod in refusal.pods]
-    return f"blocked by {some(names, refusal.count)}" if names else "gone meanwhile"
+    return f"blocked by {in_the_way(refusal)}" if refusal.pods else "gone meanwhile"
 
 
 def _other_rules(found: Explanation) -> Iterator[str]:
@@ -146,8 +146,7 @@ def _other_rules(found: Explanation) -> Iterator[str]:
             case Reason.UNKNOWN_NODE:
                 yield _wrapped(f"Unknown: {some(each.nodes, len(each.nodes))}")
             case _ if each.nominated:
-                names = [pod.key for pod in each.pods]
-                yield _wrapped(f"{each.nodes[0]} is held for {some(names, each.count)}")
+                yield _wrapped(f"{each.nodes[0]} is held for {in_the_way(each)}")
 
 
 def _nearest(found: Explanation) -> Iterator[str]:
@@ -202,9 +201,8 @@ def _rows(found: Explanation) -> Iterable[Sequence[str]]:
             yield name, "yes", str(found.final.get(name, 0)), "0", "", "", ""
             continue
         each, rules = refused[0], len(refused)
-        names = [pod.key for pod in each.pods]
         domain = "" if each.key is None else _place(each)
-        yield name, "no", "", str(rules), domain, each.reason.value, some(names, each.count)
+        yield name, "no", "", str(rules), domain, each.reason.value, in_the_way(each)
 
 
 def _wrapped(text: str, indent: str = "", hanging: int = 2) -> str:

@@ -12,7 +12,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.model.wording import pods_of
 from extender.verbs.explaining.explanation import Explanation, NearMiss, TermFacts
-from extender.verbs.explaining.words import MOST_LOOKED_AT, place, plural, short, some
+from extender.verbs.explaining.words import MOST_LOOKED_AT, in_the_way, place, plural, short, some
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -132,11 +132,10 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
     found = [each for each in explanation.near_misses if each.preempted_on is not None]
     if found:
         first = found[0]
-        names = [pod.key for pod in first.pods]
         more = f", and likewise on {plural(len(found) - 1, 'other node')}" if found[1:] else ""
         yield Note(
             "preemption",
-            f"{some(names, first.count)} on {first.preempted_on} would be preempted for this pod, "
+            f"{in_the_way(first)} on {first.preempted_on} would be preempted for this pod, "
             f"which has the higher priority{more}",
         )
 
@@ -168,8 +167,7 @@ def near_miss(miss: NearMiss) -> str:
     if miss.nodes == [first.domain]:
         nodes, where = miss.nodes[0], ""
     if miss.count:
-        names = [pod.key for pod in miss.pods]
-        go = f"if {some(names, miss.count)} {'were' if miss.count > 1 else 'was'} not there"
+        go = f"if {in_the_way(miss)} {'were' if miss.count > 1 else 'was'} not there"
         return f"{nodes}{where} {go}"
     match first.reason:
         case Reason.AFFINITY if first.domain is None:

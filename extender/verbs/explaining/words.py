@@ -9,7 +9,12 @@ from typing import Final, TypeAlias
 from extender.model.pod_affinity import PodSelector, Term
 from extender.model.verdict import Reason
 from extender.model.wording import labels_of
-from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, Refusal
+from extender.verbs.explaining.explanation import (
+    ChosenNamespaces,
+    Explanation,
+    NearMiss,
+    Refusal,
+)
 from extender.verbs.quota import Cause, QuotaRule
 
 MOST_NAMED: Final = 3
@@ -105,6 +110,11 @@ def some(names: Sequence[str], count: int) -> str:
     shown = names[:MOST_NAMED]
     more = count - len(shown)
     return ", ".join(shown) + (f" and {_number(more)} more" if more > 0 else "")
+
+
+def in_the_way(found: Refusal | NearMiss) -> str:
+    """Name the first of the pods that are the cause."""
+    return some([pod.key for pod in found.pods], found.count)
 
 
 def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None) -> str:
