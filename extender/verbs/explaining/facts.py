@@ -47,16 +47,10 @@ class TermSurvey:
         """Look into one term after the other, in steps."""
         yield from self._sort()
         own, written = self._class.affinity, self._class.written
-        required = zip_longest(own.required, written.required[: len(own.required)])
-        anti = zip_longest(own.required_anti, written.required_anti[: len(own.required_anti)])
-        for term, as_written in islice(required, MOST_TERMS):
-            yield from self._look_into(
-                Reason.AFFINITY, term, as_written, annotated=is_annotated(self._class, term)
-            )
-        for term, as_written in islice(anti, MOST_TERMS):
-            yield from self._look_into(
-                Reason.ANTI_AFFINITY, term, as_written, annotated=is_annotated(self._class, term)
-            )
+        yield from self._look_into_own(Reason.AFFINITY, own.required, written.required)
+        yield from self._look_into_own(
+            Reason.ANTI_AFFINITY, own.required_anti, written.required_anti
+        )
         others = self._terms_of_others()
         for each in self.terms:
             same = (Reason.EXISTING_ANTI_AFFINITY, each.term, each.annotated)
@@ -83,6 +77,14 @@ class TermSurvey:
         """Return the terms of placed pods that refuse most nodes."""
         theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
         return sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
+
+    def _look_into_own(
+        self, reason: Reason, terms: Sequence[Term], written: Sequence[WrittenTerm]
+    ) -> Iterator[None]:
+        pairs = zip_longest(terms, written[: len(terms)])
+        for term, as_written in islice(pairs, MOST_TERMS):
+            annotated = is_annotated(self._class, term)
+            yield from self._look_into(reason, term, as_written, annotated=annotated)
 
     def _look_into(
         self, reason: Reason, term: Term, written: WrittenTerm | None, *, annotated: bool
