@@ -45,6 +45,7 @@ class QuotaRule:
 
     shortfall: Shortfall
     reason: ClassVar[Reason] = Reason.QUOTA
+    annotated: ClassVar[bool] = False
 
     def hits(self, asked: AskedNodes) -> Mapping[str, int]:
         """Return every node."""

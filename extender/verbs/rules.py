@@ -24,6 +24,10 @@ class Rule(Protocol):
     def reason(self) -> Reason:
         """Return what is said of a node that it refuses."""
 
+    @property
+    def annotated(self) -> bool:
+        """Return whether it is from an annotation, and not from a spec."""
+
     def hits(self, asked: AskedNodes) -> Mapping[str, int]:
         """Return the known nodes that it refuses, each with its domain of the rule's topology."""
 

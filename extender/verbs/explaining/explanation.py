@@ -9,7 +9,6 @@ from typing import Final
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
-from extender.verbs.node_affinity import NodeAffinityRule
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.rules import PodRule, Rule
 
@@ -62,7 +61,7 @@ class Refusal:
     @property
     def annotated(self) -> bool:
         """Return whether the rule is in an annotation."""
-        return isinstance(self.rule, PodRule | NodeAffinityRule) and self.rule.annotated
+        return self.rule is not None and self.rule.annotated
 
     @property
     def key(self) -> str | None:
