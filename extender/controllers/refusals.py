@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.verbs.verdicts import Refused
@@ -19,10 +20,6 @@ SETTLING_SECONDS = 0.03
 itself or preempt; and when it ends an attempt, it wipes out a nomination that came during it."""
 GONE_SECONDS = 5.0
 """After the last refusal of a pod that the watch shows no more; a list may have come too early."""
-LONGEST_PAUSE_SECONDS = 300.0
-"""The scheduler itself retries a pod that nothing wakes after as long. Until then a pod is
-remembered that no watch has shown yet: an API server that lags still sends bookmarks, so that
-nobody notices."""
 LOOKS_PER_AGE = 8
 """Between two looks whether the watch shows a pod, a part of the time since its refusal."""
 
@@ -45,9 +42,8 @@ class Refusal:
     pod: Pod
     heard: float
     """When it was refused last."""
-    not_before: float = 0.0
-    """When it may be helped again."""
-    _pause: float = 0.0
+    pause: Pause = field(default_factory=lambda: Pause(0.0))
+    """Until it may be helped again."""
     _shown: bool = False
     """Whether the watch has shown it since it was refused first."""
     _unread: bytes | None = None
@@ -79,14 +75,11 @@ class Refusal:
 
         `known` says that the watch shows it. A pod that is not shown in time is taken to be gone.
         """
+        # An API server that lags still sends bookmarks, so that nobody notices: what was never
+        # shown is remembered until the scheduler comes back with it by itself.
         self._shown |= known
         age, longest = now - self.heard, GONE_SECONDS if self._shown else LONGEST_PAUSE_SECONDS
         return None if known or age >= longest else age / LOOKS_PER_AGE
-
-    def pause(self, now: float) -> None:
-        """Leave the pod alone for a while, each time for longer."""
-        self.not_before = now + self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
 
 @dataclass(slots=True, eq=False)

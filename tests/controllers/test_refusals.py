@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.refusals import GONE_SECONDS, LONGEST_PAUSE_SECONDS, Refusal
+from extender.controllers.pausing import LONGEST_PAUSE_SECONDS
+from extender.controllers.refusals import GONE_SECONDS, Refusal
 from tests.builders import model_pod, pod
 
 HEARD = 100.0

@@ -219,7 +219,7 @@ class EvictionController:
         if grace > 0:
             record.outcome = Outcome.GRACE
             return grace
-        return record.pause.until - now if record.pause.until > now else None
+        return record.pause.rest(now)
 
     def _stands_by(self, record: Record) -> bool:
         """Return whether nothing is to be done until the lead or the number of pods changes."""

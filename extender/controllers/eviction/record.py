@@ -7,24 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.cluster.audits.breaches import Breach
+from extender.controllers.pausing import Pause
 from extender.model.keys import Identity
 from extender.verbs.evicting import Assessment, Ground, Outcome
 
 FIRST_PAUSE_SECONDS: Final = 10.0
-LONGEST_PAUSE_SECONDS: Final = 300.0
-
-
-@dataclass(slots=True, eq=False)
-class Pause:
-    """Leaves something alone, each time for longer."""
-
-    until: float = 0.0
-    _seconds: float = FIRST_PAUSE_SECONDS
-
-    def begin(self, now: float, at_least: float = 0.0) -> None:
-        """Leave it alone from now on."""
-        self.until = now + max(self._seconds, at_least)
-        self._seconds = min(2 * self._seconds, LONGEST_PAUSE_SECONDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +32,7 @@ class Record:
     why: str = ""
     """What the API server said, if it was asked."""
     evicted_at: float | None = None
-    pause: Pause = field(default_factory=Pause)
+    pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
 
     def take_over(self, found: Assessment) -> None:
         """Note what becomes of the pod, and why."""

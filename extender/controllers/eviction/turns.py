@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.record import LONGEST_PAUSE_SECONDS, Pause
+from extender.controllers.eviction.record import FIRST_PAUSE_SECONDS
+from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
 from extender.model.objects import Pod
 from extender.verbs.nominating import Promise
 
@@ -108,7 +109,8 @@ class Turns:
 
     def pause(self, owner: str, at_least: float) -> None:
         """Leave the pods of an owner alone for a while: a budget protects them."""
-        self._pauses.setdefault(owner, Pause()).begin(self._clock(), at_least)
+        pause = self._pauses.setdefault(owner, Pause(FIRST_PAUSE_SECONDS))
+        pause.begin(self._clock(), at_least)
 
     def pardon(self, owner: str) -> None:
         """Note that a budget let a pod of an owner go."""
@@ -117,7 +119,7 @@ class Turns:
     def paused(self, owner: str) -> float:
         """Return for how many seconds the pods of an owner are left alone."""
         pause = self._pauses.get(owner)
-        return 0.0 if pause is None else max(pause.until - self._clock(), 0.0)
+        return 0.0 if pause is None else pause.rest(self._clock()) or 0.0
 
     def busy(self, owner: str) -> bool:
         """Return whether a pod of an owner is on its way, or waits for a node."""

@@ -190,8 +190,9 @@ class NominationController:
         news = self._news(record, refusal, seen)
         if news is None:
             return None
-        if refusal.not_before > now:
-            return refusal.not_before - now
+        rest = refusal.pause.rest(now)
+        if rest is not None:
+            return rest
         if not self._is_our_turn(news=news):
             return LOOK_SECONDS
         return await self._nominate(record, refusal, seen)
@@ -231,7 +232,7 @@ class NominationController:
             if refusal.tried:
                 # What was of no use may be of some by the time of the next look.
                 refusal.tried.clear()
-                refusal.pause(now)
+                refusal.pause.begin(now)
         elif not self._bucket.take():
             return LOOK_SECONDS
         elif not await self._nominations.set(record, pod, node):

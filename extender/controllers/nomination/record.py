@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.controllers import refusals
+from extender.controllers.pausing import Pause
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
@@ -69,7 +70,7 @@ class Refusal(refusals.Refusal):
     """A pod that was refused, and the nodes that it was pointed to in vain."""
 
     tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
-    _pause: float = FIRST_PAUSE_SECONDS
+    pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
     _wish: Requirements | None = None
 
     def read(self) -> bool:
@@ -93,7 +94,7 @@ class Refusal(refusals.Refusal):
     def fail(self, node: str, now: float) -> None:
         """Note that a nomination for a node was of no use."""
         self.tried.append(node)
-        self.pause(now)
+        self.pause.begin(now)
 
 
 @dataclass(slots=True, eq=False)
@@ -183,4 +184,4 @@ class Record(refusals.RefusalRecord[Refusal]):
             return None
         if state is State.CLAIMED and self.claim is not None:
             return self.claim.until - now
-        return max(0.0, refusal.not_before - now) if refusal.not_before > since else None
+        return None if refusal.pause.rest(since) is None else refusal.pause.rest(now) or 0.0

@@ -180,7 +180,7 @@ class PreemptionController:
         now = self._clock()
         for record in self._records.refused:
             refusal = record.refusal
-            if record.preemption is None and refusal and refusal.not_before <= now:
+            if record.preemption is None and refusal and refusal.pause.rest(now) is None:
                 yield record.uid
 
     async def reconcile(self, uid: str) -> float | None:
@@ -194,14 +194,9 @@ class PreemptionController:
             after = await self._look_for_victims(record, record.refusal)
         else:
             return None
-        return self._rest(record) if after is None else after
-
-    def _rest(self, record: Record) -> float | None:
-        """Return when a pause of a refused pod is over, None when it has none."""
-        refusal, now = record.refusal, self._clock()
-        if refusal is None or refusal.not_before <= now:
-            return None
-        return refusal.not_before - now
+        if after is None and record.refusal is not None:
+            return record.refusal.pause.rest(self._clock())
+        return after
 
     # Refused
 
@@ -245,7 +240,7 @@ class PreemptionController:
         now = self._clock()
         times = (
             refusal.settled_at,
-            refusal.not_before,
+            refusal.pause.until,
             self._records.claimed_until(record.uid),
             self._evictions.denied_until,
         )

@@ -34,8 +34,6 @@ LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""
 EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
-FIRST_RETRY_SECONDS = 0.5
-LONGEST_RETRY_SECONDS = 8.0
 BINDING_SECONDS = 10.0
 """How long the preemptor may take to be bound once its victims are gone."""
 
@@ -145,8 +143,9 @@ class Preemptions:
     async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
         now = self._clock()
-        if preemption.not_before > now:
-            return preemption.not_before - now
+        rest = preemption.pause.rest(now)
+        if rest is not None:
+            return rest
         if not preemption.shown or seen.nominated is None:
             wait = await self._until_shown(record, preemption, seen)
             if record.preemption is not preemption or wait is not None:
@@ -195,9 +194,7 @@ class Preemptions:
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
             return
-        pause = min(FIRST_RETRY_SECONDS * 2**preemption.tries, LONGEST_RETRY_SECONDS)
-        preemption.tries += 1
-        preemption.not_before = self._clock() + pause
+        preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
         seen = observe(self._state, preemption.pod)
@@ -233,14 +230,14 @@ class Preemptions:
     async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
         """End a set of victims that comes to nothing."""
         if record.refusal is not None:
-            record.refusal.pause(self._clock())
+            record.refusal.pause.begin(self._clock())
         self._end(record, result)
         await self._nominations.withdraw(preemption)
 
     def _put_off(self, record: Record) -> None:
         """Leave a pod alone for a while; nobody was evicted for it."""
         if record.refusal is not None:
-            record.refusal.pause(self._clock())
+            record.refusal.pause.begin(self._clock())
         self._records.end(record)
 
     def _end(self, record: Record, result: str) -> None:

@@ -22,10 +22,11 @@ it out. From NOMINATING on, it has one set of victims, and gets no other before 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.controllers import refusals
+from extender.controllers.pausing import Pause
 from extender.model.objects import Pod
 from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor
@@ -35,6 +36,8 @@ PER_NAME = 8
 """Bytes of a place in a list."""
 FIRST_PAUSE_SECONDS = 0.5
 """After victims that were of no use, or could not be had; it doubles each time."""
+FIRST_RETRY_SECONDS = 0.5
+LONGEST_RETRY_SECONDS = 8.0
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +48,7 @@ class Refusal(refusals.Refusal):
     """Until the request is read."""
     in_vain: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
-    _pause: float = FIRST_PAUSE_SECONDS
+    pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
     _manifest: PreemptorManifest | None = None
     _passed: frozenset[str] | None = None
 
@@ -108,9 +111,8 @@ class Preemption:
     """When all of them were deleted, as far as the API server says."""
     gone_at: float | None = None
     """When the watch showed the last of them gone."""
-    tries: int = 0
-    not_before: float = 0.0
-    """When the next try to have them deleted is due."""
+    pause: Pause = field(default_factory=lambda: Pause(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
+    """Until the next try to have them deleted."""
     shown: bool = False
     """Whether the watch has shown the nomination, and with it whatever was marked before."""
     looks: int = 0
