@@ -85,14 +85,8 @@ class Evictions:
             return True
         try:
             await self._evictor.delete(victim, dry_run=True)
-        except ApiError as error:
-            if error.status == FORBIDDEN:
-                self._deny(error)
-                return False
-            self._complain(victim, str(error))
-            return False
         except ExtenderError as error:
-            self._complain(victim, str(error))
+            self._note_failure(victim, error)
             return False
         self._allowed, self._said = True, False
         return True
@@ -117,10 +111,7 @@ class Evictions:
                 done = done and await self._evictor.delete(victim)
             except ExtenderError as error:
                 self._metrics.count_eviction(self._plugin, "failed")
-                if isinstance(error, ApiError) and error.status == FORBIDDEN:
-                    self._deny(error)
-                else:
-                    self._complain(victim, str(error))
+                self._note_failure(victim, error)
                 return None
         self._metrics.count_eviction(self._plugin, "evicted" if done else "gone")
         return done
@@ -144,6 +135,15 @@ class Evictions:
                 kind = str(error).replace(name_of(victim.key), "")
                 self._log.log(logging.WARNING, kind, what, victim.key, error)
 
+    def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
+        """Stop trying for a while if it was for want of the right to; warn of anything else."""
+        if isinstance(error, ApiError) and error.status == FORBIDDEN:
+            self._deny(error)
+            return
+        kind = str(error).replace(name_of(victim.key), "")
+        what = "%s could not be evicted: %s"
+        self._log.log(logging.WARNING, kind, what, victim.key, error)
+
     def _deny(self, error: ApiError) -> None:
         """Say once that nobody is evicted for want of the right to."""
         self._allowed = False
@@ -155,7 +155,3 @@ class Evictions:
                 "ones could make way: the extender may not delete pods (%s)",
                 error,
             )
-
-    def _complain(self, victim: Pod, why: str) -> None:
-        kind = why.replace(name_of(victim.key), "")
-        self._log.log(logging.WARNING, kind, "%s could not be evicted: %s", victim.key, why)
