@@ -92,10 +92,11 @@ class NamedVictims:
 
     def _named(self, pod: Pod, node: str) -> Collection[str]:
         """Return the uids of the victims that we named for a node a moment ago."""
-        told, candidates = self._told.get(pod.uid) or (-LAG_SECONDS, {})
+        told, candidates = self._told.get(pod.uid) or (0.0, {})
         victims = candidates.get(node)
-        lagging = victims is not None and self._clock() - told < LAG_SECONDS
-        return victims.uids if victims is not None and lagging else ()
+        if victims is None or self._clock() - told >= LAG_SECONDS:
+            return ()
+        return victims.uids
 
 
 def _size(chosen: Mapping[str, Victims]) -> int:

@@ -124,10 +124,8 @@ class PreemptionController:
 
     def going(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of the pods that are evicted for a pod; None when none are, by us."""
-        record = self._records.get(pod.uid)
-        if record is None or record.preemption is None:
-            return None
-        return record.preemption.victims.keys()
+        preemption = self._records.active.get(pod.uid)
+        return None if preemption is None else preemption.victims.keys()
 
     async def review(
         self, pod: Pod, pod_json: msgspec.Raw, chosen: Mapping[str, Victims]
@@ -142,8 +140,7 @@ class PreemptionController:
 
     def deleted(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of those that the API server has just said were deleted, if any."""
-        record = self._records.get(pod.uid)
-        preemption = None if record is None else record.preemption
+        preemption = self._records.active.get(pod.uid)
         if preemption is None or preemption.state is not State.WAITING:
             return None
         lagging = self._clock() - preemption.evicted_at < LAG_SECONDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -39,13 +39,13 @@ class Records(RefusalRecords[Record]):
         """`forgotten` is told the uid of each record that is dropped."""
         super().__init__(Record, forgotten, budget=memory.PREEMPTORS, most=most_refused)
         self._clock = clock
-        self._active: dict[str, Record] = {}
+        self._active: dict[str, Preemption] = {}
         self._claims: OrderedDict[str, float] = OrderedDict()
         """Until when the scheduler is taken to preempt for a pod itself, the latest last."""
 
     @property
-    def active(self) -> dict[str, Record]:
-        """Return the pods that others are evicted for, by uid."""
+    def active(self) -> Mapping[str, Preemption]:
+        """Return the sets of victims that are not over, by the uid of their preemptor."""
         return self._active
 
     def latest(self, uid: str) -> Refusal | None:
@@ -71,8 +71,7 @@ class Records(RefusalRecords[Record]):
 
     def begin(self, record: Record, preemption: Preemption) -> None:
         """Note that others are evicted for a pod."""
-        record.preemption = preemption
-        self._active[record.uid] = record
+        record.preemption = self._active[record.uid] = preemption
 
     def end(self, record: Record) -> None:
         """Note that nobody is evicted for a pod (any more)."""
