@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
+from extender.cluster.audits.violations import COMPARISONS
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.counts.watched_terms import Mark, WatchedTerm
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution, ExecutionRule, RuleKind
 from extender.model.keys import Identity
 from extender.model.objects import Pod
-
-COMPARISONS = 2_000
-"""Of a pod class with a condition, in one step of counting: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +97,6 @@ def excludes(state: ClusterState, execution: Execution, owner: Pod, pod: Pod, ke
         and state.is_about(rule.term, pod.pod_class)
         for rule in state.rule_watch.rules_of(owner.uid)
     )
-
-
-def named(pods: Iterator[Pod], most: int) -> list[str]:
-    """Return the keys of some pods."""
-    return [each.key for each in islice(pods, most)]
 
 
 def _watched(state: ClusterState, pod: Pod) -> Iterator[WatchedTerm]:
