@@ -46,15 +46,13 @@ class BrokenRules:
         None is yielded where everybody else should have a turn. O(pods that are concerned).
         """
         while self._state.rule_watch.pending:
-            for judged, identity in enumerate(suspects(self._state, MOST_AT_ONCE)):
+            for identity in suspects(self._state, MOST_AT_ONCE):
                 pod = self._state.pod(*identity)
                 # Counted for the first time, the pods that a rule speaks of take a while.
                 for _ in uncounted(self._state, pod) if pod is not None else ():
                     yield None
                 if self.judge(identity) is not None:
                     yield identity.uid
-                elif judged % MOST_AT_ONCE == MOST_AT_ONCE - 1:
-                    yield None
             yield None
 
     def judge(self, identity: Identity) -> Record | None:
