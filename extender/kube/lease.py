@@ -133,7 +133,7 @@ class Lease:
                 return
             self._valid_until = 0.0
             try:
-                await self._write("", taking=False)
+                await self._write("")
             except ExtenderError as error:
                 _log.info("the Lease %s is not given back, it will run out: %s", self._key, error)
 
@@ -153,34 +153,37 @@ class Lease:
         return held
 
     async def _renew_or_take(self) -> bool:
-        if self._seen is None or self._seen.spec.holderIdentity != self.identity:
+        if not self._is_ours():
             await self._look()
         if not self._is_free():
             self._valid_until = 0.0
             return False
         began = self._clock()
-        taking = self._seen is None or self._seen.spec.holderIdentity != self.identity
         try:
-            await self._write(self.identity, taking=taking)
+            await self._write(self.identity)
         except ApiError as error:
             if error.status != _CONFLICT:
                 raise
             # Somebody else has written: an operator his annotation, or another replica.
             await self._look()
-            if self._seen is None or self._seen.spec.holderIdentity != self.identity:
+            if not self._is_ours():
                 self._valid_until = 0.0
                 return False
             began = self._clock()
-            await self._write(self.identity, taking=False)
+            await self._write(self.identity)
         self._valid_until = began + VALID_SECONDS
         return True
 
+    def _is_ours(self) -> bool:
+        """Return whether it was ours when it was seen last."""
+        return self._seen is not None and self._seen.spec.holderIdentity == self.identity
+
     def _is_free(self) -> bool:
         """Return whether it is ours, nobody's, or was not renewed for as long as we have seen."""
-        if self._seen is None:
+        if self._seen is None or self._is_ours():
             return True
         spec = self._seen.spec
-        if spec.holderIdentity in {None, "", self.identity}:
+        if not spec.holderIdentity:
             return True
         duration = spec.leaseDurationSeconds or DURATION_SECONDS
         return self._clock() - self._seen_at > duration
@@ -206,7 +209,9 @@ class Lease:
     def _annotations(self) -> dict[str, str]:
         return dict(self._seen.metadata.annotations or {}) if self._seen is not None else {}
 
-    async def _write(self, holder: str, *, taking: bool) -> None:
+    async def _write(self, holder: str) -> None:
+        """Name a holder, nobody if empty; whoever is not the holder yet takes the Lease."""
+        taking = bool(holder) and not self._is_ours()
         spec, annotations = _Spec() if self._seen is None else self._seen.spec, self._annotations()
         if taking:
             self._recent = self._inherited = _count(annotations.get(RECENT, ""))
