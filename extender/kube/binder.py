@@ -9,7 +9,7 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.kube.failures import NOT_FOUND, BrokenAnswerError, NoAnswerError, NotSentError
 from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
@@ -20,7 +20,6 @@ LOOK_SECONDS: Final = 1.5
 READ_SECONDS: Final = 1.0
 """For a pod that the watch has not shown yet; it comes before the bind, out of the same time."""
 
-_NOT_FOUND: Final = 404
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
 or there is no such pod. A 409 is none of these: that is also how the API server reports whatever
@@ -56,7 +55,7 @@ class Binder:
             # No resourceVersion: what is in the storage now, not in some cache.
             return self._pods.read(await self._client.get(pod_path(key), {}, within=within))
         except ApiError as error:
-            if error.status == _NOT_FOUND:
+            if error.status == NOT_FOUND:
                 return None
             raise
 

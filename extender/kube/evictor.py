@@ -17,7 +17,7 @@ import msgspec
 from extender.errors import ApiError
 from extender.kube.calls import events_path, eviction_path, pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import TOO_MANY_REQUESTS, StatusError
+from extender.kube.failures import CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS, StatusError
 from extender.kube.flowcontrol import Flow
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
@@ -34,9 +34,6 @@ LONGEST_NAME: Final = 200
 
 EVICTION_SECONDS: Final = 5.0
 """For an eviction: well within the time for which the lead was just confirmed."""
-
-_NOT_FOUND: Final = 404
-_CONFLICT: Final = 409
 
 
 class Evictor:
@@ -145,7 +142,7 @@ class Evictor:
         except StatusError as error:
             if error.status == TOO_MANY_REQUESTS:
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)
-            if error.status in {_NOT_FOUND, _CONFLICT}:
+            if error.status in {NOT_FOUND, CONFLICT}:
                 return Eviction(Evicted.GONE, str(error))
             raise
         return Eviction(Evicted.DONE)
@@ -168,7 +165,7 @@ async def _unless_gone(request: Awaitable[bytes]) -> bool:
     try:
         await request
     except ApiError as error:
-        if error.status == _NOT_FOUND:
+        if error.status == NOT_FOUND:
             return False
         raise
     return True

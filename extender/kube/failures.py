@@ -13,6 +13,8 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, UnreadableError
 from extender.wire.decoding import BROKEN_JSON
 
+NOT_FOUND = 404
+CONFLICT = 409
 GONE = 410
 TOO_MANY_REQUESTS = 429
 UNAUTHORIZED = 401

@@ -20,6 +20,7 @@ import msgspec
 from extender.errors import ApiError, ExtenderError
 from extender.kube.calls import lease_path
 from extender.kube.client import ApiClient
+from extender.kube.failures import CONFLICT, NOT_FOUND
 from extender.kube.flowcontrol import Flow
 from extender.kube.pacing import Timing
 from extender.model.keys import Key, name_of, namespace_of
@@ -43,9 +44,6 @@ RECENT: Final = "affinity-extender.io/evictions-last-minute"
 LONGEST_COUNT: Final = 6
 """Digits of a number in an annotation, which anybody may have written."""
 FLOW: Final = Flow.PATCHES
-
-_NOT_FOUND: Final = 404
-_CONFLICT: Final = 409
 
 _log = logging.getLogger(__name__)
 
@@ -162,7 +160,7 @@ class Lease:
         try:
             await self._write(self.identity)
         except ApiError as error:
-            if error.status != _CONFLICT:
+            if error.status != CONFLICT:
                 raise
             # Somebody else has written: an operator his annotation, or another replica.
             await self._look()
@@ -193,7 +191,7 @@ class Lease:
         try:
             body = await self._client.get(self._path, {}, within=REQUEST_SECONDS)
         except ApiError as error:
-            if error.status != _NOT_FOUND:
+            if error.status != NOT_FOUND:
                 raise
             self._seen = None
             return
