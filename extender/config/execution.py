@@ -33,10 +33,6 @@ class NamespaceSelector(V1Object, frozen=True, kw_only=True):
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
-    def as_json(self) -> bytes:
-        """Return it as the API spells it."""
-        return msgspec.json.encode(self)
-
     @property
     def empty(self) -> bool:
         """Whether it has no conditions."""

@@ -30,6 +30,10 @@ class V1Object(
 ):
     """A nested v1 object; empty lists are left out when it is written."""
 
+    def as_json(self) -> bytes:
+        """Return it as the API spells it."""
+        return msgspec.json.encode(self)
+
 
 class NodeSelectorRequirement(V1Object, frozen=True, kw_only=True):
     """One comparison with a label or a field of a node."""
@@ -64,10 +68,6 @@ class NodeAffinityTerms(V1Object, frozen=True, kw_only=True):
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
-
-    def as_json(self) -> bytes:
-        """Return it as the API spells it."""
-        return msgspec.json.encode(self)
 
     @property
     def empty(self) -> bool:
