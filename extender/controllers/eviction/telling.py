@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Final
 
 from extender.controllers.eviction.record import Record
@@ -16,6 +15,7 @@ from extender.model.objects import Pod
 from extender.ports import Occurrence, PodMover
 from extender.timing import LogThrottle, TokenBucket
 from extender.verbs.evicting import WORDS, Outcome, breach_in_words
+from extender.wire.violations import time_of
 
 REASON: Final = "RequiredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
@@ -100,7 +100,6 @@ class Teller:
 
 def _what(pod: Pod, record: Record) -> str:
     """Say which rule is broken since when, by whom."""
-    since = f"{datetime.fromtimestamp(record.since_epoch, UTC):%Y-%m-%dT%H:%M:%SZ}"
     ground = record.ground
     words = "a rule is broken" if ground is None else breach_in_words(pod, ground)
-    return f"{words}, since {since}"
+    return f"{words}, since {time_of(record.since_epoch)}"
