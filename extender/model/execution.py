@@ -11,7 +11,6 @@ from extender.model.labels import Labels, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.node_resources import Toleration
 from extender.model.pod_affinity import Affinity, PodSelector, Term
-from extender.model.verdict import INTER_POD_AFFINITY, NODE_AFFINITY
 
 if TYPE_CHECKING:
     from extender.model.objects import Pod
@@ -23,11 +22,6 @@ class RuleKind(Enum):
     NODE_AFFINITY = "nodeAffinity"
     AFFINITY = "podAffinity"
     ANTI_AFFINITY = "podAntiAffinity"
-
-    @property
-    def plugin(self) -> str:
-        """Return the plugin that has the rule when the pod is scheduled."""
-        return NODE_AFFINITY if self is RuleKind.NODE_AFFINITY else INTER_POD_AFFINITY
 
 
 @dataclass(frozen=True, slots=True)

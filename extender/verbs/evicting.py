@@ -215,16 +215,13 @@ def rule_in_words(rule: ExecutionRule) -> str:
 
 def breach_in_words(pod: Pod, ground: Ground) -> str:
     """Say which rule a pod breaks where, and who is in its way."""
-    breach, node = ground.breach, pod.node
-    words, key = rule_in_words(breach.rule), _key(breach.rule)
-    if breach.rule.kind is RuleKind.NODE_AFFINITY:
-        return f"{words} is not met by the labels of node {node}"
+    breach = ground.breach
+    words, term = rule_in_words(breach.rule), breach.rule.term
+    if term is None:
+        return f"{words} is not met by the labels of node {pod.node}"
+    key = term.topology_key
     place = f"{key}={breach.domain}" if breach.domain is not None else f"a node without {key}"
     if breach.rule.kind is RuleKind.AFFINITY:
         return f"{words} is not met: no such pod is in {place}"
     more = f" and {ground.count - len(ground.others)} more" * (ground.count > len(ground.others))
     return f"{words} is broken in {place} by {', '.join(ground.others) or 'a pod'}{more}"
-
-
-def _key(rule: ExecutionRule) -> str:
-    return "" if rule.term is None else rule.term.topology_key

@@ -181,10 +181,10 @@ class EvictionController:
         return None if after is None else max(after, len(self._broken) // MOST_A_SECOND)
 
     async def _reconcile(self, uid: str) -> float | None:
-        record = self._broken.records.get(uid)
-        if record is None or not self._is_sure():
-            return None if record is None else REST_SECONDS
-        record = self._broken.judge(record.identity)
+        known = self._broken.records.get(uid)
+        if known is not None and not self._is_sure():
+            return REST_SECONDS
+        record = None if known is None else self._broken.judge(known.identity)
         pod = None if record is None else self._state.pod(*record.identity)
         if record is None or pod is None:
             return None
