@@ -36,12 +36,16 @@ class Request:
     @property
     def key(self) -> str:
         """Return namespace/name of the pod that it is about."""
-        parts = self.path.split("/")
-        return "/".join(parts[4:7:2])
+        return pod_key(self.path)
 
     @property
     def _is_merge(self) -> bool:
         return self.method == "PATCH" and self.body.startswith(b"{")
+
+
+def pod_key(path: str) -> str:
+    """Return namespace/name of the pod that a path is about."""
+    return "/".join(path.split("/")[4:7:2])
 
 
 class Kind(Enum):

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from simulation.apiserver.requests import pod_key
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.apiserver.verbs import mark_of
 from simulation.invariants.broken import BrokenError
@@ -95,8 +96,7 @@ class Preemptions:
         options = msgspec.json.decode(body)
         if options.get("dryRun"):
             return
-        parts = path.split("/")
-        victim = self._store.all("pods").get(f"{parts[4]}/{parts[6]}")
+        victim = self._store.all("pods").get(pod_key(path))
         uid = options.get("preconditions", {}).get("uid")
         if victim is None or (uid is not None and victim["metadata"]["uid"] != uid):
             return
