@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-Json: TypeAlias = Mapping[str, Any]
+from simulation.invariants.rules import Json, affinity_terms, anti_terms, preferred_terms
+
 Limits: TypeAlias = Mapping[str, Mapping[str, str]]
 """The hard limits of all quotas with the scope CrossNamespacePodAffinity, by key, at some time."""
-
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def crosses_namespaces(pod: Json) -> bool:
     """Tell whether a pod is in the scope: a term of any kind names namespaces or selects them."""
     return any(
-        term.get("namespaces") or term.get("namespaceSelector") is not None for term in _terms(pod)
+        term.get("namespaces") or term.get("namespaceSelector") is not None
+        for term in (*affinity_terms(pod), *anti_terms(pod), *preferred_terms(pod))
     )
 
 
@@ -26,11 +25,3 @@ def are_too_many(pods: int, space: str, pictures: Iterable[Limits]) -> bool:
         any(pods > int(hard["pods"]) for key, hard in limits.items() if key.startswith(f"{space}/"))
         for limits in pictures
     )
-
-
-def _terms(pod: Json) -> Iterator[Json]:
-    affinity = pod["spec"].get("affinity") or {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        rules = affinity.get(kind) or {}
-        yield from rules.get(_REQUIRED, ())
-        yield from (each["podAffinityTerm"] for each in rules.get(_PREFERRED, ()))

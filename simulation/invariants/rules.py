@@ -1,4 +1,4 @@
-"""Required rules judged the slow and obvious way; shares no code with the extender."""
+"""Rules judged the slow and obvious way; shares no code with the extender."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ Json: TypeAlias = Mapping[str, Any]
 Labels: TypeAlias = Mapping[str, str]
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def anti_terms(pod: Json) -> list[Json]:
     """Return a pod's required anti-affinity terms."""
-    return _terms(pod, "podAntiAffinity")
+    return _terms(pod, "podAntiAffinity", _REQUIRED)
 
 
 def affinity_terms(pod: Json) -> list[Json]:
     """Return a pod's required affinity terms."""
-    return _terms(pod, "podAffinity")
+    return _terms(pod, "podAffinity", _REQUIRED)
+
+
+def preferred_terms(pod: Json) -> list[Json]:
+    """Return the terms that a pod prefers, for or against others."""
+    sides = (_terms(pod, side, _PREFERRED) for side in ("podAffinity", "podAntiAffinity"))
+    return [each["podAffinityTerm"] for side in sides for each in side]
 
 
 def has_rules(pod: Json) -> bool:
@@ -48,9 +55,9 @@ def selects(selector: Json | None, labels: Labels) -> bool:
     )
 
 
-def _terms(pod: Json, side: str) -> list[Json]:
+def _terms(pod: Json, side: str, strength: str) -> list[Json]:
     affinity = pod["spec"].get("affinity") or {}
-    found: list[Json] = (affinity.get(side) or {}).get(_REQUIRED) or []
+    found: list[Json] = (affinity.get(side) or {}).get(strength) or []
     return found
 
 
