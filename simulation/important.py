@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store, is_live
+from simulation.apiserver.store import Json, Store, is_live, key_of
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
 from simulation.loop import spawn
@@ -73,8 +73,9 @@ class ImportantTenants:
         for number in range(chance.randint(10, 60)):
             left = [key for key in keys if self._is_waiting(key)]
             if len(left) < places:
-                await self._create("pods", self._pod(chance, workload, number))
-                keys = [*left, f"{workload.space}/{workload.name}-{number}"]
+                pod = workload.pod(f"{workload.name}-{number}", patient=chance.random() < 0.05)
+                await self._create("pods", pod)
+                keys = [*left, key_of(pod)]
             if left and chance.random() < 0.1:
                 key = chance.choice(left)
                 await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
@@ -95,19 +96,8 @@ class ImportantTenants:
             space="default",
             made_of=made_of | {"grace": chance.choice((0, 1, 3, 30, 30))},
             replicas=0,
-            scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
+            scheduler=self._setup.any_scheduler(chance),
             milli=chance.choice((10, 10, 10, 500)),
-        )
-
-    @staticmethod
-    def _pod(chance: Random, workload: Workload, number: int) -> Json:
-        return templates.pod(
-            f"{workload.name}-{number}",
-            workload.space,
-            workload.made_of | {"patient": chance.random() < 0.05},
-            owner=workload.name,
-            scheduler=workload.scheduler,
-            milli=workload.milli,
         )
 
     async def _create(self, resource: str, obj: Json) -> None:

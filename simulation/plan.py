@@ -34,6 +34,10 @@ class Setup:
     preempting: bool = False
     """Whether users have hardly anything but important pods, and others in their way."""
 
+    def any_scheduler(self, chance: Random) -> str:
+        """Return the name of one of the schedulers."""
+        return f"scheduler-{1 + chance.randrange(self.schedulers)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

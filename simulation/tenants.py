@@ -88,7 +88,7 @@ class Tenants:
                 space=templates.LIMITED,
                 made_of=templates.template("away from a team", app, app),
                 replicas=limit + chance.randint(1, 3),
-                scheduler=f"scheduler-{1 + chance.randrange(self._setup.schedulers)}",
+                scheduler=self._setup.any_scheduler(chance),
                 milli=10,
                 lasts=chance.uniform(0.3, 3.0),
                 completions=chance.randint(20, 60),
@@ -98,7 +98,7 @@ class Tenants:
     def _apply(
         self, name: str, made_of: Json, replicas: int, chance: Random, *, ordered: bool = False
     ) -> None:
-        scheduler = f"scheduler-{1 + chance.randrange(self._setup.schedulers)}"
+        scheduler = self._setup.any_scheduler(chance)
         self._controllers.apply(
             Workload(name, "default", made_of, replicas, scheduler, 10, ordered=ordered)
         )

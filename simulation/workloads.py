@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from simulation import templates
 from simulation.apiserver.server import OWNER
@@ -45,6 +45,17 @@ class Workload:
         """Tell whether it is a job whose pods have all been made."""
         wanted = self.replicas if self.completions is None else self.completions
         return self.lasts is not None and self.started >= wanted
+
+    def pod(self, name: str, **more: Any) -> Json:
+        """Build one of its pods, made of `more` than the others if need be."""
+        return templates.pod(
+            name,
+            self.space,
+            {**self.made_of, **more},
+            owner=self.name,
+            scheduler=self.scheduler,
+            milli=self.milli,
+        )
 
 
 class Controllers:
@@ -136,14 +147,7 @@ class Controllers:
             name = f"{workload.name}-{workload.revision}-{workload.started}"
         workload.started += 1
         key = f"{workload.space}/{name}"
-        pod = templates.pod(
-            name,
-            workload.space,
-            workload.made_of,
-            owner=workload.name,
-            scheduler=workload.scheduler,
-            milli=workload.milli,
-        )
+        pod = workload.pod(name)
         workload.pods[key] = str(workload.revision)
         self._owners[key] = workload.name
         if not await self._caller.try_to(lambda: self._store.create("pods", pod, "controllers")):
