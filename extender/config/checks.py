@@ -115,8 +115,8 @@ def _tls(serving: Serving) -> Iterator[ConfigError]:
 
 def _callers(serving: Serving) -> Iterator[ConfigError]:
     """Refuse callbacks that a network can reach and that know nobody."""
-    address = _address(serving.bind_address)
-    if address is None or _is_loopback(address) or serving.insecure_serving:
+    address = serving.bind_address
+    if _address(address) is None or is_loopback(address) or serving.insecure_serving:
         return
     missing = [
         name
@@ -130,7 +130,7 @@ def _callers(serving: Serving) -> Iterator[ConfigError]:
     if missing:
         yield ConfigError(
             "serving.bindAddress",
-            f"{serving.bind_address} is not loopback, so callers have to show a certificate: set "
+            f"{address} is not loopback, so callers have to show a certificate: set "
             f"{', '.join(missing)}; or let anybody in with --insecure-serving "
             "(serving.insecureServing: true)",
         )
@@ -143,6 +143,8 @@ def _address(text: str) -> _Address | None:
         return None
 
 
-def _is_loopback(address: _Address) -> bool:
+def is_loopback(text: str) -> bool:
+    """Return whether a text is an IP address that nobody but this host can reach."""
+    address = _address(text)
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
+    return address is not None and (mapped or address).is_loopback

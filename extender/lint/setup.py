@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from extender.config import API_VERSION, KIND, Config, Mode, Plugin
+from extender.config.checks import is_loopback
 from extender.lint.scheduler_file import Ours, Profile, SchedulerFile
 
 INTER_POD = "InterPodAffinity"
@@ -52,13 +52,10 @@ def setup_of(scheduler: SchedulerFile, config: Config | None, mode: Mode | None)
     return Setup(scheduler, known, chosen, configured=config is not None)
 
 
-def is_loopback(url: str) -> bool:
+def calls_this_host(url: str) -> bool:
     """Return whether only this host can be meant."""
     host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host == "localhost" or is_loopback(host)
 
 
 def port_of(url: str) -> int | None:

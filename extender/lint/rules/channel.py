@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from extender.lint.finding import Level, Rule, Spot
-from extender.lint.setup import Setup, is_loopback, port_of
+from extender.lint.setup import Setup, calls_this_host, port_of
 
 
 def _unverified(setup: Setup) -> Iterator[Spot]:
@@ -25,7 +25,7 @@ def _unverified(setup: Setup) -> Iterator[Spot]:
 def _plain(setup: Setup) -> Iterator[Spot]:
     for ours in setup.ours():
         url = ours.entry.url_prefix
-        if url.startswith("http:") and not is_loopback(url):
+        if url.startswith("http:") and not calls_this_host(url):
             yield Spot(ours.at("urlPrefix"), f"{url} is plain HTTP across the network")
 
 
@@ -57,7 +57,7 @@ def _elsewhere(setup: Setup) -> Iterator[Spot]:
         url = urlsplit(ours.entry.url_prefix)
         if url.path.strip("/"):
             yield Spot(ours.at("urlPrefix"), f"the path {url.path} is none that the extender has")
-        elif setup.configured and is_loopback(ours.entry.url_prefix):
+        elif setup.configured and calls_this_host(ours.entry.url_prefix):
             port, listening = port_of(ours.entry.url_prefix), setup.config.serving.port
             if port != listening:
                 yield Spot(ours.at("urlPrefix"), f"port {port} instead of {listening}")

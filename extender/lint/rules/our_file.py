@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from extender.config import Config, Mode
+from extender.config.checks import is_loopback
 from extender.lint.finding import Level, Rule, Spot
-from extender.lint.setup import is_loopback
 
 
 def _spinning(config: Config) -> Iterator[Spot]:
@@ -17,19 +17,16 @@ def _spinning(config: Config) -> Iterator[Spot]:
 
 
 def _anybody(config: Config) -> Iterator[Spot]:
-    if config.serving.insecure_serving and _off_loopback(config):
-        yield Spot("serving.insecureServing", f"true on {config.serving.bind_address}")
+    serving = config.serving
+    if serving.insecure_serving and not is_loopback(serving.bind_address):
+        yield Spot("serving.insecureServing", f"true on {serving.bind_address}")
 
 
 def _any_certificate(config: Config) -> Iterator[Spot]:
     serving = config.serving
-    if serving.client_ca_file and not serving.allowed_client_names and _off_loopback(config):
+    any_name = serving.client_ca_file and not serving.allowed_client_names
+    if any_name and not is_loopback(serving.bind_address):
         yield Spot("serving.allowedClientNames", f"empty on {serving.bind_address}")
-
-
-def _off_loopback(config: Config) -> bool:
-    address = config.serving.bind_address
-    return not is_loopback(f"http://[{address}]" if ":" in address else f"http://{address}")
 
 
 def _no_preemption(config: Config) -> Iterator[Spot]:
