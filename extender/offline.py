@@ -96,17 +96,12 @@ class ClusterFiles:
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
         content = Content()
-        try:
-            for index, (kind, raw) in enumerate(objects(read_content(path))):
-                try:
-                    known = self._put(kind, raw)
-                except ObjectError as error:
-                    raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-                (content.read if known else content.ignored)[kind] += 1
-        except OSError as error:
-            raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
-        except ObjectError as error:
-            raise ClusterFileError(f"{path}: {error}") from error
+        for index, (kind, raw) in enumerate(objects_in(path)):
+            try:
+                known = self._put(kind, raw)
+            except ObjectError as error:
+                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
+            (content.read if known else content.ignored)[kind] += 1
         if not content.read:
             raise ClusterFileError(f"{path}: {_nothing(content.ignored)}; {EXPECTED}")
         self._found.update(content.read)
@@ -168,19 +163,14 @@ def read_manifests(path: Path, namespace: str, pods: PodReader) -> Manifests:
     """
     found: list[Explained] = []
     ignored: Counter[str] = Counter()
-    try:
-        for index, (kind, raw) in enumerate(objects(read_content(path))):
-            if kind not in KINDS:
-                ignored[kind] += 1
-                continue
-            try:
-                found.append(read_manifest(kind, in_namespace(raw, namespace), pods))
-            except ObjectError as error:
-                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-    except OSError as error:
-        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
-    except ObjectError as error:
-        raise ClusterFileError(f"{path}: {error}") from error
+    for index, (kind, raw) in enumerate(objects_in(path)):
+        if kind not in KINDS:
+            ignored[kind] += 1
+            continue
+        try:
+            found.append(read_manifest(kind, in_namespace(raw, namespace), pods))
+        except ObjectError as error:
+            raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
     if not found:
         what = f"only {_said(ignored)}" if ignored else "nothing"
         raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
@@ -208,8 +198,17 @@ def _nothing(ignored: Counter[str]) -> str:
     return f"nothing in it can be used, only {_said(ignored)}{hint}"
 
 
-def objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
-    """Yield each object with its kind, lists taken apart."""
+def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield each object of a file with its kind, lists taken apart; ClusterFileError names it."""
+    try:
+        yield from _objects(read_content(path))
+    except OSError as error:
+        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
+    except ObjectError as error:
+        raise ClusterFileError(f"{path}: {error}") from error
+
+
+def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
     documents: Iterable[Json]
     documents = (content,) if content[:64].lstrip()[:1] == b"{" else yaml_documents(content)
     for document in documents:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from extender.cluster_content import read_content
-from extender.errors import ObjectError
 from extender.lint.objects import Raw
-from extender.offline import ClusterFileError, UnreadableClusterFileError, objects
+from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Of files that are looked at in a folder."""
@@ -41,10 +39,5 @@ def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
 
 
 def _of_file(path: Path) -> Iterator[Raw]:
-    try:
-        for index, (kind, raw) in enumerate(objects(read_content(path))):
-            yield Raw(str(path), index, kind, raw)
-    except OSError as error:
-        raise UnreadableClusterFileError(f"{path}: {error.strerror or error}") from error
-    except ObjectError as error:
-        raise ClusterFileError(f"{path}: {error}") from error
+    for index, (kind, raw) in enumerate(objects_in(path)):
+        yield Raw(str(path), index, kind, raw)
