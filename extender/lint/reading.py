@@ -10,7 +10,16 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.lint.surroundings import Surroundings
-from extender.lint.template import NEW, ONE_POD, Owner, Rollout, Template, TermAt
+from extender.lint.template import (
+    NEW,
+    ONE_POD,
+    PREFERRED,
+    REQUIRED,
+    Owner,
+    Rollout,
+    Template,
+    TermAt,
+)
 from extender.model.labels import Labels
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity
 from extender.wire.annotations import AnnotationReader
@@ -217,13 +226,12 @@ def _terms(written: AffinityManifest, owner: Owner, labels: Labels) -> Iterator[
     for side, found, hard in sides:
         if found is None:
             continue
-        base, against = f"{owner.path}.affinity.{side}", side == "podAntiAffinity"
+        against = side == "podAntiAffinity"
         for index, (term, model) in enumerate(zip(found.required or (), hard, strict=True)):
-            path = f"{base}.requiredDuringSchedulingIgnoredDuringExecution[{index}]"
+            path = f"{owner.list_of(side, REQUIRED)}[{index}]"
             yield TermAt(path, term, model.merged(merged_with), model, against)
         for index, each in enumerate(found.preferred or ()):
-            path = f"{base}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
             model, _ = next(preferred)
             effective = model.merged(merged_with)
-            inner = f"{path}.podAffinityTerm"
-            yield TermAt(inner, each.podAffinityTerm, effective, model, against, each.weight)
+            path = f"{owner.list_of(side, PREFERRED)}[{index}].podAffinityTerm"
+            yield TermAt(path, each.podAffinityTerm, effective, model, against, each.weight)

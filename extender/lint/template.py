@@ -13,6 +13,9 @@ from extender.model.node_affinity import NodeAffinity, NodeRule
 from extender.model.pod_affinity import Term, WrittenTerm
 from extender.wire.manifests import PodAffinityTerm
 
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
 OLD, NEW = "0", "1"
 """Values of a revision's label."""
 
@@ -94,6 +97,10 @@ class Owner:
     """Rules that it asks to be spared."""
     misplaced: tuple[str, ...] = ()
     """Annotations with rules that a workload has itself, and not its template."""
+
+    def list_of(self, side: str, strength: str) -> str:
+        """Return the path of a list of terms: of a side, REQUIRED or PREFERRED ones."""
+        return f"{self.path}.affinity.{side}.{strength}"
 
     def revision_labels(self, value: str) -> dict[str, str]:
         """Return the labels that tell the pods of one revision from those of another."""

@@ -7,9 +7,7 @@ from typing import Final
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.selectors import contains, contradictory, no_common_pod, within
-from extender.lint.template import Template, TermAt
-
-_LIST: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+from extender.lint.template import REQUIRED, Template, TermAt
 
 
 def _no_common_pod(template: Template) -> Iterator[Spot]:
@@ -17,7 +15,7 @@ def _no_common_pod(template: Template) -> Iterator[Spot]:
     if len(terms) > 1 and not any(map(_is_empty, terms)):
         why = no_common_pod(at.term.pods for at in terms)
         if why is not None:
-            yield Spot(f"{template.owner.path}.affinity.podAffinity.{_LIST}", why)
+            yield Spot(template.owner.list_of("podAffinity", REQUIRED), why)
 
 
 def _is_empty(at: TermAt) -> bool:

@@ -7,9 +7,7 @@ from typing import Final
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.selectors import no_common_pod
-from extender.lint.template import Template
-
-_LIST: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+from extender.lint.template import REQUIRED, Template
 
 
 def _no_pod(template: Template) -> Iterator[Spot]:
@@ -20,7 +18,7 @@ def _no_pod(template: Template) -> Iterator[Spot]:
     if all(map(template.matches_itself, terms)):
         return  # the first pod of a group may start it
     if not template.around.some_pod_meets(terms):
-        path = f"{template.owner.path}.affinity.podAffinity.{_LIST}"
+        path = template.owner.list_of("podAffinity", REQUIRED)
         yield Spot(path, "no pod and no template in the cluster meets it, nor does the pod itself")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from extender.lint.finding import Level, Rule, Spot
-from extender.lint.template import Template
+from extender.lint.template import PREFERRED, REQUIRED, Template
 from extender.wire.manifests import PodAffinityTerm
 
 _MOST_TERMS: Final = 64
@@ -14,8 +14,6 @@ _MOST_TERMS: Final = 64
 _WEIGHTS: Final = range(1, 101)
 
 _SIDES: Final = ("podAffinity", "podAntiAffinity")
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _TERM_FIELDS: Final = frozenset(PodAffinityTerm.__struct_encode_fields__)
 
 
@@ -32,11 +30,11 @@ def _unknown(template: Template) -> Iterator[Spot]:
         if not isinstance(found, dict):
             continue
         path = f"{base}.{side}"
-        yield from _others(found, {_REQUIRED, _PREFERRED}, path)
-        for index, term in enumerate(_list(found.get(_REQUIRED))):
-            yield from _others(term, _TERM_FIELDS, f"{path}.{_REQUIRED}[{index}]")
-        for index, term in enumerate(_list(found.get(_PREFERRED))):
-            here = f"{path}.{_PREFERRED}[{index}]"
+        yield from _others(found, {REQUIRED, PREFERRED}, path)
+        for index, term in enumerate(_list(found.get(REQUIRED))):
+            yield from _others(term, _TERM_FIELDS, f"{path}.{REQUIRED}[{index}]")
+        for index, term in enumerate(_list(found.get(PREFERRED))):
+            here = f"{path}.{PREFERRED}[{index}]"
             yield from _others(term, {"weight", "podAffinityTerm"}, here)
             inner = term.get("podAffinityTerm") if isinstance(term, dict) else None
             yield from _others(inner, _TERM_FIELDS, f"{here}.podAffinityTerm")
