@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
+from extender.errors import ObjectError
 from extender.wire.decoding import Json, decode
 
 KIND: Final = "KubeSchedulerConfiguration"
@@ -172,7 +174,13 @@ _DECODER = msgspec.json.Decoder(SchedulerFile)
 
 def read_scheduler_file(raw: Json) -> SchedulerFile:
     """Read a file; ObjectError names the field that the scheduler could not read either."""
-    return decode(_DECODER, raw)
+    file = decode(_DECODER, raw)
+    for index, entry in enumerate(file.extenders or ()):
+        try:
+            urlsplit(entry.url_prefix)
+        except ValueError as error:
+            raise ObjectError(Ours(index, entry).at("urlPrefix"), str(error)) from error
+    return file
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,7 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
         pytest.param(["service.yaml"], 2, "nothing that a rule looks at", id="other kinds"),
         pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
+        pytest.param(["nowhere.yaml"], 2, "extenders[0].urlPrefix", id="a broken address"),
         pytest.param(
             ["ours.yaml", "--scheduler-version", "new"], 2, "ours.yaml", id="two mistakes"
         ),
@@ -218,11 +219,13 @@ def test_what_cannot_be_looked_at(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kind = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    scheduler = {"kind": "KubeSchedulerConfiguration"}
     texts = {
         "values.yaml": {"replicas": 3},
         "service.yaml": {"apiVersion": "v1", "kind": "Service"},
         "ours.yaml": {**kind, "mode": "both"},
-        "scheduler.yaml": {"kind": "KubeSchedulerConfiguration", "extenders": {}},
+        "scheduler.yaml": {**scheduler, "extenders": {}},
+        "nowhere.yaml": {**scheduler, "extenders": [{"urlPrefix": "http://[::1"}]},
         "fine.yaml": pod("web"),
     }
     for name, content in texts.items():
