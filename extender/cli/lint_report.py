@@ -105,11 +105,10 @@ def _wrapped(said: str, first: str, rest: str) -> str:
 
 def _summary(report: Report) -> str:
     counts = Counter(each.rule.level for each in report.findings)
-    found = ", ".join(
-        f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}"
-        for level in Level
-        if counts[level]
-    )
-    objects = f"{report.objects} object{'' if report.objects == 1 else 's'}"
+    found = ", ".join(_number(counts[level], level) for level in Level if counts[level])
     ignored = f"; {report.silenced} ignored" if report.silenced else ""
-    return f"{found or 'nothing found'} in {objects}{ignored}"
+    return f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
