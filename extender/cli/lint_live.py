@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +18,7 @@ class _Resource(NamedTuple):
     kind: str
     group: str
     name: str
+    query: Mapping[str, str] = MappingProxyType({})
 
     @property
     def path(self) -> str:
@@ -36,8 +39,7 @@ async def list_cluster(kubeconfig: str | None, context: str | None, objects: Obj
     """Add a cluster's nodes, namespaces, pods and workloads; return its minor version."""
     async with await api_client(kubeconfig, context) as client:
         for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
-            query = each.query if not isinstance(each, _Resource) else {}
-            raws = await list_raw(client, each.name, each.path, query)
+            raws = await list_raw(client, each.name, each.path, each.query)
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
         return _minor(await client.get("/version", {}))
 
