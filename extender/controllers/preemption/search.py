@@ -148,14 +148,13 @@ class Search:
             found = on_node(self._state, look.preemptor, self._plugins, node)
             if found is not None:
                 now = self._badness(found), number, node
-                if ranking.beats(now[0]):
-                    ranking.put_back(now)
-                    continue
-                if look.take:
-                    ranking.takers.add(look.preemptor.pod.uid)
-                else:
-                    ranking.put_back(now)
-                return found
+                if not ranking.beats(now[0]):
+                    if look.take:
+                        ranking.takers.add(look.preemptor.pod.uid)
+                    else:
+                        ranking.put_back(now)
+                    return found
+                ranking.put_back(now)
             await look.slices.between()
         return None
 

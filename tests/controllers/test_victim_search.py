@@ -1,0 +1,44 @@
+"""How the search for victims shares the event loop."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from extender.controllers.preemption.record import Refusal
+from extender.controllers.preemption.search import SLICE_SECONDS, Search
+from extender.model.node_resources import Requirements
+from extender.verbs.victims import Candidate, Preemptor
+from tests.builders import model_pod, state_of
+from tests.controllers.preempting import HIGH, LOW, MIDDLE, db, important, server
+from tests.verbs.judging import AFFINITY
+
+NODES = [f"n{number:02}" for number in range(40)]
+
+
+async def test_nodes_that_became_worse_since_they_were_ranked_are_looked_at_in_slices() -> None:
+    """Each look takes a slice here, so each has to be followed by a rest."""
+    state = state_of(
+        [server(name) for name in NODES], [], [db(f"on-{name}", name, LOW) for name in NODES]
+    )
+    ticks, rests = count(0.0, 2 * SLICE_SECONDS), list[float]()
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    search = Search(state, AFFINITY, lambda: 0.0, lambda: next(ticks), rest)
+
+    async def choose(name: str) -> Candidate | None:
+        pod = model_pod(important(name, priority=HIGH))
+        preemptor = Preemptor(pod, Requirements(pod.requests), may_preempt=True)
+        return await search.choose(Refusal(pod, 0.0), preemptor)
+
+    first = await choose("first")
+    assert first is not None
+    for name in NODES:
+        state.upsert_pod(model_pod(db(f"on-{name}", name, MIDDLE)))
+    rests.clear()
+    second = await choose("second")
+    assert second is not None
+    assert second.node != first.node
+    everywhere, worse = len(NODES), len(NODES) - 2
+    assert len(rests) >= everywhere + worse
