@@ -37,6 +37,7 @@ NODES = [
 ]
 HASH = "pod-template-hash"
 SSD = node_term(requirement("disk", "Exists"))
+SSD_NODES = {"nodeSelectorTerms": [SSD]}
 
 Explain = Callable[..., tuple[int, str]]
 
@@ -210,10 +211,24 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="a rule in the annotation of a placed pod",
         ),
         pytest.param(
-            annotated(pod("new"), {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [SSD]}}}),
+            annotated(pod("new"), {"nodeAffinity": {REQUIRED: SSD_NODES}}),
             [],
             "Node affinity in your annotation does not match 3 nodes",
             id="node affinity of its annotation",
+        ),
+        pytest.param(
+            annotated(pod("new"), {"nodeAffinity": dict.fromkeys((REQUIRED, DURING), SSD_NODES)}),
+            [],
+            "Node affinity in your annotation does not match 3 nodes "
+            "Nearest: it would fit on - 3 nodes with labels",
+            id="node affinity of its annotation, for scheduling and for execution",
+        ),
+        pytest.param(
+            annotated(pod("new").requires_nodes(SSD), {"nodeAffinity": {REQUIRED: SSD_NODES}}),
+            [],
+            "Your node selector or node affinity does not match 3 nodes "
+            "Nearest: it would fit on - 3 nodes with labels",
+            id="node affinity of its spec and of its annotation",
         ),
         pytest.param(
             annotated(pod("new"), {"podAffinity": 7}),

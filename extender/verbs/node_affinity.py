@@ -77,9 +77,10 @@ class NodeAffinityPlugin:
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
         """Yield what is added to every pod's node affinity, and the pod's own."""
         own = pod.node_affinity or NO_NODE_AFFINITY
-        annotated = [*own.annotated.required_rules]
         for reason, rule in self._required(pod):
-            yield NodeAffinityRule(reason, rule, rule in annotated, state)
+            mine = reason is Reason.NODE_AFFINITY
+            annotated = mine and (self.of_annotations or rule != own.required)
+            yield NodeAffinityRule(reason, rule, annotated, state)
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return None: where other pods are is no matter."""

@@ -108,7 +108,8 @@ class Refusals:
         """Put each refused node to the others that are refused for the same causes."""
         for reason, names in verdicts.refused:
             for name in names:
-                found = [self._refusal(*each) for each in hits.get(name, ())]
+                # Rules that say the same refuse a node once.
+                found = [*dict.fromkeys(self._refusal(*each) for each in hits.get(name, ()))]
                 shown = next((each for each in found if each.reason is reason), None)
                 if shown is None:
                     shown = self._without_rule(reason, name)
