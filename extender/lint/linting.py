@@ -13,7 +13,7 @@ from extender.config import Config, Mode
 from extender.lint.finding import Finding, Place, Report, Rule
 from extender.lint.made import Made
 from extender.lint.objects import Objects, Workload
-from extender.lint.reading import TemplateReader, owner_of
+from extender.lint.reading import TemplateReader
 from extender.lint.rights import Granted, Rights
 from extender.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
 from extender.lint.setup import setup_of
@@ -106,10 +106,9 @@ def _workloads(
 ) -> Iterator[tuple[frozenset[str], Finding]]:
     reader = TemplateReader(around)
     made = Made(workloads)
-    for place, kind, manifest in workloads:
-        if manifest.ended or made.repeats(kind, manifest):
+    for place, manifest, owner, template in workloads:
+        if manifest.ended or made.repeats(owner.kind, manifest):
             continue
-        owner, template = owner_of(kind, manifest)
         for found in _ask(OF_WORKLOAD, reader.read(owner, template), place):
             yield owner.ignored, found
 

@@ -15,9 +15,9 @@ class Made:
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._workloads = {
-            Identity(each.manifest.namespace, each.kind, each.manifest.metadata.name)
+            Identity(each.owner.namespace, each.owner.kind, each.manifest.metadata.name)
             for each in workloads
-            if each.kind != "Pod"
+            if each.owner.kind != "Pod"
         }
         self._seen: set[tuple[Identity, bytes]] = set()
 

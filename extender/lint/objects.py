@@ -17,6 +17,7 @@ from extender.lint.rights import BINDINGS, ROLES, Binding, Role, read_binding, r
 from extender.lint.scheduler_file import KIND as SCHEDULER_KIND
 from extender.lint.scheduler_file import SchedulerFile, read_scheduler_file
 from extender.lint.surroundings import NAME_LABEL, KnownPods, Surroundings
+from extender.lint.template import Owner
 from extender.model.labels import Labels
 from extender.model.objects import Node
 from extender.wire.objects import NodeReader, read_namespace
@@ -36,8 +37,10 @@ class Workload(NamedTuple):
     """A pod or a workload."""
 
     place: Place
-    kind: str
     manifest: Manifest
+    owner: Owner
+    template: Manifest
+    """A pod is its own."""
 
 
 @dataclass(slots=True)
@@ -90,10 +93,9 @@ class Objects:
         return Surroundings(self.nodes or None, namespaces, known, minor)
 
     def _pod_labels(self) -> Iterator[tuple[str, Labels]]:
-        for _, kind, manifest in self.workloads:
+        for _, manifest, owner, template in self.workloads:
             if not manifest.ended:
-                _, template = owner_of(kind, manifest)
-                yield manifest.namespace, template.metadata.labels or {}
+                yield owner.namespace, template.metadata.labels or {}
 
     def _take_other(self, raw: Raw) -> None:
         kind, content = raw.kind, raw.content
@@ -112,7 +114,7 @@ class Objects:
             manifest = read_manifest(content)
             name = manifest.metadata.name or f"{manifest.metadata.generate_name}*"
             place = _place(raw, f"{manifest.namespace}/{name}")
-            self.workloads.append(Workload(place, kind, manifest))
+            self.workloads.append(Workload(place, manifest, *owner_of(kind, manifest)))
         else:
             self.ignored += 1
 

@@ -200,6 +200,7 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
         pytest.param(["service.yaml"], 2, "nothing that a rule looks at", id="other kinds"),
         pytest.param(["ours.yaml"], 2, "mode", id="a broken configuration"),
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
+        pytest.param(["web.yaml"], 2, "web.yaml: object 0 (Deployment)", id="a broken template"),
         pytest.param(["nowhere.yaml"], 2, "extenders[0].urlPrefix", id="a broken address"),
         pytest.param(
             ["ours.yaml", "--scheduler-version", "new"], 2, "ours.yaml", id="two mistakes"
@@ -226,6 +227,7 @@ def test_what_cannot_be_looked_at(
         "ours.yaml": {**kind, "mode": "both"},
         "scheduler.yaml": {**scheduler, "extenders": {}},
         "nowhere.yaml": {**scheduler, "extenders": [{"urlPrefix": "http://[::1"}]},
+        "web.yaml": {"kind": "Deployment", "spec": {"template": 5}},
         "fine.yaml": pod("web"),
     }
     for name, content in texts.items():
