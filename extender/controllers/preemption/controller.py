@@ -253,8 +253,7 @@ class PreemptionController:
     ) -> Preemptor | None:
         """Return a pod as it is now, None when nobody is to be evicted for it."""
         seen = observe(self._state, refusal.pod)
-        known = self._state.pod(refusal.pod.key, refusal.pod.uid)
-        if known is None or seen.node is not None:
+        if not seen.known or seen.node is not None:
             self._records.admit(record)
             return None
         pod = replace(refusal.pod, node=None, nominated=seen.nominated)

@@ -78,18 +78,14 @@ class Refusal(refusals.Refusal):
 
 
 class State(Enum):
-    """What is to be done about a pod."""
+    """What is to be done about a set of victims; a pod that is REFUSED has none."""
 
-    REFUSED = "refused"
-    """It waits, and nobody is evicted for it."""
     NOMINATING = "nominating"
     """The API server is asked to nominate the node of the victims."""
     EVICTING = "evicting"
     """The API server is asked to delete them."""
     WAITING = "waiting"
     """They are on their way out, or gone."""
-    OVER = "over"
-    """Nothing is left to be done or remembered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -155,10 +151,3 @@ class Record(refusals.RefusalRecord[Refusal]):
     def is_blank(self) -> bool:
         """Return whether nothing is left to be remembered."""
         return self.refusal is None and self.preemption is None
-
-    @property
-    def state(self) -> State:
-        """Return what is to be done about the pod."""
-        if self.preemption is not None:
-            return self.preemption.state
-        return State.OVER if self.refusal is None else State.REFUSED
