@@ -189,7 +189,7 @@ class CallbackMetrics:
         self._leads.set(leads)
 
     def count_eviction(self, plugin: str, result: str) -> None:
-        """Count an eviction; `result` is one of EVICTIONS."""
+        """Count an eviction; `result` is one of EVICTIONS or, by the Eviction API, of MOVES."""
         self._evictions[plugin, result].inc()
 
     def count_slice(self) -> None:
