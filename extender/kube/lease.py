@@ -26,6 +26,7 @@ from extender.kube.pacing import Timing
 from extender.model.keys import Key, name_of, namespace_of
 from extender.timing import LogThrottle
 from extender.wire.decoding import decode
+from extender.wire.whole_numbers import whole_number
 
 DURATION_SECONDS: Final = 15
 """After which an unchanged Lease may be taken, as kube-scheduler has it."""
@@ -244,4 +245,4 @@ class Lease:
 
 def _count(text: str) -> int:
     """Read a number from an annotation, 0 when it is none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_COUNT else 0
+    return whole_number(text, LONGEST_COUNT) or 0

@@ -25,6 +25,7 @@ from extender.model.objects import Pod
 from extender.ports import Check
 from extender.wire.affinity import write_term
 from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.wire.whole_numbers import whole_number
 
 LIMIT: Final = 100
 MOST: Final = 1000
@@ -194,14 +195,13 @@ def _number(
     text = query.get(name)
     if text is None:
         return default
-    # Python itself refuses to read thousands of digits.
-    is_number = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
-    if not (is_number and int(text) in allowed):
+    number = whole_number(text, MOST_DIGITS)
+    if number is None or number not in allowed:
         bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST + 1 else ""
         raise QueryError(
             HTTPStatus.BAD_REQUEST, f"{name}: {_shown(text)!r} is not a whole number{bounds}"
         )
-    return int(text)
+    return number
 
 
 def _shown(text: str) -> str:

@@ -18,6 +18,7 @@ from extender.model.wording import pods_of
 from extender.ports import Check
 from extender.verbs.violation_survey import Finding
 from extender.wire.violations import write_finding
+from extender.wire.whole_numbers import whole_number
 
 LIMIT: Final = 1_000
 MOST: Final = 10_000
@@ -97,6 +98,5 @@ class Violations:
 
 
 def _limit(text: str) -> int | None:
-    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
-        return None
-    return int(text) if 1 <= int(text) <= MOST else None
+    number = whole_number(text, MOST_DIGITS)
+    return number if number is not None and 1 <= number <= MOST else None
