@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -176,32 +176,30 @@ def second_look(
     """Say whether another node would take a pod that is to go, by all that is known here.
 
     By the rules of the plugins, requests, ports, taints, node selectors and being unschedulable,
-    beside the pods that nodes are promised to. O(nodes).
+    beside the pods that nodes are promised to. O(nodes + promises).
     """
     if first.outcome is not Outcome.GOES:
         return first
     tolerations = () if pod.tenure is None else pod.tenure.tolerations
     requirements = Requirements(pod.requests, tolerations)
-    avoid = {pod.node or ""}
-    while True:
-        target = chooser.choose(pod, requirements, avoid=avoid, promises=promises, chance=chance)
-        if target is None:
-            return Assessment(Outcome.NO_OTHER_NODE, first.ground)
-        if _has_room(state, pod, target, promises):
-            return Assessment(Outcome.GOES, first.ground, target)
-        avoid.add(target)
+    avoid = {pod.node or "", *_full(state, pod, promises)}
+    target = chooser.choose(pod, requirements, avoid=avoid, promises=promises, chance=chance)
+    outcome = Outcome.NO_OTHER_NODE if target is None else Outcome.GOES
+    return Assessment(outcome, first.ground, target)
 
 
-def _has_room(state: ClusterState, pod: Pod, node: str, promises: Sequence[Promise]) -> bool:
-    """Return whether a node that takes a pod would do so beside those it is promised to."""
-    beside = [each.pod for each in promises if each.node == node]
-    if not beside:
-        return True
-    requests, ports = Counter[str](), list(pod.ports)
-    for each in (pod, *beside):
-        requests.update(dict(each.requests))
-    ports += [port for each in beside for port in each.ports]
-    return state.node_resources.has(node, tuple(requests.items()), tuple(ports))
+def _full(state: ClusterState, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
+    """Yield the nodes that have no room for a pod beside those they are promised to."""
+    promised: dict[str, list[Pod]] = {}
+    for promise in promises:
+        promised.setdefault(promise.node, [pod]).append(promise.pod)
+    for node, pods in promised.items():
+        requests = Counter[str]()
+        for each in pods:
+            requests.update(dict(each.requests))
+        ports = tuple(port for each in pods for port in each.ports)
+        if not state.node_resources.has(node, tuple(requests.items()), ports):
+            yield node
 
 
 def rule_in_words(rule: ExecutionRule) -> str:

@@ -183,6 +183,20 @@ async def test_the_pods_of_a_controller_go_one_at_a_time() -> None:
     assert sorted(rig.mover.evicted) == ["one", "two"]
 
 
+async def test_room_is_kept_for_those_that_are_to_replace_others() -> None:
+    rig = with_disks()
+    large = ON_SSD.requests(cpu="3")
+    for name in ("one", "two"):
+        rig.place(large, "a", name, owner=f"ReplicaSet/{name}")
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    (first,) = rig.mover.evicted
+    assert rig.outcomes() == {({"one", "two"} - {first}).pop(): "noOtherNode"}
+    rig.node("c", disk="ssd")
+    await rig.after(15)
+    assert sorted(rig.mover.evicted) == ["one", "two"]
+
+
 async def test_a_budget_is_waited_for_longer_each_time_and_said_once() -> None:
     rig = with_disks()
     rig.place(ON_SSD, "a")
