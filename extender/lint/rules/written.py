@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.template import PREFERRED, REQUIRED, Template
+from extender.verbs.conflicts import MOST_COMPARED
 from extender.wire.manifests import PodAffinityTerm
 
-_MOST_TERMS: Final = 64
-"""Of a pod for which the extender preempts."""
 _WEIGHTS: Final = range(1, 101)
 
 _SIDES: Final = ("podAffinity", "podAntiAffinity")
@@ -57,7 +56,7 @@ def _weights(template: Template) -> Iterator[Spot]:
 
 
 def _many(template: Template) -> Iterator[Spot]:
-    if len(template.terms) > _MOST_TERMS:
+    if len(template.terms) > MOST_COMPARED:
         yield Spot(f"{template.owner.path}.affinity", f"{len(template.terms)} terms")
 
 
@@ -92,7 +91,7 @@ RULES: Final = (
     Rule(
         "too-many-terms",
         Level.WARNING,
-        f"A pod has more than {_MOST_TERMS} affinity terms.",
+        f"A pod has more than {MOST_COMPARED} affinity terms.",
         "Each bind of such a pod holds other pods up for up to 20 ms, and in mode replace the "
         "extender does not preempt for it.",
         "Give the pods that are meant a common label, and use one term.",
