@@ -22,7 +22,8 @@ def read_configs(found: Iterable[tuple[Place, msgspec.Raw]]) -> list[Configured]
 
 def _read(place: Place, document: Any) -> Config:
     config, wrong = decode_all(document)
-    wrong = wrong or list(faults(config)) if config is not None else wrong
+    if config is not None and not wrong:
+        wrong = list(faults(config))
     if config is None or wrong:
         raise ConfigFaultsError.of(
             [ConfigError(each.path, each.message, place.file) for each in wrong]

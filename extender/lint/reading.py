@@ -181,9 +181,9 @@ def _annotations(metadata: _Metadata) -> dict[str, str]:
 
 
 def _rollout(kind: str, spec: _Spec) -> Rollout:
-    rolling = (spec.strategy or spec.update_strategy or _Strategy()).rolling_update
-    given = rolling or _RollingUpdate()
-    type_ = (spec.strategy or spec.update_strategy or _Strategy()).type or "RollingUpdate"
+    strategy = spec.strategy or spec.update_strategy or _Strategy()
+    given = strategy.rolling_update or _RollingUpdate()
+    rolling = (strategy.type or "RollingUpdate") == "RollingUpdate"
     replicas = 1 if spec.replicas is None else spec.replicas
     match kind:
         case "Deployment":
@@ -191,10 +191,10 @@ def _rollout(kind: str, spec: _Spec) -> Rollout:
             unavailable = _share(given.max_unavailable, replicas, "25%", up=False)
             # Of both zero, the controller makes one unavailable.
             unavailable = 1 if surge == unavailable == 0 else unavailable
-            return Rollout(replicas, surge, unavailable, rolling=type_ == "RollingUpdate")
+            return Rollout(replicas, surge, unavailable, rolling=rolling)
         case "DaemonSet":
             surge = _share(given.max_surge, 100, "0", up=True)
-            return Rollout(None, surge, 0 if surge else 1, rolling=type_ == "RollingUpdate")
+            return Rollout(None, surge, 0 if surge else 1, rolling=rolling)
         case "Job":
             return Rollout(1 if spec.parallelism is None else spec.parallelism)
         case "CronJob":
