@@ -196,6 +196,9 @@ class NodeAffinity:
     """About what it takes, in bytes."""
     annotated: AnnotatedNodeRules = NO_ANNOTATED_RULES
     """What comes from the pod's annotation, besides."""
+    replaced: NodeRule | None = None
+    """What its spec requires where the annotation has taken the place of that: kubelet keeps to it,
+    and so does the scheduler's own plugin."""
 
     @property
     def during_execution(self) -> NodeRule | None:
@@ -208,6 +211,13 @@ class NodeAffinity:
         if self.required is not None:
             yield self.required
         yield from self.annotated.required_rules
+
+    @property
+    def rules_of_anybody(self) -> Iterator[NodeRule]:
+        """Yield what a node has to meet for the pod to run there, whoever looks at it."""
+        yield from self.required_rules
+        if self.replaced is not None:
+            yield self.replaced
 
     @property
     def preferred_rules(self) -> Iterator[NodeRule]:

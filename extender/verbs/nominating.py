@@ -63,11 +63,12 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
 
 
 def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Callable[[str], bool]:
-    """Return what tells whether a pod asks for a node and tolerates its taints, as of now.
+    """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
 
-    Room and our rules aside.
+    Room and our rules aside. What the pod's spec requires of nodes counts even where an annotation
+    replaces it: the scheduler may go by it, and kubelet does (pkg/kubelet/lifecycle/predicate.go).
     """
-    rules = () if pod.node_affinity is None else pod.node_affinity.required_rules
+    rules = () if pod.node_affinity is None else pod.node_affinity.rules_of_anybody
     judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:

@@ -42,8 +42,9 @@ MOST_CONDITIONS = 1_024
 With many values in a condition, or many named nodes, it takes no longer."""
 
 
-_Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules]
-"""The JSON of affinity and node selector, and rules from an annotation where there are some."""
+_Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules, bool]
+"""The JSON of affinity and node selector, and rules from an annotation where there are some, with
+whether those replace the affinity."""
 
 
 class _Affinity(msgspec.Struct, rename="camel"):
@@ -80,16 +81,16 @@ class NodeAffinityReader:
 
         `annotated` is what its annotation says, which `replaces` that affinity or is added to it.
         """
-        if replaces:
-            affinity = _NULL
         key: _Key = (affinity, node_selector)
-        if annotated is not NO_ANNOTATED_RULES:
-            key = (affinity, node_selector, annotated)
+        if replaces or annotated is not NO_ANNOTATED_RULES:
+            key = (affinity, node_selector, annotated, replaces)
         elif key == ANY_NODE:
             return None
         found = self._known.peek(key)
         if found is None:
             found = self._read(affinity, node_selector)
+            if replaces:
+                found = replace(self._read(_NULL, node_selector), replaced=found.required)
             size = sum(rule.size for rule in annotated.rules)
             found = replace(found, annotated=annotated, size=found.size + size)
             if not self._known.put(key, found, _size(affinity, node_selector) + size):

@@ -64,6 +64,21 @@ def test_an_empty_affinity_replaces_all_rules_but_the_node_selector() -> None:
     assert rule.judge("n", {"pool": "a"})
 
 
+def test_node_affinity_that_is_replaced_is_known_though_it_does_not_count() -> None:
+    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ARM]}}}
+    own = OWN.requires_nodes(SSD)
+    replaced, added = (
+        model_pod(annotated(own, rules, policy)).node_affinity for policy in ("Replace", None)
+    )
+    assert replaced is not None
+    assert added is not None
+    assert replaced.required is None
+    assert replaced.replaced == added.required
+    assert added.replaced is None
+    assert len([*replaced.required_rules]) == 1
+    assert len([*replaced.rules_of_anybody]) == len([*added.rules_of_anybody]) == 2
+
+
 def test_node_affinity_is_added_as_one_more_requirement() -> None:
     rules = {
         "nodeAffinity": {
