@@ -51,7 +51,8 @@ def cases(draw: st.DrawFn) -> Drawn:
     workloads = [draw(_templates()) for _ in range(draw(st.sampled_from([2, 3, 1])))]
     count = _MOST_PODS - draw(st.sampled_from(range(_MOST_PODS)))
     pods = [draw(_pods(f"pod-{number:02}", workloads, names)) for number in range(count)]
-    budgets = [draw(_budgets(f"b{number}")) for number in range(draw(st.sampled_from([2, 1, 0])))]
+    numbers = range(draw(st.sampled_from([2, 2, 1, 0])))
+    budgets = [draw(_budgets(f"b{number}", pods)) for number in numbers]
     preemptors = [
         draw(_preemptors(f"new-{number}", workloads, names))
         for number in range(PREEMPTORS_PER_CASE)
@@ -168,13 +169,15 @@ def _nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 @st.composite
-def _budgets(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    numbers = draw(st.lists(st.integers(0, _MOST_PODS - 1), max_size=4)) if draw(rarely(2)) else []
-    granted = [f"pod-{number:02}" for number in numbers]
+def _budgets(draw: st.DrawFn, name: str, pods: list[Pod]) -> dict[str, Any]:
+    """Draw a budget, which has granted evictions in its namespace."""
+    where = draw(st.sampled_from(_NAMESPACES))
+    there = [pod["metadata"]["name"] for pod in pods if pod["metadata"]["namespace"] == where]
+    granted = draw(st.lists(st.sampled_from(there), max_size=6)) if there else []
     allowed = draw(st.sampled_from([0, 0, 1, 2, -1]))
     chosen = draw(st.sampled_from(_PROTECTED) | strategies.selectors(POD_LABELS))
     made = builders.budget(name, chosen, allowed, disrupted=granted)
-    made["metadata"]["namespace"] = draw(st.sampled_from(_NAMESPACES))
+    made["metadata"]["namespace"] = where
     return made
 
 
