@@ -1,8 +1,8 @@
 # Both stages are the same image, so that the environment built in one runs in the other. To pin it by
-# content: --build-arg PYTHON=3.13-slim-bookworm@sha256:...
-ARG PYTHON=3.13-slim-bookworm
+# content: --build-arg BASE=python:3.13-slim-bookworm@sha256:... Any image with Python 3.11 or newer will do.
+ARG BASE=python:3.13-slim-bookworm
 
-FROM python:${PYTHON} AS build
+FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 WORKDIR /src
@@ -20,7 +20,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels 
  && /opt/affinity-extender/bin/pip install --no-deps --no-index --find-links /wheels affinity-extender \
  && /opt/affinity-extender/bin/pip uninstall --yes pip
 
-FROM python:${PYTHON}
+FROM ${BASE}
 LABEL org.opencontainers.image.title="affinity-extender" \
       org.opencontainers.image.description="Inter-pod affinity for kube-scheduler" \
       org.opencontainers.image.licenses="Apache-2.0"

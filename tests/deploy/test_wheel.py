@@ -1,15 +1,17 @@
-"""The wheel, as it is built for the image: both programs are in it."""
+"""The wheel, as it is built for pipx and for the image: every program is in it, and runs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from configparser import ConfigParser
+import sysconfig
+import venv
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from extender import __version__
 from tests.deploy.places import ROOT
 
 FOLDERS = ("extender", "clusterload")
@@ -39,25 +41,41 @@ def test_every_module_is_in_it(wheel: Path) -> None:
         assert modules - set(archive.namelist()) == set()
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel where nothing else is, as pipx does; return the folder of its programs.
+
+    Its dependencies, pinned by hash, are those of the environment that runs the tests.
+    """
+    home = tmp_path_factory.mktemp("pipx")
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    said(*pip, "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile", str(wheel))
+    dependencies = sysconfig.get_path("purelib")
+    (here,) = home.glob("lib/python*/site-packages")
+    (here / "dependencies.pth").write_text(dependencies)
+    return home / "bin"
+
+
+def said(*command: str, code: int = 0) -> str:
+    """Run a command in a folder where nothing of ours is, and return what it prints."""
+    done = subprocess.run(command, cwd="/", capture_output=True, check=False, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("script", ["affinity-extender", "kubectl-affinity", "clusterload"])
-def test_its_programs_start(wheel: Path, script: str, tmp_path: Path) -> None:
-    with ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
-    (entry_points,) = tmp_path.glob("*.dist-info/entry_points.txt")
-    scripts = ConfigParser()
-    scripts.read(entry_points)
-    module, function = scripts["console_scripts"][script].split(":")
-    program = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-        f"import {module} as found; assert found.__file__.startswith(sys.path[0]); "
-        f"sys.exit(found.{function}())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), "--help"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.startswith(f"usage: {script.replace('kubectl-', 'kubectl ')} [-h]")
+def test_its_programs_say_their_version(installed: Path, script: str) -> None:
+    program = "clusterload" if script == "clusterload" else "affinity-extender"
+    assert said(str(installed / script), "--version").startswith(f"{program} {__version__} (")
+
+
+@pytest.mark.parametrize("script", ["affinity-extender", "kubectl-affinity"])
+def test_its_programs_explain_a_pod_of_the_sample(installed: Path, script: str) -> None:
+    code = "import extender; print(extender.__file__)"
+    module = Path(said(str(installed / "python"), "-c", code).strip())
+    assert module.is_relative_to(installed.parent), "the one of the wheel"
+    sample = module.parent / "samples" / "cluster.yaml"
+    explained = [str(installed / script), "explain", "db-3", "-n", "data", "--cluster", str(sample)]
+    assert said(*explained, code=1).startswith("data/db-3 fits on no node\n")
