@@ -20,9 +20,15 @@ SIDECARS = {
 """The second scheduler in each mode."""
 SIDECAR_QUOTA = OVERLAYS / "sidecar-quota"
 KUBEADM_QUOTA = OVERLAYS / "kubeadm-quota"
+SIDECAR_REPLACE_QUOTA = OVERLAYS / "sidecar-replace-quota"
 KUBEADM = OVERLAYS / "kubeadm"
 KUBEADM_REPLACE = OVERLAYS / "kubeadm-replace"
+KUBEADM_REPLACE_QUOTA = OVERLAYS / "kubeadm-replace-quota"
+K3S = OVERLAYS / "k3s"
+SERVICE = OVERLAYS / "service"
+EVERY_OVERLAY = sorted(path.parent for path in OVERLAYS.glob("*/kustomization.yaml"))
 MONITORING = MANIFESTS / "components" / "monitoring"
+SERVICEMONITOR = MANIFESTS / "components" / "servicemonitor"
 EXAMPLES = ROOT / "docs" / "examples"
 SAMPLES = ROOT / "extender" / "samples"
 

@@ -1,4 +1,4 @@
-"""The two pods that carry the extender, and the configuration that is shipped for both."""
+"""The pods that carry the extender, and the configuration that is shipped for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from extender.config import Config
 from extender.config.checks import faults
 from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
-from tests.deploy.places import KUBEADM, MANIFESTS, SIDECARS, named, read_yaml
+from tests.deploy.places import K3S, KUBEADM, MANIFESTS, SERVICE, SIDECARS, named, read_yaml
 
 GetPod = Callable[[], dict[str, Any]]
 """Reads a pod when the test runs: rendering may skip, collecting may not."""
@@ -29,6 +29,16 @@ def static_pod() -> dict[str, Any]:
     return dict(read_yaml(KUBEADM / "static-pod.yaml"))
 
 
+def on_k3s() -> dict[str, Any]:
+    """Return the pod template for the servers of a k3s cluster."""
+    return dict(named(render(K3S), "DaemonSet", "affinity-extender")["spec"]["template"])
+
+
+def behind_a_service() -> dict[str, Any]:
+    """Return the pod template of the extender that a scheduler calls across the network."""
+    return dict(named(render(SERVICE), "Deployment", "affinity-extender")["spec"]["template"])
+
+
 in_every_pod = pytest.mark.parametrize(
     "get_pod",
     [
@@ -37,6 +47,8 @@ in_every_pod = pytest.mark.parametrize(
             for mode in SIDECARS
         ),
         pytest.param(static_pod, id="kubeadm's static pod"),
+        pytest.param(on_k3s, id="on k3s"),
+        pytest.param(behind_a_service, id="behind a service"),
     ],
 )
 

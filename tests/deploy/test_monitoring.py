@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.metrics import Metrics
 from tests.deploy.kustomize import render
-from tests.deploy.places import KUBEADM, MONITORING, ROOT, SIDECAR, named, read_yaml
+from tests.deploy.places import KUBEADM, MONITORING, ROOT, SERVICEMONITOR, SIDECAR, named, read_yaml
 
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
 QUERIES = [
@@ -101,6 +101,27 @@ def test_the_pod_monitor_finds_both_forms_of_the_extender(tmp_path: Path) -> Non
     for pod in (sidecar, read_yaml(KUBEADM / "static-pod.yaml")):
         assert labels.items() <= pod["metadata"]["labels"].items()
         assert wanted <= ports(pod)
+
+
+def test_the_service_monitor_takes_the_place_of_the_pod_monitor(tmp_path: Path) -> None:
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(SIDECAR, tmp_path)],
+        "components": [os.path.relpath(each, tmp_path) for each in (MONITORING, SERVICEMONITOR)],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    objects = render(tmp_path)
+    assert "PodMonitor" not in {one["kind"] for one in objects}
+    service = named(objects, "Service", "affinity-extender-metrics")
+    monitor = named(objects, "ServiceMonitor", "affinity-extender")["spec"]
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    pods_of, scraped = chosen()
+    assert service["spec"]["selector"] == pods_of
+    (port,) = service["spec"]["ports"]
+    assert {port["name"], port["targetPort"]} == scraped
+    endpoints = read_yaml(MONITORING / "podmonitor.yaml")["spec"]["podMetricsEndpoints"]
+    assert monitor["endpoints"] == endpoints
 
 
 def test_the_ops_port_of_a_kubeadm_host_is_opened_by_one_line() -> None:

@@ -14,8 +14,16 @@ from extender import config
 from extender.cli.parsing import parser
 from extender.cli.serve import add_to
 from tests.deploy.kustomize import render
-from tests.deploy.places import MANIFESTS, OVERLAYS, SIDECAR_QUOTA, SIDECARS, named
-from tests.deploy.pods import extender, static_pod
+from tests.deploy.places import (
+    K3S,
+    MANIFESTS,
+    OVERLAYS,
+    SERVICE,
+    SIDECAR_QUOTA,
+    SIDECAR_REPLACE_QUOTA,
+    SIDECARS,
+)
+from tests.deploy.pods import containers, extender, static_pod
 
 FILES = sorted(
     path
@@ -24,16 +32,25 @@ FILES = sorted(
 )
 
 
-def sidecar(overlay: Path) -> tuple[list[str], str]:
+APPLIED = (*SIDECARS.values(), SIDECAR_QUOTA, SIDECAR_REPLACE_QUOTA, K3S, SERVICE)
+"""The overlays with a pod."""
+
+
+def applied(overlay: Path) -> tuple[list[str], str]:
     """Return the arguments and the configuration of an overlay's extender."""
     objects = render(overlay)
-    pod: dict[str, Any] = named(objects, "Deployment", "affinity-scheduler")["spec"]["template"]
+    templates = [one["spec"]["template"] for one in objects if "template" in one.get("spec", {})]
+    (pod,) = (one for one in templates if _is_ours(one))
     (text,) = (
         one["data"]["config.yaml"]
         for one in objects
         if one["kind"] == "ConfigMap" and one["metadata"]["name"].startswith("affinity-extender")
     )
     return extender(pod)["args"], text
+
+
+def _is_ours(pod: dict[str, Any]) -> bool:
+    return any(one["name"] == "affinity-extender" for one in containers(pod))
 
 
 def on_kubeadm(file: Path) -> tuple[list[str], str]:
@@ -44,17 +61,16 @@ def on_kubeadm(file: Path) -> tuple[list[str], str]:
 def test_all_files_are_known() -> None:
     assert [str(path.relative_to(MANIFESTS)) for path in FILES] == [
         "base/config.yaml",
+        "overlays/service/config.yaml",
         "overlays/sidecar-quota/config.yaml",
+        "overlays/sidecar-replace-quota/config.yaml",
     ]
 
 
 @pytest.mark.parametrize(
     "shipped",
     [
-        *(
-            pytest.param(partial(sidecar, overlay), id=overlay.name)
-            for overlay in (*SIDECARS.values(), SIDECAR_QUOTA)
-        ),
+        *(pytest.param(partial(applied, overlay), id=overlay.name) for overlay in APPLIED),
         *(
             pytest.param(partial(on_kubeadm, file), id=f"kubeadm, {file.parent.name}")
             for file in FILES
@@ -70,7 +86,8 @@ def test_what_is_shipped_starts_and_says_where_it_listens(
     flags: argparse.Namespace = top.parse_args(arguments)
     loaded = config.load(flags, {}, lambda _: text)
     serving = loaded.serving
-    assert serving.bind_address == "127.0.0.1", "callbacks stay on loopback"
+    with_certificates = all((serving.tls_cert_file, serving.client_ca_file))
+    assert serving.bind_address == ("0.0.0.0" if with_certificates else "127.0.0.1")
     assert not serving.insecure_serving
     in_a_pod = "--ops-bind-address=0.0.0.0" in arguments
     assert serving.ops_bind_address == ("0.0.0.0" if in_a_pod else "127.0.0.1")
@@ -78,4 +95,4 @@ def test_what_is_shipped_starts_and_says_where_it_listens(
 
 def test_all_overlays_with_a_pod_are_tried() -> None:
     with_pods = {path.parent for path in OVERLAYS.rglob("scheduler-config.yaml")}
-    assert with_pods == {*SIDECARS.values(), SIDECAR_QUOTA}
+    assert with_pods | {SIDECAR_REPLACE_QUOTA} == set(APPLIED)

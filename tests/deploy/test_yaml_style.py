@@ -14,13 +14,12 @@ import pytest
 
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
+    EVERY_OVERLAY,
     EXAMPLES,
     KUBEADM,
-    KUBEADM_REPLACE,
     MANIFESTS,
     SAMPLES,
     SCHEDULER_CONFIG,
-    SIDECARS,
     read_objects,
 )
 
@@ -40,11 +39,9 @@ def test_yamllint_has_no_remark() -> None:
     "objects",
     [
         *(
-            pytest.param(partial(render, overlay), id=f"second scheduler, {mode}")
-            for mode, overlay in SIDECARS.items()
+            pytest.param(partial(render, path), id=f"{path.name}, applied")
+            for path in EVERY_OVERLAY
         ),
-        pytest.param(lambda: render(KUBEADM), id="kubeadm, applied"),
-        pytest.param(lambda: render(KUBEADM_REPLACE), id="kubeadm in replace, applied"),
         pytest.param(lambda: read_objects(KUBEADM / "static-pod.yaml"), id="kubeadm, on the host"),
         pytest.param(lambda: read_objects(SAMPLES / "cluster.yaml"), id="sample cluster"),
         *(

@@ -11,14 +11,18 @@ from extender.config import Mode
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
     EXAMPLES,
+    K3S,
     KUBEADM,
     KUBEADM_QUOTA,
     KUBEADM_REPLACE,
+    KUBEADM_REPLACE_QUOTA,
     MANIFESTS,
     ROOT,
     SAMPLES,
     SCHEDULER_CONFIG,
+    SERVICE,
     SIDECAR_QUOTA,
+    SIDECAR_REPLACE_QUOTA,
     SIDECARS,
     read_yaml,
 )
@@ -40,8 +44,17 @@ def test_whole_folders(folder: Path) -> None:
     assert cli.main(["lint", str(folder)]) == 0
 
 
-def test_the_overlay_with_quotas() -> None:
-    assert cli.main(["lint", str(SIDECAR_QUOTA)]) == 0
+@pytest.mark.parametrize(
+    "overlay", [SIDECAR_QUOTA, SERVICE, SIDECAR_REPLACE_QUOTA], ids=lambda each: each.name
+)
+def test_the_overlays_with_both_files(overlay: Path) -> None:
+    scheduler = SIDECARS["replace"] if overlay == SIDECAR_REPLACE_QUOTA else overlay
+    assert cli.main(["lint", str(overlay), str(scheduler / "scheduler-config.yaml")]) == 0
+
+
+def test_the_scheduler_of_k3s() -> None:
+    config = str(MANIFESTS / "base" / "config.yaml")
+    assert cli.main(["lint", str(K3S / "scheduler-config.yaml"), "--config", config]) == 0
 
 
 def test_the_sample_cluster() -> None:
@@ -54,6 +67,8 @@ def test_the_sample_cluster() -> None:
     [
         *((path, mode) for mode, path in SIDECARS.items()),
         (KUBEADM, "assist"),
+        (K3S, "assist"),
+        (SERVICE, "assist"),
         (KUBEADM_REPLACE, "replace"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.name,
@@ -62,10 +77,19 @@ def test_the_rights_of_each_overlay_are_those_of_its_mode(overlay: Path, mode: s
     assert found(linted(*render(overlay), ours(mode), whole=False)) == []
 
 
-def test_the_rights_of_the_overlay_with_quotas() -> None:
-    config = read_yaml(SIDECAR_QUOTA / "config.yaml")
-    assert found(linted(*render(KUBEADM_QUOTA), config, whole=False)) == []
-    assert found(linted(*render(KUBEADM), config, whole=False)) == ["right-missing"]
+@pytest.mark.parametrize(
+    ("sidecar", "on_hosts", "without"),
+    [
+        pytest.param(SIDECAR_QUOTA, KUBEADM_QUOTA, KUBEADM, id="assist"),
+        pytest.param(SIDECAR_REPLACE_QUOTA, KUBEADM_REPLACE_QUOTA, KUBEADM_REPLACE, id="replace"),
+    ],
+)
+def test_the_rights_of_the_overlays_with_quotas(
+    sidecar: Path, on_hosts: Path, without: Path
+) -> None:
+    config = read_yaml(sidecar / "config.yaml")
+    assert found(linted(*render(on_hosts), config, whole=False)) == []
+    assert found(linted(*render(without), config, whole=False)) == ["right-missing"]
 
 
 def test_there_is_something_to_be_silent_about() -> None:
