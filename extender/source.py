@@ -125,18 +125,22 @@ async def open_source(
 
 def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
-    on = config.feature_gates
-    gates = Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
     # What comes from files was never created, or says by its version that it was.
     live = not config.cluster_files
     return PodReader(
-        gates=gates,
+        gates=gates_of(config),
         charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity,
         tenures=config.moves_pods,
         most_entries=most_entries,
         stored=live,
     )
+
+
+def gates_of(config: Config) -> Gates:
+    """Return which fields of a term count."""
+    on = config.feature_gates
+    return Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
 
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:

@@ -87,6 +87,12 @@ class Pod(dict[str, Any]):
         spec["priority"] = priority
         return changed
 
+    def never_preempts(self) -> Pod:
+        """Have nobody evicted for it."""
+        changed, spec = self._changed("spec")
+        spec["preemptionPolicy"] = "Never"
+        return changed
+
     def priority_class(self, name: str) -> Pod:
         """Name its priority class."""
         changed, spec = self._changed("spec")

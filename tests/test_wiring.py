@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from extender import config
+from extender.enabled import score_plugins
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.wiring import score_plugins
 
 
 @pytest.mark.parametrize(

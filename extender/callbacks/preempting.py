@@ -116,7 +116,7 @@ class Preemptions:
             return
         if chosen:
             self._preemption.stand_back(args.pod)
-        elif args.may_preempt:
+        elif args.pod.may_preempt:
             self._preemption.unhelped(args.pod, args.pod_json)
 
     async def _without_our_hints(
@@ -138,7 +138,7 @@ class Preemptions:
         return self._choose(replace(args, candidates=left))
 
     def _choose(self, args: PreemptionArgs) -> Mapping[str, Victims]:
-        if not args.may_preempt:
+        if not args.pod.may_preempt:
             # The scheduler does not even ask for such a pod.
             return {}
         if args.pod.node is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
+    from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.verbs.explaining.explanation import Explanation
     from extender.wire.explained import Explained
@@ -55,6 +56,8 @@ examples:
       why does this pod wait?
   affinity-extender explain web-7f9c-x2x4z -n shop --node node-17
       why not there?
+  affinity-extender explain web-7f9c-x2x4z -n shop --config extender.yaml
+      and with the addedAffinity, hardPodAffinityWeight ... of that extender?
   affinity-extender explain -f deployment.yaml
       would this fit, before it is applied?
   kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json
@@ -93,42 +96,43 @@ def add_to(commands: Commands) -> None:
     explain.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )
+    explain.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="take the plugins' arguments, maxScore and feature gates from this configuration file "
+        "of an extender (default: the scheduler's defaults, scores up to 100)",
+    )
     output_flag(explain, "text", "wide", "json", "yaml")
     whole_cluster_group(explain)
 
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
+    from extender.cli.judging import judging  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     if (flags.pod is None) is (flags.filename is None):
         raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
     # A manifest that cannot be read is said before a large cluster is.
-    pods = PodReader(charges=True, node_affinity=True)
+    by = judging(flags.config)
+    pods = PodReader(by.gates, charges=True, node_affinity=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state = _cluster(flags, pods)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    found = [_explained(state, each, names) for each in asked]
+    found = [_explained(state, by, each, names) for each in asked]
     say(explain_report.write(state, found, flags.output))
     return DONE if all(each.fits for each in found) else NOT_FINE
 
 
-def _explained(state: ClusterState, asked: Explained, names: Sequence[str]) -> Explanation:
+def _explained(
+    state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
+) -> Explanation:
     from extender.verbs.explaining.explanation import Question  # noqa: PLC0415
     from extender.verbs.explaining.steps import explaining, run  # noqa: PLC0415
-    from extender.verbs.inter_pod_affinity import InterPodAffinity  # noqa: PLC0415
-    from extender.verbs.node_affinity import NodeAffinityPlugin  # noqa: PLC0415
-    from extender.verbs.quota import CrossNamespacePodAffinity  # noqa: PLC0415
 
-    affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
-    question = Question(
-        asked.pod,
-        names,
-        plugins=(node_affinity, affinity, CrossNamespacePodAffinity()),
-        scoring=(affinity, node_affinity),
-        may_preempt=asked.may_preempt,
-    )
+    question = Question(asked.pod, names, by.plugins, by.scoring, by.max_score)
     return run(explaining(state, question))
 
 

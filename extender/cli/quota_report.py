@@ -12,10 +12,8 @@ from extender.cli.columns import columns
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.model.keys import name_of
 from extender.model.labels import Requirement, Selector
-from extender.verbs.quota import Cause
-from extender.verbs.quota_survey import NamespaceSurvey, Refusal
-from extender.wire.pod_resources import HUGE_PAGES
-from extender.wire.quantities import write_quantity
+from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words
+from extender.wire.quotas import write_use
 
 MOST_NAMES = 3
 """Pods that a line of the table names."""
@@ -68,7 +66,7 @@ def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
         "scopes": _scopes(each.quota.scopes),
         "pods": len(matching),
         "resources": {
-            resource: {"used": used, "hard": hard} for resource, used, hard in _use(each)
+            resource: {"used": used, "hard": hard} for resource, used, hard in write_use(each)
         },
     }
 
@@ -111,7 +109,7 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
     limits: list[tuple[str, str, str, str]] = []
     for each in found.quotas:
         name = name_of(each.quota.key)
-        limits += [(name, *use) for use in _use(each)] or [(name, NONE, "", "")]
+        limits += [(name, *use) for use in write_use(each)] or [(name, NONE, "", "")]
     for limit in limits or [(NONE, "", "", "")]:
         yield (*about, *limit)
         about = ("", "", "", "")
@@ -119,13 +117,7 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
 
 def _refused_row(refusal: Refusal) -> Sequence[str]:
     why = refusal.shortfall
-    resources = ", ".join(why.resources)
-    said = {
-        Cause.EXCEEDED: f"{resources}: no room",
-        Cause.UNSET: f"{resources}: not set for every container",
-        Cause.UNCOVERED: "no quota speaks of affinity across namespaces",
-    }
-    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), said[why.cause]
+    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), in_words(why)
 
 
 def _share(found: NamespaceSurvey) -> str:
@@ -139,14 +131,6 @@ def _some(refused: Sequence[Refusal]) -> str:
 
 
 # For both
-
-
-def _use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
-    """Yield each limited resource with what is used of it, and its limit."""
-    for resource, hard in sorted(each.quota.hard.items()):
-        binary = resource.endswith(("memory", "storage")) or HUGE_PAGES in resource
-        used = each.used.get(resource, 0)
-        yield resource, write_quantity(used, binary=binary), write_quantity(hard, binary=binary)
 
 
 def _scopes(selector: Selector) -> list[str]:

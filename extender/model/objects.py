@@ -163,6 +163,8 @@ class Pod:
     victim_of: str | None = None
     """The uid of the pod for which an extender has marked it, to delete it next; None when no such
     mark tells."""
+    may_preempt: bool = True
+    """False when its preemptionPolicy is Never: nobody is evicted for it."""
     nominated: str | None = None
     """The node that the scheduler tries first, and holds for it while it waits: one where others
     are evicted for it, or one that we proposed."""

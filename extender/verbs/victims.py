@@ -33,8 +33,6 @@ class Preemptor:
 
     pod: Pod
     requirements: Requirements
-    may_preempt: bool = True
-    """False when its preemptionPolicy is Never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ def ineligible(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> s
     unless evicting pods there cannot help any more (PodEligibleToPreemptOthers).
     """
     pod = preemptor.pod
-    if not preemptor.may_preempt:
+    if not pod.may_preempt:
         return "its preemptionPolicy is Never"
     if len(pod.pod_class.affinity) > MOST_COMPARED:
         return f"it has more than {MOST_COMPARED} affinity terms"

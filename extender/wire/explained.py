@@ -13,7 +13,6 @@ from extender.model.objects import Pod
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import PodReader
-from extender.wire.preemptor import may_preempt
 from extender.wire.workloads import WORKLOADS, read_template
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
@@ -35,7 +34,6 @@ class Explained:
     """A pod to be explained."""
 
     pod: Pod
-    may_preempt: bool = True
     node_names: Sequence[str] | None = None
     """The nodes asked about, None for all."""
 
@@ -52,7 +50,7 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
     if asked.Pod is not NULL:
         names = None if asked.NodeNames is None else list(dict.fromkeys(asked.NodeNames))
         found = read_manifest("Pod", asked.Pod, pods)
-        return Explained(found.pod, found.may_preempt, names)
+        return Explained(found.pod, names)
     if asked.kind not in KINDS:
         raise RequestError(
             f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
@@ -64,7 +62,7 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
     """Read a pod, or a workload's template; ObjectError names the field that is broken."""
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
-        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"), may_preempt(raw))
+        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
     return Explained(read_template(kind, raw, pods))
 
 

@@ -146,6 +146,7 @@ class PodSpec(msgspec.Struct):
     nodeSelector: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
     tolerations: msgspec.Raw = NULL
     priority: int | None = None
+    preemptionPolicy: str | None = None  # noqa: N815 - the API's spelling
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling
     overhead: msgspec.Raw = NULL

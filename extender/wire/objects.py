@@ -43,6 +43,9 @@ TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
+NEVER = "Never"
+"""The preemptionPolicy of a pod that nobody is evicted for."""
+
 _INTEGER = 32
 """Bytes of a number."""
 
@@ -144,6 +147,7 @@ class PodReader:
             deleting=deleting,
             preempted=deleting and mark is not None,
             victim_of=None if mark is None else preemptor_in(mark),
+            may_preempt=spec.preemptionPolicy != NEVER,
             # Of a pod that has its node the nomination is history.
             nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),

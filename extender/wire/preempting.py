@@ -14,7 +14,6 @@ from extender.verbs.preempting import Victims
 from extender.wire.decoding import decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
-from extender.wire.preemptor import may_preempt
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
@@ -29,8 +28,6 @@ class PreemptionArgs:
 
     pod: Pod
     pod_json: msgspec.Raw
-    may_preempt: bool
-    """False when its preemptionPolicy is Never."""
     candidates: Mapping[str, Victims]
 
 
@@ -46,13 +43,9 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
         raise RequestError(f"the body is not an ExtenderPreemptionArgs object: {error}") from error
     if "pod" not in args:
         raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
-    allowed = may_preempt(args["pod"])
-    return PreemptionArgs(
-        pods.read(args["pod"]),
-        args["pod"],
-        allowed,
-        _candidates(args, pods),
-    )
+    if bytes(args["pod"]) == NULL:
+        raise ObjectError("Pod", "it is null")
+    return PreemptionArgs(pods.read(args["pod"]), args["pod"], _candidates(args, pods))
 
 
 def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:

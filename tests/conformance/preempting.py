@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Case = dict[str, Any]
 PLUGINS = (NodeAffinityPlugin(), InterPodAffinity())
-NEVER = "Never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,7 @@ def attempts(case: Case) -> list[Attempt]:
 def _attempt(state: ClusterState, raw: Mapping[str, Any]) -> Attempt:
     pod = model_pod(raw)
     requirements = read_requirements(json.dumps(raw).encode(), pod.requests)
-    may_preempt = raw["spec"].get("preemptionPolicy") != NEVER
-    asked = Preemptor(pod, requirements, may_preempt)
+    asked = Preemptor(pod, requirements)
     each = [one for one in candidates(state, asked, PLUGINS, chance=0.0) if one is not None]
     fits = sorted(one.node for one in each if not one.victims)
     if fits:

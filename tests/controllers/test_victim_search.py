@@ -29,7 +29,7 @@ async def test_nodes_that_became_worse_since_they_were_ranked_are_looked_at_in_s
 
     async def choose(name: str) -> Candidate | None:
         pod = model_pod(important(name, priority=HIGH))
-        preemptor = Preemptor(pod, Requirements(pod.requests), may_preempt=True)
+        preemptor = Preemptor(pod, Requirements(pod.requests))
         return await search.choose(Refusal(pod, 0.0), preemptor)
 
     first = await choose("first")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -89,9 +90,8 @@ def _evicts_equals(patch: Patch) -> None:
 def _evicts_for_anybody(patch: Patch) -> None:
     preemptor = extender.verbs.victims.Preemptor
 
-    def eager(pod: Pod, requirements: Any, may_preempt: bool = True) -> Any:  # noqa: FBT002
-        del may_preempt
-        return preemptor(pod, requirements)
+    def eager(pod: Pod, requirements: Any) -> Any:
+        return preemptor(replace(pod, may_preempt=True), requirements)
 
     patch.setattr(extender.controllers.preemption.controller, "Preemptor", eager)
 

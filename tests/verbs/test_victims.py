@@ -77,11 +77,11 @@ def everywhere(*but: str) -> list[Pod]:
     return [db(f"firm-{name}", name, HIGH) for name in ("a1", "a2", "b1") if name not in but]
 
 
-def preemptor(raw: Json, *, may_preempt: bool = True) -> Preemptor:
+def preemptor(raw: Json) -> Preemptor:
     """Read a pod as the one that others may be evicted for."""
     read = model_pod(raw)
     requirements = read_requirements(json.dumps(raw).encode(), read.requests)
-    return Preemptor(read, requirements, may_preempt)
+    return Preemptor(read, requirements)
 
 
 def look(state: ClusterState, raw: Json, plugins: Plugins = AFFINITY) -> dict[str, Candidate]:
@@ -371,7 +371,7 @@ def test_a_pod_that_is_known_to_be_bound_may_go_before_the_watch_shows_it() -> N
     ("asked", "says"),
     [
         pytest.param(preemptor(APART), None, id="one that may"),
-        pytest.param(preemptor(APART, may_preempt=False), "Never", id="one that never preempts"),
+        pytest.param(preemptor(APART.never_preempts()), "Never", id="one that never preempts"),
         pytest.param(
             preemptor(NEW.anti_affinity(*[term(HOST, DB)] * 65)), "terms", id="one with many terms"
         ),

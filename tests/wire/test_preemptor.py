@@ -19,12 +19,7 @@ def read(**spec: Any) -> PreemptorManifest:
 
 def test_defaults() -> None:
     found = read()
-    assert (found.may_preempt, found.scheduler, found.is_plain) == (True, "default-scheduler", True)
-
-
-@pytest.mark.parametrize(("policy", "may"), [("Never", False), ("PreemptLowerPriority", True)])
-def test_its_policy(policy: str, *, may: bool) -> None:
-    assert read(preemptionPolicy=policy).may_preempt is may
+    assert (found.scheduler, found.is_plain) == ("default-scheduler", True)
 
 
 def test_its_scheduler_and_its_tolerations() -> None:

@@ -59,7 +59,7 @@ class Review:
             return chosen
         if not manifest.is_plain or pod.group is not None:
             return chosen
-        preemptor = Preemptor(pod, manifest.requirements, manifest.may_preempt)
+        preemptor = Preemptor(pod, manifest.requirements)
         found = await self._looked_at(preemptor, chosen)
         if refusal is not None and len(found) == len(chosen):
             best = await self._elsewhere(refusal, preemptor)

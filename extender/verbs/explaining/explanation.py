@@ -28,8 +28,6 @@ class Question:
     plugins: Plugins
     scoring: ScorePlugins = ()
     max_score: int = 100
-    may_preempt: bool = True
-    """False when its preemptionPolicy is Never."""
 
 
 @dataclass(slots=True, eq=False)

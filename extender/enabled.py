@@ -1,0 +1,90 @@
+"""Which plugins the configuration enables, with their arguments, and which of them refuse nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from extender.config import Config, Mode, Plugin
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.wire.node_affinity import read_node_affinity
+
+AFFINITY = (Plugin.INTER_POD_AFFINITY, Plugin.NODE_AFFINITY)
+"""Plugins that the scheduler has as well, but for what pods have in annotations."""
+
+
+def filter_plugins(config: Config) -> Plugins:
+    """Build what refuses nodes where the hard rules are ours.
+
+    The plugins that are enabled; of affinity that is not, what pods have in annotations.
+    """
+    return _filters(config, config.plugins)
+
+
+def enforced(config: Config) -> Plugins:
+    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks."""
+    match config.mode:
+        case Mode.SHADOW:
+            return ()
+        case Mode.ASSIST:
+            return _filters(config, [each for each in config.plugins if each not in AFFINITY])
+        case Mode.REPLACE:
+            return filter_plugins(config)
+
+
+def refuses(config: Config) -> bool:
+    """Return whether filter refuses any node in this mode."""
+    return bool(enforced(config))
+
+
+def _filters(config: Config, plugins: Sequence[Plugin]) -> Plugins:
+    limited = config.cross_namespace_pod_affinity.limited_by_default
+    built: dict[Plugin, FilterPlugin] = {
+        **_affinity(config, plugins),
+        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
+    }
+    return tuple(built[name] for name in _with_annotations(plugins))
+
+
+def score_plugins(config: Config) -> ScorePlugins:
+    """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
+    built = _affinity(config, config.plugins)
+    return tuple(built[name] for name in _with_annotations(config.plugins) if name in built)
+
+
+def _with_annotations(plugins: Sequence[Plugin]) -> Sequence[Plugin]:
+    """Return plugins in their order; those that are there for annotations alone come last."""
+    return tuple(dict.fromkeys((*plugins, *AFFINITY)))
+
+
+def _affinity(
+    config: Config, plugins: Sequence[Plugin]
+) -> dict[Plugin, InterPodAffinity | NodeAffinityPlugin]:
+    """Build both kinds of affinity, only for annotations where the scheduler has the plugin."""
+    pods, nodes = inter_pod_affinity(config), node_affinity(config)
+    return {
+        Plugin.INTER_POD_AFFINITY: replace(
+            pods, of_annotations=Plugin.INTER_POD_AFFINITY not in plugins
+        ),
+        Plugin.NODE_AFFINITY: replace(nodes, of_annotations=Plugin.NODE_AFFINITY not in plugins),
+    }
+
+
+def inter_pod_affinity(config: Config) -> InterPodAffinity:
+    """Build the plugin with its arguments, enabled or not."""
+    arguments = config.inter_pod_affinity
+    return InterPodAffinity(
+        arguments.hard_pod_affinity_weight,
+        arguments.ignore_preferred_terms_of_existing_pods,
+        arguments.weight,
+    )
+
+
+def node_affinity(config: Config) -> NodeAffinityPlugin:
+    """Build the plugin with its arguments, enabled or not."""
+    arguments = config.node_affinity
+    added, _ = read_node_affinity(arguments.added_affinity.as_json())
+    return NodeAffinityPlugin(added, arguments.weight)

@@ -1,0 +1,148 @@
+"""An explanation in sentences and tables, the same on a terminal and in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from extender.model.verdict import Reason
+from extender.model.wording import labels_of
+from extender.verbs.explaining.explanation import Explanation, Refusal, TermFacts
+from extender.verbs.explaining.words import (
+    HOSTNAME,
+    in_the_way,
+    namespaces_of,
+    plural,
+    quota_of,
+    short,
+    some,
+)
+from extender.verbs.rules import PodRule
+
+MOST_DOMAINS: Final = 8
+"""Domains of a rule that are shown one by one."""
+MOST_NEAR: Final = 5
+MOST_BEST: Final = 5
+"""Nodes that are shown with their scores."""
+
+NODE_RULE: Final = "Your node selector or node affinity"
+WHOSE: Final = {
+    Reason.AFFINITY: "Your affinity",
+    Reason.ANTI_AFFINITY: "Your anti-affinity",
+    Reason.EXISTING_ANTI_AFFINITY: "Anti-affinity of placed pods",
+}
+NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
+
+Row: TypeAlias = Sequence[str]
+
+
+def verdict(found: Explanation) -> str:
+    """Say whether the pod fits."""
+    fit, nodes = len(found.fits), len(found.names)
+    if nodes == 1:
+        return f"{'fits' if fit else 'does not fit'} on {found.names[0]}"
+    return f"fits on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
+
+
+def term_title(facts: TermFacts) -> str:
+    """Say whose term it is, over which topology, and what it does."""
+    effect = f"refuses {plural(facts.refused, 'node')}" if facts.refused else "refuses no node"
+    if facts.reason is Reason.AFFINITY and facts.refused:
+        effect = f"is not met on {plural(facts.refused, 'node')}"
+    source = " (by annotation)" if facts.annotated else ""
+    return f"{WHOSE[facts.reason]}{source} over {facts.term.topology_key} {effect}"
+
+
+def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
+    """Say which pods a term is about, in which namespaces, and how many there are."""
+    term = facts.term
+    owner = found.pod.pod_class.namespace
+    merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
+    mutual = ", which have the same rule" if facts.mutual else ""
+    carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY
+    return (
+        ("about", f"pods with {labels_of(term.pods.selector)}{merged}"),
+        ("namespaces", namespaces_of(term, None if carried else owner, facts.namespaces)),
+        ("carried by" if carried else "matches", plural(facts.matched, "placed pod") + mutual),
+    )
+
+
+def refusals_by(found: Explanation, facts: TermFacts) -> Sequence[Refusal]:
+    """Return the refusals of a term, by domain; those of most nodes first."""
+    mine = [
+        each
+        for each in found.refusals
+        if each.reason is facts.reason
+        and isinstance(each.rule, PodRule)
+        and facts.term in each.rule.terms
+        and each.annotated is facts.annotated
+    ]
+    return sorted(mine, key=lambda each: (-each.hits, each.domain or ""))
+
+
+def domain_row(each: Refusal) -> Row:
+    """Say in which domain how many nodes are refused, and by whom."""
+    return domain_of(each), plural(each.hits, "node"), _behind(each)
+
+
+def domain_of(refusal: Refusal) -> str:
+    """Name the topology domain of a refusal."""
+    if refusal.domain is None:
+        return "no such label"
+    key = short(refusal.key)
+    return refusal.domain if key == HOSTNAME else f"{key} {refusal.domain}"
+
+
+def _behind(refusal: Refusal) -> str:
+    if refusal.reason is Reason.AFFINITY:
+        several = isinstance(refusal.rule, PodRule) and refusal.rule.of_several
+        return "no pod that matches all required terms" if several else "no such pod"
+    return f"blocked by {in_the_way(refusal)}" if refusal.pods else "gone meanwhile"
+
+
+def other_rules(found: Explanation) -> Iterator[str]:
+    """Yield what is to say of rules that are not about placed pods."""
+    for each in found.refusals:
+        nodes = plural(each.hits, "node")
+        match each.reason:
+            case Reason.NODE_AFFINITY:
+                rule = "Node affinity in your annotation" if each.annotated else NODE_RULE
+                yield f"{rule} does not match {nodes}"
+            case Reason.ENFORCED_NODE_AFFINITY:
+                yield f"Node affinity that the scheduler adds does not match {nodes}"
+            case Reason.QUOTA:
+                yield f"Refused on {nodes}: {quota_of(each)}"
+            case Reason.UNKNOWN_NODE:
+                yield f"Unknown: {some(each.nodes, len(each.nodes))}"
+            case _ if each.nominated:
+                yield f"{each.nodes[0]} is held for {in_the_way(each)}"
+
+
+def best(found: Explanation) -> Sequence[str]:
+    """Return the nodes that fit, that of the highest score first."""
+    return sorted(found.fits, key=lambda name: (-found.final.get(name, 0), name))
+
+
+def score_head(found: Explanation) -> Row:
+    """Return the headings of `scores_of`, after that of the node."""
+    plugins = [part for each in found.scores for part in (each.plugin, "RAW")]
+    return ("SCORE", *plugins)
+
+
+def scores_of(found: Explanation, name: str) -> Row:
+    """Return a node that fits with its score, and what each plugin adds to that."""
+    parts: list[str] = [name, str(found.final.get(name, 0))]
+    for each in found.scores:
+        raw = each.raw.get(name)
+        parts += ("", "") if raw is None else (str(each.normalised[raw]), str(raw))
+    return parts
+
+
+def node_row(found: Explanation, name: str) -> Row:
+    """Say of one node whether the pod fits, and which rule refuses it; under NODE_HEAD."""
+    refused = found.refused.get(name)
+    if refused is None:
+        return name, "yes", str(found.final.get(name, 0)), "0", "", "", ""
+    each, rules = refused[0], len(refused)
+    domain = "" if each.key is None else domain_of(each)
+    return name, "no", "", str(rules), domain, each.reason.value, in_the_way(each)
