@@ -16,15 +16,18 @@ from typing import Any, NoReturn
 import uvloop
 
 from extender import __version__
+from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
-from extender.config import Config, effective, to_yaml
+from extender.config import Config, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
+from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
 from extender.controllers.violations import keep_patrolling
+from extender.enabled import refuses
 from extender.metrics import Metrics
 from extender.mirrored import VITAL, object_counts
 from extender.model.verdict import INTER_POD_AFFINITY
@@ -32,21 +35,22 @@ from extender.ports import Check
 from extender.preparing import Preparer
 from extender.source import Source, open_source
 from extender.web.app import LAST_CALLS, LastCalls
-from extender.web.domains import Domains
 from extender.web.listening import (
     callback_connections,
     listen_callbacks,
     listen_ops,
     raise_file_limit,
 )
-from extender.web.ops import ops_app
-from extender.web.page import Resource, Status
-from extender.web.violations import Violations
+from extender.web.page.pages import Shown
+from extender.web.page.quotas import QuotaSettings
+from extender.web.page.recent import RecentCalls
+from extender.web.page.status import Resource, Status
 from extender.wiring import (
     build_callbacks,
     build_eviction,
     build_explain,
     build_nomination,
+    build_ops,
     build_preemption,
 )
 
@@ -146,21 +150,35 @@ async def running(config: Config) -> AsyncIterator[Running]:
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
         preparer = Preparer(state, metrics)
-        nomination = build_nomination(config, source, state, metrics, preparer)
+        history = History()
+        nomination = build_nomination(config, source, state, metrics, preparer, history=history)
         if nomination is not None:
             parts.push_async_callback(nomination.close)
             _keep_running("nomination", nomination.run(), parts)
         preemption = build_preemption(
-            config, source, state, metrics, preparer=preparer, nomination=nomination
+            config,
+            source,
+            state,
+            metrics,
+            preparer=preparer,
+            nomination=nomination,
+            history=history,
         )
         if preemption is not None:
             _keep_running("preemption", preemption.run(), parts)
         eviction = build_eviction(
-            config, source, state, metrics, lifecycle.unsynced, preparer=preparer
+            config,
+            source,
+            state,
+            metrics,
+            lifecycle.unsynced,
+            preparer=preparer,
+            history=history,
         )
         if eviction is not None and source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
             _keep_running("eviction", eviction.run(), parts)
+        refused = RefusedPods(state) if refuses(config) else None
         callbacks = build_callbacks(
             config,
             source,
@@ -170,22 +188,31 @@ async def running(config: Config) -> AsyncIterator[Running]:
             preparer=preparer,
             nomination=nomination,
             preemption=preemption,
+            refused=refused,
         )
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         started = time()
-        ops = ops_app(
-            status=lambda: _status(
+        readiness = {**lifecycle.checks(), **listening.checks}
+        shown = Shown(
+            state,
+            drift,
+            found,
+            RecentCalls(metrics),
+            build_explain(config, state, lifecycle.unsynced),
+            history,
+            lifecycle.unsynced,
+            lambda: _status(
                 config, source, state, calls, callbacks_url=listening.url, started=started
             ),
-            configuration=effective(config),
-            readiness={**lifecycle.checks(), **listening.checks},
-            metrics=metrics,
-            domains=Domains(state, drift, lifecycle.unsynced),
-            explain=build_explain(config, state, lifecycle.unsynced),
+            eviction=eviction,
+            refused=refused,
+            quotas=QuotaSettings(
+                looked_at=config.looks_at_quotas,
+                limited_by_default=config.cross_namespace_pod_affinity.limited_by_default,
+            ),
         )
-        violations = Violations(state, found, eviction, lifecycle.unsynced)
-        ops.router.add_get("/violations", violations.get)
+        ops = build_ops(config, metrics, readiness, shown)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)
 
@@ -239,6 +266,7 @@ def _status(
         callbacks=callbacks_url,
         calls=calls.at,
         started=started,
+        stale_after=config.client_connection.stale_after_seconds if source.silent_for else None,
         resources=tuple(Resource(name, synced[name], counts[name], heard[name]) for name in synced),
     )
 

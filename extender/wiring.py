@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import random
@@ -13,31 +13,30 @@ from extender.callbacks.filtering import Filters, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
+from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, Plugin
+from extender.config import Config, Mode, Plugin, effective
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
+from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
-from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import Application, Callback, callbacks_app
+from extender.web.domains import Domains
 from extender.web.explain import Explain
-from extender.wire.node_affinity import read_node_affinity
+from extender.web.ops import ops_app
+from extender.web.page.pages import Pages, Shown
+from extender.web.violations import Violations
 from extender.wire.objects import MOST_ENTRIES
-
-AFFINITY = (Plugin.INTER_POD_AFFINITY, Plugin.NODE_AFFINITY)
-"""Plugins that the scheduler has as well, but for what pods have in annotations."""
 
 
 def build_callbacks(
@@ -50,11 +49,16 @@ def build_callbacks(
     preparer: Preparer,
     nomination: NominationController | None,
     preemption: PreemptionController | None = None,
+    refused: RefusedPods | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
-    enforced, pods = _enforced(config), pod_reader(config, MOST_ENTRIES)
-    shadow = Disagreements(state, metrics, _plugins(config)) if config.mode is Mode.SHADOW else None
+    refusing, pods = enforced(config), pod_reader(config, MOST_ENTRIES)
+    shadow = (
+        Disagreements(state, metrics, filter_plugins(config))
+        if config.mode is Mode.SHADOW
+        else None
+    )
     requests = Requests(state, pods, preparer, unsynced)
     priorities = Priorities(
         state,
@@ -67,7 +71,7 @@ def build_callbacks(
     )
     listeners = Listeners(shadow=shadow, answered=priorities.filter_answered)
     others: dict[str, Callback] = {}
-    if enforced and config.mode is Mode.REPLACE:
+    if refusing and config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
         others["bind"] = Binds(
@@ -75,17 +79,17 @@ def build_callbacks(
             source.binder,
             in_flight,
             metrics,
-            enforced,
+            refusing,
             unready=unsynced,
             clock=clock,
             preparer=preparer,
         )
-    if enforced:
+    if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
         others["preempt"] = preemptions = Preemptions(
             state,
             metrics,
-            enforced,
+            refusing,
             unready=unsynced,
             may_be_empty=config.scheduler_takes_empty_victims,
             clock=clock,
@@ -96,12 +100,12 @@ def build_callbacks(
         )
         listeners = replace(
             listeners,
-            helpers=[each for each in (nomination, preemption) if each is not None],
+            helpers=[each for each in (nomination, preemption, refused) if each is not None],
             held=preemptions.held,
         )
     filters = Filters(
         state,
-        enforced,
+        refusing,
         metrics,
         requests,
         resolvable=config.filter.resolvable,
@@ -118,6 +122,7 @@ def build_nomination(
     metrics: Metrics,
     preparer: Preparer,
     *,
+    history: History | None = None,
     clock: Callable[[], float] = monotonic,
     chance: Callable[[], float] = random,
 ) -> NominationController | None:
@@ -128,7 +133,7 @@ def build_nomination(
         config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
     )
     nominator = source.nominator
-    plugins = _plugins(config)
+    plugins = filter_plugins(config)
     return NominationController(
         state,
         nominator,
@@ -138,6 +143,7 @@ def build_nomination(
         clock=clock,
         chance=chance,
         preparer=preparer,
+        history=history,
     )
 
 
@@ -145,7 +151,7 @@ def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Expla
     """Build what explains the verdicts of the plugins that are enabled, in every mode."""
     return Explain(
         state,
-        _plugins(config),
+        filter_plugins(config),
         score_plugins(config),
         pod_reader(config, MOST_ENTRIES),
         unsynced,
@@ -168,6 +174,7 @@ def build_preemption(
     *,
     preparer: Preparer,
     nomination: NominationController | None,
+    history: History | None = None,
     clock: Callable[[], float] = monotonic,
     chance: Callable[[], float] = random,
 ) -> PreemptionController | None:
@@ -181,10 +188,11 @@ def build_preemption(
         nominator,
         evictor,
         metrics,
-        _plugins(config),
+        filter_plugins(config),
         clock=clock,
         chance=chance,
         preparer=preparer,
+        history=history,
         give_way=None if nomination is None else nomination.give_way,
         is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
     )
@@ -198,6 +206,7 @@ def build_eviction(
     unready: Check,
     *,
     preparer: Preparer,
+    history: History | None = None,
     clocks: Clocks | None = None,
 ) -> EvictionController | None:
     """Build what moves pods that break rules, where that is wanted and somebody can be told."""
@@ -209,7 +218,7 @@ def build_eviction(
         mover,
         leadership,
         metrics,
-        _plugins(config),
+        filter_plugins(config),
         execution=settings.execution,
         limits=EvictionLimits(
             settings.evictions_per_minute,
@@ -220,71 +229,22 @@ def build_eviction(
         clocks=clocks or Clocks(monotonic, time, random),
         unready=unready,
         preparer=preparer,
+        history=history,
     )
 
 
-def _plugins(config: Config) -> Plugins:
-    """Build what refuses nodes where the hard rules are ours.
-
-    The plugins that are enabled; of affinity that is not, what pods have in annotations.
-    """
-    return _filters(config, config.plugins)
-
-
-def _enforced(config: Config) -> Plugins:
-    """Return those that refuse nodes in this mode: in `assist`, what the scheduler lacks."""
-    match config.mode:
-        case Mode.SHADOW:
-            return ()
-        case Mode.ASSIST:
-            return _filters(config, [each for each in config.plugins if each not in AFFINITY])
-        case Mode.REPLACE:
-            return _plugins(config)
-
-
-def _filters(config: Config, plugins: Sequence[Plugin]) -> Plugins:
-    limited = config.cross_namespace_pod_affinity.limited_by_default
-    built: dict[Plugin, FilterPlugin] = {
-        **_affinity(config, plugins),
-        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
-    }
-    return tuple(built[name] for name in _with_annotations(plugins))
-
-
-def score_plugins(config: Config) -> ScorePlugins:
-    """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
-    built = _affinity(config, config.plugins)
-    return tuple(built[name] for name in _with_annotations(config.plugins) if name in built)
-
-
-def _with_annotations(plugins: Sequence[Plugin]) -> Sequence[Plugin]:
-    """Return plugins in their order; those that are there for annotations alone come last."""
-    return tuple(dict.fromkeys((*plugins, *AFFINITY)))
-
-
-def _affinity(
-    config: Config, plugins: Sequence[Plugin]
-) -> dict[Plugin, InterPodAffinity | NodeAffinityPlugin]:
-    """Build both kinds of affinity, only for annotations where the scheduler has the plugin."""
-    pods, nodes = _inter_pod_affinity(config), _node_affinity(config)
-    return {
-        Plugin.INTER_POD_AFFINITY: replace(
-            pods, of_annotations=Plugin.INTER_POD_AFFINITY not in plugins
-        ),
-        Plugin.NODE_AFFINITY: replace(nodes, of_annotations=Plugin.NODE_AFFINITY not in plugins),
-    }
-
-
-def _inter_pod_affinity(config: Config) -> InterPodAffinity:
-    arguments = config.inter_pod_affinity
-    return InterPodAffinity(
-        arguments.hard_pod_affinity_weight,
-        arguments.ignore_preferred_terms_of_existing_pods,
-        arguments.weight,
+def build_ops(
+    config: Config, metrics: Metrics, readiness: Mapping[str, Check], shown: Shown
+) -> Application:
+    """Build the operations port's application, with the page for people."""
+    state, unready = shown.state, shown.unready
+    ops = ops_app(
+        configuration=effective(config),
+        readiness=readiness,
+        metrics=metrics,
+        domains=Domains(state, shown.drift, unready),
+        explain=shown.explain,
     )
-
-
-def _node_affinity(config: Config) -> NodeAffinityPlugin:
-    arguments = config.node_affinity
-    added, _ = read_node_affinity(arguments.added_affinity.as_json())
-    return NodeAffinityPlugin(added, arguments.weight)
+    ops.router.add_get("/violations", Violations(state, shown.watch, shown.eviction, unready).get)
+    Pages(shown, readiness).add_to(ops)
+    return ops

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from extender.metrics.collectors import Collectors
+from extender.metrics.latencies import Calls, read_counter, read_histogram
 from extender.model.verdict import Reason
 
 PLUGIN_BUCKETS: Final = tuple(10e-6 * 1.5**k for k in range(20))
@@ -137,6 +138,15 @@ class CallbackMetrics:
     def observe_request(self, verb: str, code: int, seconds: float) -> None:
         """Note one answered callback."""
         self._request[verb, str(code)].observe(seconds)
+
+    def calls(self) -> Calls:
+        """Read back what came of callbacks; about a millisecond, so call it in a thread."""
+        # Copies: a series may be added meanwhile.
+        requests, attempts = dict(self._request), dict(self._attempts)
+        return Calls(
+            {(verb, code): read_histogram(each) for (verb, code), each in requests.items()},
+            {result: read_counter(each) for (result,), each in attempts.items()},
+        )
 
     def count_attempt(self, result: str) -> None:
         """Count an attempt to place a pod, once; `result` is one of ATTEMPTS."""

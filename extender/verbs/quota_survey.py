@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.ledgers.quotas import QuotaInUse
@@ -11,7 +11,7 @@ from extender.model.keys import key_of, namespace_of
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.objects import Pod
 from extender.model.quota import CROSS_NAMESPACE, Amounts, ResourceQuota
-from extender.verbs.quota import Shortfall, judge_charge, shortfall
+from extender.verbs.quota import Cause, Shortfall, judge_charge, shortfall
 
 WHAT_IF = "what-if"
 """Name of the quota that is only supposed."""
@@ -85,6 +85,17 @@ def _look_at(
     )
 
 
+def in_words(why: Shortfall) -> str:
+    """Say why quotas do not allow a pod."""
+    resources = ", ".join(why.resources)
+    said = {
+        Cause.EXCEEDED: f"{resources}: no room",
+        Cause.UNSET: f"{resources}: not set for every container",
+        Cause.UNCOVERED: "no quota speaks of affinity across namespaces",
+    }
+    return said[why.cause]
+
+
 def _supposed(namespace: str, hard: Amounts) -> QuotaInUse:
     scope = Selector.of((Requirement(CROSS_NAMESPACE, Operator.EXISTS),))
     key = key_of(namespace, WHAT_IF)
@@ -100,3 +111,48 @@ def _refused_under(quota: QuotaInUse, pods: Iterable[Pod]) -> Iterable[Refusal]:
                 quota.count(pod.charge, 1)
             else:
                 yield Refusal(pod, why)
+
+
+@dataclass(slots=True)
+class NamespaceUse:
+    """How one namespace uses cross-namespace affinity, in numbers."""
+
+    name: str
+    quotas: Collection[QuotaInUse]
+    placed: int = 0
+    """Pods in scope that are on a node; these count."""
+    waiting: int = 0
+    refused: int = 0
+    """Waiting pods that the quotas do not allow as things are."""
+    example: Refusal | None = None
+    """One of them."""
+
+
+def counting_use(
+    state: ClusterState, *, limited: bool
+) -> Generator[None, None, list[NamespaceUse]]:
+    """Count what `survey` lists, a pod at a step, in the order of names.
+
+    The state may change between two steps.
+    """
+    names = {namespace_of(key) for key in state.quotas}
+    found = {name: NamespaceUse(name, state.quotas.of(name)) for name in names}
+    for pod in list(state.pods.values()):
+        if pod.charge is not None:
+            name = pod.pod_class.namespace
+            if name not in found:
+                found[name] = NamespaceUse(name, ())
+            _count_in(found[name], state, pod, limited=limited)
+        yield
+    return sorted(found.values(), key=lambda each: each.name)
+
+
+def _count_in(use: NamespaceUse, state: ClusterState, pod: Pod, *, limited: bool) -> None:
+    if pod.node is not None:
+        use.placed += 1
+        return
+    use.waiting += 1
+    why = shortfall(state, pod, limited=limited)
+    if why is not None:
+        use.refused += 1
+        use.example = use.example or Refusal(pod, why)

@@ -23,6 +23,7 @@ from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.ports import Check
+from extender.web.turns import QueryError
 from extender.wire.affinity import write_term
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.whole_numbers import whole_number
@@ -47,14 +48,6 @@ RULES: Final = {
 }
 
 Document: TypeAlias = dict[str, Any]
-
-
-class QueryError(Exception):
-    """A question that cannot be answered, and the status that says so."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Domains:

@@ -63,6 +63,12 @@ def report(
     return passed, "\n".join((*lines, f"{name} check {'passed' if passed else 'failed'}", ""))
 
 
+def failing(checks: Mapping[str, Check]) -> dict[str, str]:
+    """Run checks and return the reasons of those that fail."""
+    reasons = {name: run(check) for name, check in checks.items()}
+    return {name: why for name, why in reasons.items() if why and not has_passed(why)}
+
+
 def run(check: Check) -> str | None:
     """Run one check; one that breaks has failed."""
     try:

@@ -1,13 +1,11 @@
-"""The operations port: probes, metrics, the configuration, and a page for people. It only reads."""
+"""The operations port: probes, metrics, the configuration, and JSON about rules. It only reads."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-import logging
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,20 +14,14 @@ from aiohttp.typedefs import Handler
 
 from extender.metrics import Metrics
 from extender.ports import Check
-from extender.timing import LogThrottle
-from extender.web import page
 from extender.web.domains import Domains
 from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
-
-_log = logging.getLogger(__name__)
-
-LOG_SECONDS = 10.0
-"""Between two lines about the same failure: a page may be asked for all the time."""
+from extender.web.page.layout import CONTENT_SECURITY_POLICY
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": page.CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -37,7 +29,6 @@ _HEADERS = {
 
 def ops_app(
     *,
-    status: Callable[[], page.Status],
     configuration: Mapping[str, Any],
     readiness: Mapping[str, Check],
     metrics: Metrics,
@@ -52,9 +43,8 @@ def ops_app(
     lag = LoopLag(metrics.observe_lag)
     alive = {"ping": ping, "event-loop": lag.check}
     ready = {"ping": ping, **readiness}
-    handlers = _Handlers(status, configuration, alive, ready, metrics)
+    handlers = _Handlers(configuration, alive, ready, metrics)
     app = web.Application(middlewares=[_with_headers])
-    app.router.add_get("/", handlers.page)
     app.router.add_get("/livez", handlers.livez)
     app.router.add_get("/readyz", handlers.readyz)
     # Names of checks have slashes of their own: informer-sync/pods.
@@ -83,18 +73,15 @@ class _Handlers:
 
     def __init__(
         self,
-        status: Callable[[], page.Status],
         configuration: Mapping[str, Any],
         alive: Mapping[str, Check],
         ready: Mapping[str, Check],
         metrics: Metrics,
     ) -> None:
-        self._status = status
         self._configuration = json.dumps(configuration, indent=2) + "\n"
         self._alive = alive
         self._ready = ready
         self._metrics = metrics
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
         for kind, checks in self._health():
             for name in checks:
                 metrics.health.begin(name, kind)
@@ -142,24 +129,6 @@ class _Handlers:
 
     def _health(self) -> tuple[tuple[str, Mapping[str, Check]], ...]:
         return ("livez", self._alive), ("readyz", self._ready)
-
-    async def page(self, _: web.Request) -> web.Response:
-        failures = {
-            name: why
-            for name, check in self._ready.items()
-            if (why := run(check)) and not has_passed(why)
-        }
-        try:
-            text = page.render(self._status(), failures, time.time())
-        except Exception as error:  # noqa: BLE001 - a page that failed says so
-            kind = type(error).__name__
-            self._log.log(logging.ERROR, kind, "the page cannot be shown", exc_info=error)
-            return _html(page.render_fault(), HTTPStatus.INTERNAL_SERVER_ERROR)
-        return _html(text, HTTPStatus.OK)
-
-
-def _html(text: str, status: HTTPStatus) -> web.Response:
-    return web.Response(status=status, text=text, content_type="text/html")
 
 
 @web.middleware

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.errors import ObjectError
 from extender.model import quota as model
 from extender.model.keys import key_of
@@ -13,7 +14,8 @@ from extender.model.labels import Operator, Requirement, Selector
 from extender.model.quota import ResourceQuota
 from extender.wire import manifests
 from extender.wire.decoding import Json, decode
-from extender.wire.quantities import read_exact_amounts
+from extender.wire.pod_resources import HUGE_PAGES
+from extender.wire.quantities import read_exact_amounts, write_quantity
 from extender.wire.validation import values_fault
 
 CROSS_NAMESPACE_NAMES = frozenset((model.CROSS_NAMESPACE, "CrossNamespaceAffinity"))
@@ -71,3 +73,11 @@ def _scope(name: str, path: str) -> str:
     if name not in SCOPES:
         raise ObjectError(path, f"{name!r} is not a scope; known are {', '.join(sorted(SCOPES))}")
     return model.CROSS_NAMESPACE if name in CROSS_NAMESPACE_NAMES else name
+
+
+def write_use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
+    """Yield each limited resource with what is used of it, and its limit."""
+    for resource, hard in sorted(each.quota.hard.items()):
+        binary = resource.endswith(("memory", "storage")) or HUGE_PAGES in resource
+        used = each.used.get(resource, 0)
+        yield resource, write_quantity(used, binary=binary), write_quantity(hard, binary=binary)

@@ -13,7 +13,6 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
-from extender.web.page import Status
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 
@@ -53,7 +52,6 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
         watch = DriftWatch(state)
         assert list(watch.look(100))
         app: web.Application = ops_app(
-            status=lambda: Status("assist", "-", "-", 0, ()),
             configuration={},
             readiness={},
             metrics=Metrics(),

@@ -15,11 +15,9 @@ from aiohttp import web
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.web import explain as explain_module
+from extender.web import turns
 from extender.web.domains import Domains
-from extender.web.explain import in_slices
 from extender.web.ops import ops_app
-from extender.web.page import Status
 from extender.wire.explained import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
@@ -45,7 +43,6 @@ def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
     async def serving(state: ClusterState | None = None, unready: str | None = None) -> Client:
         state = state or state_of(NODES, [], [DB_0, WAITS])
         app: web.Application = ops_app(
-            status=lambda: Status("assist", "-", "-", 0, ()),
             configuration={},
             readiness={},
             metrics=Metrics(),
@@ -91,6 +88,31 @@ async def test_a_pod_of_the_cluster(start: Any) -> None:
     assert [each["text"] for each in told["nearMisses"]] == [
         "2 nodes in zone a if default/db-0 was not there"
     ]
+
+
+ALONE = pod("db-2").labels(app="db").anti_affinity(term(HOST, DB)).priority(10)
+
+
+@pytest.mark.parametrize(
+    ("asked", "node_name"),
+    [
+        pytest.param(ALONE, "a1", id="a pod that others are evicted for"),
+        pytest.param(ALONE.never_preempts(), None, id="preemptionPolicy Never"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["known", "Pod", "Deployment"])
+async def test_who_would_be_preempted(
+    asked: Pod, node_name: str | None, kind: str, start: Any
+) -> None:
+    known = [asked] if kind == "known" else []
+    client = await start(state_of(NODES[:1], [], [DB_0, *known]))
+    if known:
+        response = await client.get("/explain?pod=db-2")
+    else:
+        manifest = asked if kind == "Pod" else workload(kind, "db", asked)
+        response = await client.post("/explain", json=manifest)
+    (miss,) = (await response.json())["nearMisses"]
+    assert miss["wouldBePreemptedOn"] == node_name
 
 
 async def test_one_node_only(start: Any) -> None:
@@ -166,7 +188,7 @@ async def test_nothing_is_explained_before_the_cluster_is_known(start: Any) -> N
 
 
 async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain_module, "DEADLINE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "DEADLINE_SECONDS", 0.0)
     response = await (await start()).get("/explain?pod=db-1")
     assert (response.status, "took more than 0 s" in await response.text()) == (503, True)
     monkeypatch.undo()
@@ -176,7 +198,7 @@ async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) ->
 async def test_more_than_can_wait_are_sent_away(
     start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explain_module, "MOST_WAITING", 0)
+    monkeypatch.setattr(turns, "MOST_WAITING", 0)
     client = await start()
     assert (await client.get("/explain?pod=db-1")).status == 429
     monkeypatch.undo()
@@ -184,26 +206,26 @@ async def test_more_than_can_wait_are_sent_away(
 
 
 async def test_others_are_served_between_two_slices() -> None:
-    turns = 0
+    served = 0
 
     def steps() -> Any:
         for _ in range(20):
-            until = perf_counter() + 2 * explain_module.SLICE_SECONDS
+            until = perf_counter() + 2 * turns.SLICE_SECONDS
             while perf_counter() < until:
                 pass
             yield
         return "done"
 
     async def others() -> None:
-        nonlocal turns
+        nonlocal served
         while True:
-            turns += 1
+            served += 1
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    assert await in_slices(steps()) == "done"
+    assert await turns.in_slices(steps()) == "done"
     beside.cancel()
-    assert turns >= 20
+    assert served >= 20
 
 
 async def test_a_large_cluster_is_answered_while_it_changes() -> None:

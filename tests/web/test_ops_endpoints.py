@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -14,15 +13,11 @@ from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.cluster.audits.drift import DriftWatch
-from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.ports import Check
-from extender.web.domains import Domains
 from extender.web.health import LoopLag, report
-from extender.web.ops import ops_app
-from extender.web.page import Resource, Status
-from tests.answering import explaining
+from extender.web.page.layout import PAGES
+from tests.web.showing import app_of, shown
 
 Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
 
@@ -39,34 +34,15 @@ def broken() -> str | None:
     raise ZeroDivisionError("by zero")
 
 
-def status() -> Status:
-    return Status(
-        mode="replace",
-        source="cluster.yaml",
-        callbacks="http://127.0.0.1:10280",
-        started=time.time() - 61,
-        resources=(Resource("pods", synced=True, objects=1234),),
-    )
-
-
 @pytest.fixture
 def start(aiohttp_client: Callable[[web.Application], Awaitable[Any]]) -> Start:
     async def start(
         *,
-        status: Callable[[], Status] = status,
         readiness: Mapping[str, Check] | None = None,
         configuration: Mapping[str, Any] | None = None,
         metrics: Metrics | None = None,
     ) -> Any:
-        state = ClusterState()
-        app = ops_app(
-            status=status,
-            configuration=configuration or {},
-            readiness=readiness or {},
-            metrics=metrics or Metrics(version="1.2.3"),
-            domains=Domains(state, DriftWatch(state), fine),
-            explain=explaining(state),
-        )
+        app = app_of(shown(), readiness, configuration, metrics or Metrics(version="1.2.3"))
         return await aiohttp_client(app)
 
     return start
@@ -154,7 +130,10 @@ PATHS = ("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/dom
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+PATHS = (
+    *("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/domains"),
+    *(path for path, _ in PAGES if path != "/"),
+)
 async def test_nothing_can_be_changed(start: Start, path: str, method: str) -> None:
     client = await start()
     response = await client.request(method, path)
@@ -265,34 +244,6 @@ def test_a_loop_that_was_late_recovers() -> None:
 
 def test_a_passing_report_is_short_unless_asked() -> None:
     assert report("readyz", {"a": fine}, verbose=False) == (True, "ok")
-
-
-async def test_the_page(start: Start) -> None:
-    client = await start()
-    response = await client.get("/")
-    text = await response.text()
-    assert (response.status, response.content_type) == (200, "text/html")
-    assert [one for one in ("Ready", "replace", "cluster.yaml", "1,234") if one not in text] == []
-
-
-async def test_the_page_tells_why_not_ready(start: Start) -> None:
-    client = await start(readiness=READINESS)
-    response = await client.get("/")
-    text = await response.text()
-    assert response.status == 200
-    assert "<code>informer-sync/pods</code>: the first list is under way" in text
-    assert "informer-sync/nodes" not in text
-
-
-async def test_a_page_that_fails_says_so(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    def boom() -> Status:
-        raise RuntimeError("no state")
-
-    client = await start(status=boom)
-    response = await client.get("/")
-    assert response.status == 500
-    assert "This page failed" in await response.text()
-    assert "no state" in caplog.text
 
 
 async def test_health_as_metrics_in_kubernetes_words(start: Start) -> None:

@@ -17,6 +17,7 @@ from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionL
 from extender.controllers.eviction.record import Record
 from extender.controllers.eviction.telling import Teller
 from extender.controllers.eviction.turns import UNSEEN_SECONDS
+from extender.controllers.history import History
 from extender.controllers.reconciling import LOG_SECONDS, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
@@ -52,6 +53,7 @@ class EvictionController:
         clocks: Clocks,
         unready: Check,
         preparer: Preparer | None = None,
+        history: History | None = None,
     ) -> None:
         """While `unready` says why, or the state is in doubt, nobody is judged or evicted."""
         self._state = state
@@ -63,7 +65,9 @@ class EvictionController:
         self._unready = unready
         self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
         self._brake = Brake(limits.max_affected, lambda: len(state.pods))
-        self._teller = Teller(mover, metrics, clocks.clock)
+        self._teller = Teller(
+            mover, metrics, clocks.clock, History() if history is None else history
+        )
         self._mover = Mover(
             state,
             mover,

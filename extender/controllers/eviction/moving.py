@@ -154,30 +154,30 @@ class Mover:
                 pod, dry_run=self._dry_run, may_go=lambda: self._leadership.leads
             )
         except ExtenderError as error:
-            self._teller.count("failed")
-            self._teller.complain(pod, error)
             record.outcome, record.why = Outcome.FAILED, str(error)
+            self._teller.count("failed", pod, record)
+            self._teller.complain(pod, error)
             record.pause.begin(self._clock())
             # Without a clear no it may have been done.
             return not isinstance(error, ApiError)
-        return self._take_over(record, owner, answer)
+        return self._take_over(pod, record, owner, answer)
 
-    def _take_over(self, record: Record, owner: str, answer: Eviction) -> bool:
+    def _take_over(self, pod: Pod, record: Record, owner: str, answer: Eviction) -> bool:
         """Note what the API server has said; return whether it has evicted, or would have."""
         record.why = answer.why
         match answer.became:
             case Evicted.REFUSED:
                 record.outcome = Outcome.BUDGET
-                self._teller.count("refused")
+                self._teller.count("refused", pod, record)
                 self._turns.pause(owner, answer.retry_after or 0.0)
                 record.pause.begin(self._clock(), answer.retry_after or 0.0)
                 return False
             case Evicted.GONE:
-                self._teller.count("gone")
+                self._teller.count("gone", pod, record)
                 return False
             case Evicted.DONE:
                 self._turns.pardon(owner)
                 record.outcome = Outcome.DRY_RUN if self._dry_run else Outcome.EVICTED
                 record.evicted_at = None if self._dry_run else self._clock()
-                self._teller.count("dryRun" if self._dry_run else "evicted")
+                self._teller.count("dryRun" if self._dry_run else "evicted", pod, record)
                 return True

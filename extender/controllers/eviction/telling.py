@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from extender.controllers.eviction.record import Record
+from extender.controllers.history import History, Kind
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.keys import name_of
@@ -31,9 +32,12 @@ _log = logging.getLogger(__name__)
 class Teller:
     """Says what becomes of pods, each thing once."""
 
-    def __init__(self, mover: PodMover, metrics: Metrics, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, mover: PodMover, metrics: Metrics, clock: Callable[[], float], history: History
+    ) -> None:
         self._mover = mover
         self._metrics = metrics
+        self._history = history
         self._spare = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._lines = LogThrottle(_log, seconds=LOG_SECONDS, burst=LINES, clock=clock)
         self._faults = LogThrottle(_log, seconds=LOG_SECONDS, clock=clock)
@@ -87,9 +91,11 @@ class Teller:
         self._metrics.set_moves({each.value: found[each.value] for each in Outcome})
         self._metrics.set_eviction_state(paused=paused, leads=leads)
 
-    def count(self, result: str) -> None:
-        """Count an eviction."""
+    def count(self, result: str, pod: Pod, record: Record) -> None:
+        """Count an eviction, and remember whose it was."""
         self._metrics.count_eviction(REASON, result)
+        note = record.why or _what(pod, record)
+        self._history.note(Kind.EVICTION, result, pod.key, pod.node, note)
 
     async def _report(self, pod: Pod | None, occurrence: Occurrence) -> None:
         try:

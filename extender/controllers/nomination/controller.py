@@ -18,6 +18,7 @@ from typing import NoReturn
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History
 from extender.controllers.nomination.nominations import Nominations, is_elses
 from extender.controllers.nomination.patches import Patches
 from extender.controllers.nomination.record import Record, Refusal, State
@@ -67,6 +68,7 @@ class NominationController:
         clock: Callable[[], float],
         chance: Callable[[], float],
         preparer: Preparer | None = None,
+        history: History | None = None,
     ) -> None:
         self._preparer = preparer or Preparer(state, metrics)
         self._state = state
@@ -81,7 +83,7 @@ class NominationController:
         self._nominations = Nominations(
             state,
             self._records,
-            Patches(nominator, metrics),
+            Patches(nominator, metrics, History() if history is None else history),
             metrics,
             self._bucket,
             patience=limits.patience,

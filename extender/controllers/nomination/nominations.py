@@ -97,7 +97,7 @@ class Nominations:
             return
         if seen.node is not None or not seen.known:
             bound = "taken" if seen.node == nomination.node else "elsewhere"
-            self._end(record, "gone" if seen.node is None else bound)
+            self._end(record, nomination, "gone" if seen.node is None else bound)
             self._records.admit(record)
             return
         news, now = self._records.has_news(record), self._clock()
@@ -171,7 +171,7 @@ class Nominations:
         """
         record = self._records.claim(pod, nodes)
         if record.nomination is not None:
-            self._end(record, "preempted")
+            self._end(record, record.nomination, "preempted")
         now = self._clock()
         doubtful = {
             node: withdrawal
@@ -207,10 +207,10 @@ class Nominations:
         stays, until the scheduler's next attempt clears it.
         """
         self._records.claim(nomination.pod, {nomination.node})
-        self._end(record, "preempted")
+        self._end(record, nomination, "preempted")
 
-    def _end(self, record: Record, result: str) -> None:
-        self._metrics.count_hint(result)
+    def _end(self, record: Record, nomination: Nomination, result: str) -> None:
+        self._patches.count(result, nomination.pod, nomination.node)
         self._records.end(record)
 
 

@@ -16,6 +16,7 @@ from typing import NoReturn
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import LAG_SECONDS, Preemptions
@@ -61,6 +62,7 @@ class PreemptionController:
         give_way: GiveWay | None = None,
         is_hint: Callable[[str], bool] = lambda _: False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        history: History | None = None,
     ) -> None:
         """With `give_way`, who else nominates nodes hears before; `is_hint` knows theirs by uid."""
         self._preparer = preparer or Preparer(state, metrics)
@@ -68,11 +70,12 @@ class PreemptionController:
         self._plugins = plugins
         self._clock = clock
         self._is_hint = is_hint
+        history = History() if history is None else history
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
         self._evictions = Evictions(
-            state, evictor, metrics, leading(plugins), clock=clock, sleep=sleep
+            state, evictor, metrics, leading(plugins), clock=clock, sleep=sleep, history=history
         )
         self._preemptions = Preemptions(
             state,
@@ -83,6 +86,7 @@ class PreemptionController:
             plugins=plugins,
             give_way=give_way,
             clock=clock,
+            history=history,
         )
         self._search = Search(state, plugins, chance, clock, sleep)
         self._review = Review(state, plugins, self._search, clock)
@@ -257,7 +261,7 @@ class PreemptionController:
             self._records.admit(record)
             return None
         pod = replace(refusal.pod, node=None, nominated=seen.nominated)
-        preemptor = Preemptor(pod, manifest.requirements, manifest.may_preempt)
+        preemptor = Preemptor(pod, manifest.requirements)
         why = ineligible(self._state, preemptor, self._plugins)
         if why is None:
             return preemptor

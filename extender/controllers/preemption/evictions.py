@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History, Kind
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.keys import name_of
@@ -54,6 +55,7 @@ class Evictions:
         *,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
+        history: History,
     ) -> None:
         """Evictions are counted as those of a plugin."""
         self._state = state
@@ -63,6 +65,7 @@ class Evictions:
         self._plugin = plugin
         metrics.begin_evictions(plugin)
         self._clock = clock
+        self._history = history
         self._allowed = False
         self._denied_until = 0.0
         self._turns = asyncio.Semaphore(AT_A_TIME)
@@ -110,11 +113,16 @@ class Evictions:
                     return None
                 done = done and await self._evictor.delete(victim)
             except ExtenderError as error:
-                self._metrics.count_eviction(self._plugin, "failed")
+                self._count("failed", victim, order.preemptor, str(error))
                 self._note_failure(victim, error)
                 return None
-        self._metrics.count_eviction(self._plugin, "evicted" if done else "gone")
+        self._count("evicted" if done else "gone", victim, order.preemptor)
         return done
+
+    def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
+        self._metrics.count_eviction(self._plugin, result)
+        note = f"for {preemptor.key}" + (f": {why}" if why else "")
+        self._history.note(Kind.EVICTION, result, victim.key, victim.node, note)
 
     async def _is_shown(self, victim: Pod, order: Order) -> bool:
         """Wait until the watch shows the mark; return whether it does, or the victim is gone."""

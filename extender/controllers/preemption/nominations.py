@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History, Kind
 from extender.controllers.patching import Patched, patch_nomination
 from extender.controllers.preemption.record import Preemption, Record
 from extender.errors import ExtenderError
@@ -37,6 +38,7 @@ class Nominations:
         *,
         give_way: GiveWay | None,
         clock: Callable[[], float],
+        history: History,
     ) -> None:
         """With `give_way`, who else nominates nodes hears before."""
         self._state = state
@@ -44,6 +46,7 @@ class Nominations:
         self._metrics = metrics
         self._give_way = give_way
         self._clock = clock
+        self._history = history
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
     def expect(self, preemption: Preemption) -> None:
@@ -70,6 +73,7 @@ class Nominations:
         if patched is not Patched.DONE:
             result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
             self._metrics.count_preemption(result)
+            self._history.note(Kind.PREEMPTION, result, pod.key, node)
         return patched is Patched.DONE
 
     async def renew(self, preemption: Preemption, seen: Observed) -> None:

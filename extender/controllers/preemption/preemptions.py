@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History, Kind
 from extender.controllers.preemption.evictions import Evictions, Order
 from extender.controllers.preemption.nominations import Nominations
 from extender.controllers.preemption.record import Preemption, Record, State
@@ -54,6 +55,7 @@ class Preemptions:
         plugins: Plugins,
         give_way: GiveWay | None,
         clock: Callable[[], float],
+        history: History,
     ) -> None:
         self._state = state
         self._records = records
@@ -61,7 +63,10 @@ class Preemptions:
         self._metrics = metrics
         self._plugins = plugins
         self._clock = clock
-        self._nominations = Nominations(state, nominator, metrics, give_way=give_way, clock=clock)
+        self._history = history
+        self._nominations = Nominations(
+            state, nominator, metrics, give_way=give_way, clock=clock, history=history
+        )
 
     async def begin(
         self, record: Record, preemptor: Preemptor, scheduler: str, candidate: Candidate
@@ -92,11 +97,9 @@ class Preemptions:
         if not nominated:
             return None
         preemption.state = State.EVICTING
-        self._metrics.count_preemption("started")
-        _log.info(
-            "preempting on %s for %s: %s",
-            candidate.node, preemption.pod.key, ", ".join(each.key for each in candidate.victims),
-        )  # fmt: skip
+        victims = ", ".join(each.key for each in candidate.victims)
+        self._count("started", preemption, f"victims: {victims}")
+        _log.info("preempting on %s for %s: %s", candidate.node, preemption.pod.key, victims)
         return await self.look_after(record, preemption)
 
     async def look_after(self, record: Record, preemption: Preemption) -> float | None:
@@ -104,7 +107,7 @@ class Preemptions:
         seen = observe(self._state, preemption.pod)
         ending = self._ending(preemption, seen)
         if ending is not None:
-            self._end(record, ending)
+            self._end(record, preemption, ending)
             return None
         if seen.node is not None or preemption.unwanted:
             # It is being bound. Should that come to nothing, it is refused again.
@@ -231,7 +234,7 @@ class Preemptions:
         """End a set of victims that comes to nothing."""
         if record.refusal is not None:
             record.refusal.pause.begin(self._clock())
-        self._end(record, result)
+        self._end(record, preemption, result)
         await self._nominations.withdraw(preemption)
 
     def _put_off(self, record: Record) -> None:
@@ -240,8 +243,12 @@ class Preemptions:
             record.refusal.pause.begin(self._clock())
         self._records.end(record)
 
-    def _end(self, record: Record, result: str) -> None:
+    def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
         self._metrics.count_preemption(result)
+        self._history.note(Kind.PREEMPTION, result, preemption.pod.key, preemption.node, note)
+
+    def _end(self, record: Record, preemption: Preemption, result: str) -> None:
+        self._count(result, preemption)
         if result in {"bound", "elsewhere", "gone"}:
             self._records.admit(record)
         record.forget_node()

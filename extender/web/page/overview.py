@@ -1,255 +1,268 @@
-"""The page for people: one look tells whether this program is fit to answer.
-
-Plain HTML with one style sheet inside; no script, nothing loaded from anywhere.
-"""
+"""The first page: is it in sync, who is refused and why, what is slow."""
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-import datetime as dt
-import hashlib
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
-from extender import __version__
+from extender.callbacks.refused_pods import RefusedPod
+from extender.model.keys import name_of, namespace_of
+from extender.web.page.html import Html, code, element, joined
+from extender.web.page.layout import heading, links, soft
+from extender.web.page.recent import Recent
+from extender.web.page.status import MODES, Resource, Status
+from extender.web.page.tables import Column, table
+from extender.web.page.wording import ago, clock_time, duration, latency, rate
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Resource:
-    """One kind of objects that answers depend on."""
-
-    name: str
-
-    synced: bool
-    """Whether all of them have been listed."""
-
-    objects: int
-
-    last_event: float | None = None
-    """When the API server was last heard of about them, in seconds since the epoch."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Status:
-    """What the page shows, at one moment."""
-
-    mode: str
-
-    source: str
-    """Where objects come from: the API server's address, or names of files."""
-
-    callbacks: str
-    """URL for the scheduler's configuration."""
-
-    started: float
-    """In seconds since the epoch."""
-
-    resources: tuple[Resource, ...]
-
-    calls: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
-    """When the scheduler last called each verb, in seconds since the epoch; None before it did."""
-
-
-MODES: Final = {
-    "assist": "scores come from here, the scheduler keeps the hard rules",
-    "replace": "scores and hard rules come from here",
-    "shadow": "answers change nothing, differences are counted and logged",
-}
+MOST_REFUSED: Final = 10
+"""Refused pods that are shown here; /page/explain has more."""
+SLOW_SECONDS: Final = 0.1
+"""A callback that takes longer holds up the scheduler, which asks for one pod after the other."""
 
 LINKS: Final = (
-    ("/readyz?verbose", "Readiness", "every check, and why one fails"),
-    ("/livez?verbose", "Liveness", "when it fails, the kubelet restarts"),
-    ("/metrics", "Metrics", "for Prometheus"),
-    ("/configz", "Configuration", "every setting in effect"),
-    ("/domains", "Domains", "rules in force, and where they apply"),
-    ("/violations", "Violations", "rules that are broken, and what becomes of the pods"),
+    ("/readyz?verbose", "Readiness"),
+    ("/livez?verbose", "Liveness"),
+    ("/metrics", "Metrics"),
+    ("/configz", "Configuration"),
+    ("/domains", "Domains as JSON"),
+    ("/violations", "Violations as JSON"),
 )
 
-STYLE: Final = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d9dee5;
-  --paper: #f4f6f8; --card: #fff; --link: #0b57c2; --good: #17693a; --good-bg: #e2f4e8;
-  --bad: #9a3412; --bad-bg: #fdeee3; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --soft: #9aa6b5; --line: #2e3743;
-  --paper: #12171e; --card: #1a212b; --link: #7db4ff; --good: #7fd6a0; --good-bg: #16301f;
-  --bad: #ffb27a; --bad-bg: #3a2416; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-main { max-width: 56rem; margin: 0 auto; padding: 2rem 1.25rem 3rem; }
-h1 { margin: 0; font-size: 1.5rem; letter-spacing: -0.01em; }
-h2 { margin: 2rem 0 .6rem; font-size: 1rem; }
-p { margin: 0; }
-a { color: var(--link); }
-a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 4px; }
-code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem .75rem; }
-header p, .soft { color: var(--soft); }
-.state { margin: 1.25rem 0; padding: .9rem 1.1rem; border-radius: 10px; background: var(--bad-bg);
-  border: 1px solid var(--bad); overflow-wrap: anywhere; }
-.state strong { color: var(--bad); font-size: 1.1rem; }
-.state.good { background: var(--good-bg); border-color: var(--good); }
-.state.good strong { color: var(--good); }
-.state ul { margin: .35rem 0 0; padding-left: 1.2rem; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  overflow: hidden; }
-dl { margin: 0; display: grid; grid-template-columns: max-content 1fr; }
-dt, dd { margin: 0; padding: .55rem 1.1rem; }
-dt { color: var(--soft); }
-dl > :nth-child(n + 3) { border-top: 1px solid var(--line); }
-table { width: 100%; border-collapse: collapse; }
-th, td { padding: .55rem 1.1rem; text-align: left; white-space: nowrap; }
-th { font-weight: 500; }
-thead th { color: var(--soft); font-size: .9rem; }
-tbody > tr > * { border-top: 1px solid var(--line); }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-.yes { color: var(--good); } .no { color: var(--bad); }
-.empty { padding: 1rem 1.1rem; color: var(--soft); }
-nav { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: .75rem; }
-nav a { display: block; padding: .75rem 1.1rem; text-decoration: none; }
-nav a:hover { border-color: var(--link); }
-nav span { display: block; color: var(--soft); font-size: .875rem; }
-footer { margin-top: 2rem; color: var(--soft); font-size: .875rem; }
-@media (max-width: 34rem) { main { padding: 1.25rem .9rem 2rem; } dl { display: block; }
-  dl > dd { border-top: 0; padding-top: 0; } dl > dt { padding-bottom: 0; }
-  dl > dt:nth-child(n + 3) { border-top: 1px solid var(--line); }
-  dl > dd:nth-child(n + 3) { border-top: 0; }
-  table, tbody { display: block; } thead { display: none; }
-  tr { display: grid; grid-template-columns: 1fr auto; padding: .55rem 1.1rem; }
-  tr + tr { border-top: 1px solid var(--line); } tbody > tr > * { border: 0; padding: 0; }
-  .objects { color: var(--soft); text-align: left; } .objects::after { content: " objects"; }
-  .yes, .no { text-align: right; } .heard { color: var(--soft); }
-  .heard::before { content: "heard "; } }
-"""
-
-_ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Ccircle cx='5' cy='8' r='4' fill='%230b57c2'/%3E%3Ccircle cx='11' cy='8' r='4' "
-    "fill='%2317a05a' fill-opacity='.75'/%3E%3C/svg%3E"
+WATCHES: Final = (
+    Column("Resource"),
+    Column("State"),
+    Column("Objects", number=True),
+    Column("Last heard", number=True),
 )
-
-_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-
-CONTENT_SECURITY_POLICY: Final = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+CALLS: Final = (
+    Column("Callback"),
+    Column("Rate", number=True),
+    Column("Half within", number=True),
+    Column("99 % within", number=True),
+    Column("Not answered", number=True),
+    Column("Since the start", number=True),
+    Column("Last", number=True),
+)
+REFUSED: Final = (
+    Column("Pod"),
+    Column("Why"),
+    Column("Times", number=True),
+    Column("For", number=True),
+    Column("Last asked", number=True),
 )
 
 
-def render(status: Status, failures: Mapping[str, str], now: float) -> str:
-    """Write the page; `failures` has the reasons of readiness checks that do not pass."""
-    facts = (
-        ("Mode", f"{escape(status.mode)} <span class=soft>— {_meaning(status.mode)}</span>"),
-        ("Callbacks", f"<code>{escape(status.callbacks)}</code>"),
-        ("Objects from", f"<code>{escape(status.source)}</code>"),
-        ("Running for", f"{duration(now - status.started)}, since {_time(status.started)}"),
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What there is of everything that has a page of its own."""
+
+    violations: int = 0
+    breaking: int | None = None
+    """Pods that break rules which hold during execution; None where those are not enforced."""
+    reservations: int = 0
+    drifted: int = 0
+    broken_annotations: int = 0
+    activity: int = 0
+    """Hints, preemptions and evictions of the last hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the page shows, at one moment."""
+
+    status: Status
+    failures: Mapping[str, str]
+    """Reasons of readiness checks that do not pass."""
+    recent: Recent
+    refused: Sequence[RefusedPod] | None
+    """None in modes in which filter refuses nothing."""
+    numbers: Numbers
+    now: float
+
+
+def overview(shown: Overview) -> Iterator[Html]:
+    """Yield the page."""
+    yield _state(shown)
+    yield _tiles(shown)
+    yield from _refused(shown)
+    yield joined(Html('<div class="two"><div>'), heading("Watches"))
+    yield from table(
+        "watches",
+        "Objects that answers are based on",
+        WATCHES,
+        (_watch(each, shown) for each in shown.status.resources),
     )
-    return _document(
-        _state(failures, status, now),
-        f"<dl class=card>{''.join(f'<dt>{name}</dt><dd>{fact}</dd>' for name, fact in facts)}</dl>",
-        "<h2>What answers are based on</h2>",
-        _resources(status.resources, now),
-        _links(),
-        f"<footer>As of {_time(now)}. Reload to update.</footer>",
-    )
+    yield joined(Html("</div><div>"), heading("This program"), _facts(shown.status, shown.now))
+    yield Html("</div></div>")
+    yield heading("Callbacks")
+    yield from _callbacks(shown)
+    yield joined(heading("For programs"), links(*LINKS))
 
 
-def render_fault() -> str:
-    """Write the page for when the state cannot be told."""
-    return _document(
-        "<section class=state role=status><strong>This page failed</strong>"
-        "<p>The log says why. The links below still work.</p></section>",
-        _links(),
-    )
-
-
-def duration(seconds: float) -> str:
-    """Say a duration in its two largest units: 3 d 4 h, 5 min 6 s."""
-    rest = max(0, int(seconds))
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        number, rest = divmod(rest, size)
-        if number or parts or unit == "s":
-            parts.append(f"{number} {unit}")
-    return " ".join(parts[:2])
-
-
-def _document(*parts: str) -> str:
-    return (
-        "<!doctype html><html lang=en><head><meta charset=utf-8>"
-        '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f'<title>affinity-extender</title><link rel=icon href="{_ICON}">'
-        f"<style>{STYLE}</style></head><body><main>"
-        f"<header><h1>affinity-extender</h1><p>version {escape(__version__)}</p></header>"
-        f"{''.join(parts)}</main></body></html>\n"
-    )
-
-
-def _meaning(mode: str) -> str:
-    return escape(MODES.get(mode, ""))
-
-
-def _state(failures: Mapping[str, str], status: Status, now: float) -> str:
-    if not failures:
-        return (
-            '<section class="state good" role=status><strong>Ready</strong>'
-            f"<p>{_calls(status, now)}</p></section>"
+def _state(shown: Overview) -> Html:
+    if not shown.failures:
+        return element(
+            "div",
+            element("strong", "Ready"),
+            element("p", _last_calls(shown)),
+            class_="state good",
+            role="status",
         )
-    reasons = "".join(
-        f"<li><code>{escape(name)}</code>: {escape(reason)}</li>"
-        for name, reason in failures.items()
-    )
-    return (
-        f"<section class=state role=status><strong>Not ready</strong><ul>{reasons}</ul></section>"
+    reasons = (element("li", code(name), f": {why}") for name, why in shown.failures.items())
+    return element(
+        "div",
+        element("strong", "Not ready"),
+        element("ul", *reasons),
+        class_="state",
+        role="status",
     )
 
 
-def _calls(status: Status, now: float) -> str:
+def _last_calls(shown: Overview) -> Html:
     """Say what the scheduler asked, and when; ready is not the same as used."""
-    if not any(status.calls.values()):
-        return (
+    calls = shown.status.calls
+    if not any(calls.values()):
+        return joined(
             "No callback has come yet. The scheduler calls when a pod waits for a node, if the "
-            f"urlPrefix in its configuration is <code>{escape(status.callbacks)}</code>."
+            "urlPrefix in its configuration is ",
+            code(shown.status.callbacks),
+            ".",
         )
     told = (
-        f"{escape(verb)} {'never' if at is None else f'{duration(now - at)} ago'}"
-        for verb, at in status.calls.items()
+        f"{verb} {'never' if at is None else ago(shown.now - at)}" for verb, at in calls.items()
     )
-    return f"Last callbacks from the scheduler: {', '.join(told)}."
+    return joined(f"Last callbacks from the scheduler: {', '.join(told)}.")
 
 
-def _resources(resources: Iterable[Resource], now: float) -> str:
-    rows = "".join(_row(one, now) for one in resources)
-    if not rows:
-        return "<p class='card empty'>Nothing is watched yet; this takes a moment at the start.</p>"
+def _tiles(shown: Overview) -> Html:
+    numbers, recent = shown.numbers, shown.recent
+    attempts = recent.latest.attempts
+    tiles = [
+        _tile("/page/violations", numbers.violations, "rules broken", bad=numbers.violations > 0),
+        _tile(
+            "/page/activity", numbers.activity, "hints, preemptions and evictions in the last hour"
+        ),
+        _tile(None, numbers.reservations, "pods assumed on a node"),
+        _tile(
+            None,
+            int(attempts.get("error", 0)),
+            f"errors in the last {duration(recent.seconds)}",
+            bad=attempts.get("error", 0) > 0,
+        ),
+    ]
+    if shown.refused is not None:
+        number = len(shown.refused)
+        what = "pods refused on every node"
+        tiles.insert(0, _tile("/page/explain", number, what, bad=number > 0))
+    if numbers.breaking is not None:
+        tiles.append(_tile("/page/violations", numbers.breaking, "pods break a rule as they run"))
+    for number, what in (
+        (numbers.drifted, "pods whose labels were edited after their rules were merged"),
+        (numbers.broken_annotations, "pods with a broken annotation"),
+    ):
+        if number:
+            tiles.append(_tile("/page/domains", number, what, bad=True))
+    return element("ul", *tiles, class_="tiles", aria_label="In numbers")
+
+
+def _tile(href: str | None, number: int, what: str, *, bad: bool = False) -> Html:
+    said = what if href is None else element("a", what, href=href)
+    return element("li", element("b", f"{number:,}"), said, class_="bad" if bad else None)
+
+
+def _refused(shown: Overview) -> Iterator[Html]:
+    yield heading("Refused pods")
+    refused, mode = shown.refused, shown.status.mode
+    if not refused:
+        none = "No pod that waits was refused on every node."
+        yield soft(none if refused is not None else f"In mode {mode} the scheduler refuses nodes.")
+        return
+    rows = (refused_row(each, shown.now) for each in refused[:MOST_REFUSED])
+    yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)
+    if len(refused) > MOST_REFUSED:
+        more = f"and {len(refused) - MOST_REFUSED:,} more"
+        yield element("p", element("a", more, href="/page/explain"))
+
+
+def refused_row(each: RefusedPod, now: float) -> Sequence[str]:
+    """Say whom filter refused, why and for how long."""
+    why = "; ".join(f"{number:,} {reason}" for reason, number in each.reasons)
     return (
-        "<div class=card><table><thead><tr><th scope=col>Resource<th scope=col>State"
-        "<th scope=col class=number>Objects<th scope=col class=number>Last heard</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        explain_link(each.key),
+        why,
+        f"{each.times:,}",
+        duration(now - each.since),
+        ago(now - each.last),
     )
 
 
-def _row(resource: Resource, now: float) -> str:
-    state = "<td class=yes>complete" if resource.synced else "<td class=no>being listed"
-    if resource.last_event is None:
-        heard = "<td class=number>—"
+def explain_link(key: str) -> Html:
+    """Link a pod to its explanation."""
+    query = urlencode({"namespace": namespace_of(key), "pod": name_of(key)})
+    return element("a", code(key), href=f"/page/explain?{query}")
+
+
+def _watch(resource: Resource, shown: Overview) -> Sequence[str]:
+    silent = None if resource.last_event is None else shown.now - resource.last_event
+    limit = shown.status.stale_after
+    if not resource.synced:
+        state = element("span", "being listed", class_="bad")
+    elif silent is not None and limit is not None and silent > limit:
+        state = element("span", "stale", class_="bad")
     else:
-        heard = f'<td class="number heard">{duration(now - resource.last_event)} ago'
+        state = element("span", "in sync", class_="good")
+    heard = "-" if silent is None else ago(silent)
+    return resource.name, state, f"{resource.objects:,}", heard
+
+
+def _callbacks(shown: Overview) -> Iterator[Html]:
+    if not shown.status.calls:
+        yield soft("None is served yet.")
+        return
+    span = duration(shown.recent.seconds)
+    rows = (_callback(verb, at, shown) for verb, at in shown.status.calls.items())
+    yield from table("callbacks", f"Of the last {span}, by this process", CALLS, rows)
+    attempts = shown.recent.latest.attempts
+    said = ", ".join(f"{int(number):,} {result}" for result, number in attempts.items())
+    yield soft(f"Attempts to place a pod in that time: {said or 'none'}.")
+
+
+def _callback(verb: str, at: float | None, shown: Overview) -> Sequence[str]:
+    recent = shown.recent
+    fine, failed = recent.latest.of(verb, fine=True), recent.latest.of(verb, fine=False)
+    slowest = fine.quantile(0.99)
+    said: str = latency(slowest)
+    if slowest is not None and slowest > SLOW_SECONDS:
+        said = element("span", said, class_="bad")
+    lost = f"{failed.count:,}"
     return (
-        f"<tr><th scope=row>{escape(resource.name)}{state}"
-        f'<td class="number objects">{resource.objects:,}{heard}</tr>'
+        verb,
+        rate(fine.count, recent.seconds),
+        latency(fine.quantile(0.5)),
+        said,
+        element("span", lost, class_="bad") if failed.count else lost,
+        f"{recent.all.of(verb).count:,}",
+        "never" if at is None else ago(shown.now - at),
     )
 
 
-def _links() -> str:
-    cards = "".join(
-        f'<a class=card href="{href}">{name}<span>{purpose}</span></a>'
-        for href, name, purpose in LINKS
+def _facts(status: Status, now: float) -> Html:
+    facts = (
+        ("Mode", joined(status.mode, f": {MODES.get(status.mode, '')}")),
+        ("Callbacks", code(status.callbacks)),
+        ("Objects from", code(status.source)),
+        (
+            "Running for",
+            joined(duration(now - status.started), ", since ", clock_time(status.started)),
+        ),
     )
-    return f"<h2>More</h2><nav>{cards}</nav>"
+    return definitions(facts)
 
 
-def _time(at: float) -> str:
-    moment = dt.datetime.fromtimestamp(at, dt.UTC)
-    return f"<time datetime={moment:%Y-%m-%dT%H:%M:%SZ}>{moment:%Y-%m-%d %H:%M:%S} UTC</time>"
+def definitions(facts: Sequence[tuple[str, str]]) -> Html:
+    """List names with what they stand for."""
+    return element(
+        "dl", *(part for name, fact in facts for part in (element("dt", name), element("dd", fact)))
+    )

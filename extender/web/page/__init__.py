@@ -1,0 +1,1 @@
+"""The page for people: HTML made here, without scripts, and nothing loaded from anywhere."""

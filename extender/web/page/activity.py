@@ -1,0 +1,100 @@
+"""What was done in the last hour: hints, preemptions and evictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from extender.controllers.history import Entry, History, Kind
+from extender.web.page.html import Html, element
+from extender.web.page.layout import soft
+from extender.web.page.overview import explain_link
+from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, table
+from extender.web.page.wording import clock_time
+
+PATH: Final = "/page/activity"
+PARAMETERS: Final = frozenset(("kind", "q", "page"))
+
+ENTRIES: Final = (
+    Column("When", kind="short"),
+    Column("What"),
+    Column("Pod"),
+    Column("Node"),
+    Column("More"),
+)
+
+RESULTS: Final = {
+    (Kind.HINT, "set"): "node nominated",
+    (Kind.HINT, "renewed"): "node nominated again",
+    (Kind.HINT, "taken"): "hint taken: the pod is there",
+    (Kind.HINT, "elsewhere"): "bound elsewhere",
+    (Kind.HINT, "gone"): "pod deleted",
+    (Kind.HINT, "refused"): "withdrawn: the node was refused",
+    (Kind.HINT, "withdrawn"): "withdrawn: not taken in time",
+    (Kind.HINT, "preempted"): "left to a preemption",
+    (Kind.HINT, "failed"): "hint failed",
+    (Kind.HINT, "skipped"): "not nominated: somebody else did",
+    (Kind.PREEMPTION, "started"): "preemption begins",
+    (Kind.PREEMPTION, "bound"): "preemptor bound",
+    (Kind.PREEMPTION, "elsewhere"): "preemptor bound elsewhere",
+    (Kind.PREEMPTION, "gone"): "preemptor deleted",
+    (Kind.PREEMPTION, "overtaken"): "preemption overtaken",
+    (Kind.PREEMPTION, "useless"): "preemption of no use any more",
+    (Kind.PREEMPTION, "failed"): "preemption failed",
+    (Kind.EVICTION, "evicted"): "evicted",
+    (Kind.EVICTION, "gone"): "gone before its eviction",
+    (Kind.EVICTION, "refused"): "eviction refused by a budget",
+    (Kind.EVICTION, "dryRun"): "would be evicted (dry run)",
+    (Kind.EVICTION, "failed"): "eviction failed",
+}
+BAD: Final = frozenset(("failed", "refused"))
+
+
+def activity(history: History, asked: Asked) -> Steps:
+    """Yield the page."""
+    kinds = ("", *Kind)
+    kind, wanted = asked.get("kind"), asked.get("q")
+    asked.one_of("kind", kinds)
+    options = (
+        element("option", name or "all", value=name, selected=name == kind) for name in kinds
+    )
+    chosen = joined_select("kind", "What", *options)
+    yield element(
+        "form",
+        chosen,
+        field("q", "Part of a name", wanted),
+        element("button", "Show", type="submit"),
+        role="search",
+        method="get",
+        action=PATH,
+    )
+
+    def fits(each: Entry) -> bool:
+        found = wanted in each.pod or wanted in (each.node or "") or wanted in each.note
+        return found and (not kind or each.kind == kind)
+
+    page = yield from choosing(history.latest(), fits, None, asked.number("page", 1))
+    if not page.found:
+        yield soft("Nothing of that was done in the last hour.")
+        return
+    caption = (
+        f"{page.found:,} of the last hour, the latest first; the oldest of very many are left out"
+    )
+    yield from table("activity", caption, ENTRIES, map(_row, page.rows))
+    yield pager(asked, page)
+
+
+def joined_select(name: str, label: str, *options: Html) -> Html:
+    """Write a choice with its label."""
+    return element(
+        "div",
+        element("label", label, for_=f"field-{name}"),
+        element("select", *options, id=f"field-{name}", name=name),
+    )
+
+
+def _row(each: Entry) -> Sequence[str]:
+    said: str = RESULTS.get((each.kind, each.result), f"{each.kind} {each.result}")
+    if each.result in BAD:
+        said = element("span", said, class_="bad")
+    return clock_time(each.at), said, explain_link(each.pod), each.node or "", each.note

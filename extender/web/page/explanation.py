@@ -1,0 +1,163 @@
+"""Why a pod waits: a form, the pods that do, and an explanation in the words of `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from extender.callbacks.refused_pods import RefusedPod
+from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
+from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.explaining.notes import near_miss, notes
+from extender.verbs.explaining.telling import (
+    MOST_BEST,
+    MOST_DOMAINS,
+    MOST_NEAR,
+    NODE_HEAD,
+    best,
+    domain_row,
+    node_row,
+    other_rules,
+    refusals_by,
+    score_head,
+    scores_of,
+    term_rows,
+    term_title,
+    verdict,
+)
+from extender.verbs.explaining.words import plural, summary
+from extender.web.page.html import Html, code, element, joined
+from extender.web.page.layout import heading
+from extender.web.page.overview import definitions, explain_link
+from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
+from extender.web.page.wording import duration
+
+PATH: Final = "/page/explain"
+PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
+
+WAITING: Final = (
+    Column("Pod"),
+    Column("Priority", number=True),
+    Column("Nominated node"),
+    Column("Refused by filter, when it was asked last"),
+    Column("For", number=True),
+)
+DOMAINS: Final = (Column("Domain"), Column("Nodes", number=True), Column("Why"))
+NODES: Final = tuple(
+    Column(title.capitalize(), number=title in {"SCORE", "RULES"}) for title in NODE_HEAD
+)
+
+
+def form(asked: Asked) -> Html:
+    """Ask for a pod."""
+    return element(
+        "form",
+        field("namespace", "Namespace", asked.get("namespace") or "default"),
+        field("pod", "Pod", asked.get("pod"), required=True),
+        field("node", "Node (all, if empty)", asked.get("node")),
+        element("button", "Explain", type="submit"),
+        method="get",
+        action=PATH,
+    )
+
+
+def waiting(
+    state: ClusterState, refused: Mapping[str, RefusedPod], asked: Asked, now: float
+) -> Steps:
+    """Yield the page where no pod is asked about: those that wait, refused ones first."""
+    yield form(asked)
+    yield heading("Pods that wait for a node")
+    wanted = asked.get("q")
+
+    def fits(pod: Pod) -> bool:
+        return pod.node is None and wanted in pod.key
+
+    def order(pod: Pod) -> tuple[float, str]:
+        known = refused.get(pod.uid)
+        return (-known.last if known else 0.0), pod.key
+
+    pods = list(state.pods.values())
+    page = yield from choosing(pods, fits, order, asked.number("page", 1))
+    yield search(asked, "Part of namespace/name")
+    caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
+    rows = (_waiting_row(pod, refused.get(pod.uid), now) for pod in page.rows)
+    yield from table("waiting", caption, WAITING, rows)
+    yield pager(asked, page)
+
+
+def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
+    why, since = "", ""
+    if refused is not None:
+        why = "; ".join(f"{number:,} {reason}" for reason, number in refused.reasons)
+        since = duration(now - refused.since)
+    return explain_link(pod.key), f"{pod.priority}", pod.nominated or "", why, since
+
+
+def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
+    """Yield the page about a pod."""
+    yield form(asked)
+    yield element("h2", code(found.pod.key), f" {verdict(found)}")
+    yield element("p", summary(found))
+    remarks = [element("li", f"{each.text}.") for each in notes(state, found)]
+    if remarks:
+        yield element("ul", *remarks)
+    for place, facts in enumerate(found.terms):
+        yield from _term(found, facts, f"term-{place}")
+        yield None
+    rules = [element("li", each) for each in other_rules(found)]
+    if rules:
+        yield joined(heading("Other rules"), element("ul", *rules))
+    yield from _nearest(found)
+    yield from _best(found)
+    yield from _nodes(found, asked)
+
+
+def _term(found: Explanation, facts: TermFacts, name: str) -> Iterator[Html]:
+    yield heading(term_title(facts))
+    yield definitions([(title.capitalize(), said) for title, said in term_rows(found, facts)])
+    refusals = refusals_by(found, facts)
+    if not refusals:
+        return
+    more = len(refusals) - MOST_DOMAINS
+    caption = f"Refused in {plural(len(refusals), 'domain')}, those of most nodes first"
+    if more > 0:
+        caption += f"; {MOST_DOMAINS} of them"
+    rows = (domain_row(each) for each in refusals[:MOST_DOMAINS])
+    yield from table(name, caption, DOMAINS, rows)
+
+
+def _nearest(found: Explanation) -> Iterator[Html]:
+    misses = found.near_misses
+    if not misses or found.fits:
+        return
+    said = [element("li", near_miss(each)) for each in misses[:MOST_NEAR]]
+    more = found.near_miss_count - MOST_NEAR
+    if more > 0:
+        said.append(element("li", f"and {more:,} more"))
+    yield joined(heading("Nearest: it would fit on"), element("ul", *said))
+
+
+def _best(found: Explanation) -> Iterator[Html]:
+    if not found.fits:
+        return
+    yield heading("Best nodes")
+    titles = ("NODE", *score_head(found))
+    columns = [
+        Column(title.capitalize() if title.isupper() else title, number=place > 0)
+        for place, title in enumerate(titles)
+    ]
+    rows = (scores_of(found, name) for name in best(found)[:MOST_BEST])
+    yield from table("best", f"The best of {plural(len(found.fits), 'node')}", columns, rows)
+
+
+def _nodes(found: Explanation, asked: Asked) -> Steps:
+    wanted = asked.get("q")
+    page = yield from choosing(
+        found.names, lambda name: wanted in name, None, asked.number("page", 1)
+    )
+    yield heading("All nodes")
+    yield search(asked, "Part of a node's name", "namespace", "pod", "node")
+    caption = f"{page.found:,} of {plural(len(found.names), 'node')}"
+    yield from table("nodes", caption, NODES, (node_row(found, name) for name in page.rows))
+    yield pager(asked, page)

@@ -1,0 +1,68 @@
+"""Long answers: put together in slices, a few at a time, each within a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from time import perf_counter
+from typing import Final, TypeVar
+
+SLICE_SECONDS: Final = 0.0003
+"""What is worked on between two turns of the event loop; one step more may be under way by then."""
+DEADLINE_SECONDS: Final = 10.0
+"""For one answer, its turns waited for and its body read."""
+MOST_AT_A_TIME: Final = 2
+"""Answers that are worked on; each holds some megabytes for a large cluster."""
+MOST_WAITING: Final = 16
+
+T = TypeVar("T")
+
+
+class QueryError(Exception):
+    """A question that cannot be answered, and the status that says so."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Turns:
+    """Lets so many answers be worked on at a time, and so many more wait."""
+
+    def __init__(self) -> None:
+        self.working: Final = asyncio.Semaphore(MOST_AT_A_TIME)
+        """To be held while an answer is worked on."""
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Bound the number and time of those that wait; QueryError for one too many or too late."""
+        if self._waiting >= MOST_WAITING:
+            raise QueryError(HTTPStatus.TOO_MANY_REQUESTS, "too many such questions at a time")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                yield
+        except TimeoutError as error:
+            why = f"this took more than {DEADLINE_SECONDS:g} s; ask about less"
+            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, why) from error
+        finally:
+            self._waiting -= 1
+
+
+async def in_slices(steps: Generator[object, None, T]) -> T:
+    """Take steps, others being served in between, and return what the last one returns."""
+    # Whatever came in before is served first.
+    await asyncio.sleep(0)
+    since = perf_counter()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        if perf_counter() - since >= SLICE_SECONDS:
+            await asyncio.sleep(0)
+            since = perf_counter()

@@ -1,0 +1,49 @@
+"""Reads a page back: what a person sees, and whether every element is closed."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Reader(HTMLParser):
+    """Collects words, links, tags and ids, and checks that elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.attributes: set[str] = set()
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.add(tag)
+        values = dict(attrs)
+        self.attributes |= values.keys()
+        if tag == "a":
+            self.links.append(str(values["href"]))
+        if "id" in values:
+            self.ids.append(str(values["id"]))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close a tag, which has to be the one that is open."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note text for people."""
+        if self._open and self._open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """What a person reads."""
+        return " ".join(" ".join(self.words).split())

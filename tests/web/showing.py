@@ -1,0 +1,74 @@
+"""The page over a state that a test has put together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+
+from extender.callbacks.refused_pods import RefusedPods
+from extender.cluster.audits.drift import DriftWatch
+from extender.cluster.audits.violations import Watch
+from extender.cluster.state import ClusterState
+from extender.controllers.history import History
+from extender.metrics import Metrics
+from extender.ports import Check
+from extender.web.domains import Domains
+from extender.web.ops import ops_app
+from extender.web.page.pages import Pages, Shown
+from extender.web.page.recent import RecentCalls
+from extender.web.page.status import Resource, Status
+from tests.answering import explaining
+
+
+def status(**changed: Any) -> Status:
+    """Return what an extender in mode replace says of itself that began a minute ago."""
+    now = time.time()
+    known = Status(
+        mode="replace",
+        source="cluster.yaml",
+        callbacks="http://127.0.0.1:10280",
+        started=now - 61,
+        resources=(Resource("pods", synced=True, objects=1234, last_event=now - 2),),
+    )
+    return replace(known, **changed)
+
+
+def shown(
+    state: ClusterState | None = None, metrics: Metrics | None = None, **changed: Any
+) -> Shown:
+    """Return what the page shows parts of."""
+    state = state or ClusterState()
+    known = Shown(
+        state,
+        DriftWatch(state),
+        Watch(state),
+        RecentCalls(metrics or Metrics()),
+        explaining(state),
+        History(),
+        lambda: None,
+        status,
+        refused=RefusedPods(state),
+    )
+    return replace(known, **changed)
+
+
+def app_of(
+    seen: Shown,
+    readiness: Mapping[str, Check] | None = None,
+    configuration: Mapping[str, Any] | None = None,
+    metrics: Metrics | None = None,
+) -> web.Application:
+    """Serve the operations port with it."""
+    app = ops_app(
+        configuration=configuration or {},
+        readiness=readiness or {},
+        metrics=metrics or Metrics(),
+        domains=Domains(seen.state, seen.drift, seen.unready),
+        explain=seen.explain,
+    )
+    Pages(seen, readiness or {}).add_to(app)
+    return app

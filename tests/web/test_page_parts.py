@@ -1,0 +1,177 @@
+"""What pages are made of: elements, tables, words for numbers, and the policy."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.audits.overview import at_once
+from extender.metrics import Metrics
+from extender.metrics.latencies import NONE, Latencies
+from extender.web.page import html as html_module
+from extender.web.page import tables
+from extender.web.page.html import Html, element, text
+from extender.web.page.layout import CONTENT_SECURITY_POLICY, STYLE, closing, opening
+from extender.web.page.recent import RecentCalls
+from extender.web.page.tables import ROWS, Asked, choosing
+from extender.web.page.wording import duration, latency, rate
+from extender.web.turns import QueryError
+from tests.web.reading import Reader
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        pytest.param("<b>&", "&lt;b&gt;&amp;", id="code"),
+        pytest.param(Html("<b>"), "<b>", id="what is HTML already"),
+        pytest.param("a\x00\x1b[31m\nb", "a\\u0000\\u001b[31m\\u000ab", id="control characters"),
+        pytest.param("\u202eabc\u200b", "\\u202eabc\\u200b", id="direction and no width"),
+        pytest.param("\U000e0041", "\\U000e0041", id="tags"),
+        pytest.param("\ud800", "\\ud800", id="half a character"),
+        pytest.param("שלום", "שלום", id="letters from right to left"),
+        pytest.param("x" * 60_000, "x" * 600 + "… (60,000 characters)", id="a long name"),
+    ],
+)
+def test_texts(shown: str, expected: str) -> None:
+    assert text(shown) == expected
+
+
+@given(st.text(), st.text())
+def test_no_text_turns_into_code(content: str, value: str) -> None:
+    made = element("a", content, href=value, hidden=True, class_=None)
+    found = re.fullmatch(r'<a href="([^"]*)" hidden>([^<>]*)</a>', made, re.DOTALL)
+    assert found is not None
+    assert html.unescape(found[1]) == value
+    if not html_module._UNSEEN.search(content) and len(content) <= html_module.MOST_CHARACTERS:
+        assert html.unescape(found[2]) == content
+
+
+def test_the_policy_allows_this_style_and_nothing_else() -> None:
+    whole = opening("/", "affinity-extender") + closing(0.0)
+    styles = re.findall(r"<style>(.*?)</style>", whole, re.DOTALL)
+    assert styles == [STYLE]
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    directives = dict(each.split(" ", 1) for each in CONTENT_SECURITY_POLICY.split("; "))
+    assert directives == {
+        "default-src": "'none'",
+        "style-src": f"'sha256-{digest}'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'self'",
+        "frame-ancestors": "'none'",
+    }
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+    assert {"script", "iframe", "img", "object"}.isdisjoint(Reader(whole).tags)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers()), max_size=2 * tables.AT_ONCE + 3),
+    st.integers(1, 8),
+)
+def test_a_page_of_a_table_is_that_of_the_whole_in_order(
+    rows: list[tuple[int, int]], number: int
+) -> None:
+    fitting = sorted((each for each in rows if each[0]), key=lambda each: each[1])
+    page = at_once(choosing(rows, lambda each: each[0] > 0, lambda each: each[1], number))
+    start = (number - 1) * ROWS
+    wanted = fitting[start : start + ROWS]
+    assert [each[1] for each in page.rows] == [each[1] for each in wanted]
+    assert (page.found, page.last) == (len(fitting), max(1, -(-len(fitting) // ROWS)))
+
+
+def test_without_an_order_rows_stay_as_they_are() -> None:
+    page = at_once(choosing(range(1000, 0, -1), lambda each: each % 2 == 0, None, 2))
+    assert list(page.rows) == list(range(800, 600, -2))
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1" * 10, "\u0661"])
+def test_a_number_that_is_none(value: str) -> None:
+    with pytest.raises(QueryError, match="page: not a whole number"):
+        Asked("/", {"page": value}).number("page", 1)
+
+
+def test_a_link_changes_what_it_is_told_to_and_keeps_an_empty_label() -> None:
+    asked = Asked("/page/domains", {"key": "k", "value": "", "page": "3"})
+    assert asked.link(sort="name", page="") == "/page/domains?key=k&value=&sort=name"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param(-1, "0 s", id="a clock that went back"),
+        pytest.param(0.9, "0 s", id="just now"),
+        pytest.param(60, "1 min 0 s", id="a minute"),
+        pytest.param(3_661, "1 h 1 min", id="hours"),
+        pytest.param(8_640_000, "100 d 0 h", id="many days"),
+    ],
+)
+def test_durations(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (None, "-"),
+        (0.000_05, "50 µs"),
+        (0.000_999_6, "1000 µs"),
+        (0.001_23, "1.2 ms"),
+        (0.25, "250 ms"),
+        (6.55, "6.5 s"),
+    ],
+)
+def test_latencies(seconds: float | None, expected: str) -> None:
+    assert latency(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, "0"), (30, "6.0/min"), (300, "1.0/s"), (600_000, "2,000.0/s")]
+)
+def test_rates(number: float, expected: str) -> None:
+    assert rate(number, 300.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "share", "expected"),
+    [
+        pytest.param((), 0.5, None, id="no such series"),
+        pytest.param((0, 0, 0), 0.5, None, id="nothing observed"),
+        pytest.param((4, 8, 8), 0.5, 1.0, id="at a bound"),
+        pytest.param((4, 8, 8), 0.75, 1.5, id="between two bounds"),
+        pytest.param((4, 4, 8), 0.99, 2.0, id="beyond the last bound"),
+    ],
+)
+def test_quantiles(counts: tuple[float, ...], share: float, expected: float | None) -> None:
+    upper = (1.0, 2.0, float("inf"))[: len(counts)]
+    assert Latencies(upper, counts).quantile(share) == expected
+
+
+async def test_only_what_came_lately_counts_as_recent() -> None:
+    now, metrics = [0.0], Metrics()
+    recent = RecentCalls(metrics, lambda: now[0])
+    metrics.begin_verb("filter")
+    for _ in range(3):
+        metrics.observe_request("filter", 200, 0.003)
+    metrics.count_attempt("feasible")
+    found = await recent.read()
+    assert (found.latest.of("filter").count, found.latest.attempts["feasible"]) == (3, 1.0)
+    for _ in range(30):
+        now[0] += 15
+        await recent.take()
+    metrics.observe_request("filter", 200, 0.006)
+    metrics.observe_request("filter", 499, 6.0)
+    now[0] += 1
+    found = await recent.read()
+    fine = found.latest.of("filter", fine=True)
+    assert (fine.count, found.latest.of("filter", fine=False).count) == (1, 1)
+    assert (found.all.of("filter").count, found.seconds) == (5, 286.0)
+    assert found.latest.attempts["feasible"] == 0.0
+    assert fine.quantile(0.5) == pytest.approx(0.0048)
+    assert found.latest.of("nobody") == NONE

@@ -1,0 +1,277 @@
+"""The page over HTTP: what it shows, that names stay text, and that others are served meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.callbacks.refused_pods import RefusedPods
+from extender.cluster.audits.violations import Watch, patrol
+from extender.cluster.state import ClusterState
+from extender.controllers.history import History, Kind
+from extender.model.verdict import Reason
+from extender.web.page import pages
+from extender.web.page.layout import PAGES
+from extender.web.page.pages import Shown
+from extender.web.page.quotas import QuotaSettings
+from extender.web.page.status import MODES, Resource, Status
+from tests.builders import (
+    HOST,
+    ZONE,
+    crossing,
+    model_pod,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+from tests.web.reading import Reader
+from tests.web.showing import app_of, shown, status
+
+Read = Callable[..., Awaitable[str]]
+
+DB = selector(app="db")
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a"}),
+    node("a2", {HOST: "a2", ZONE: "a"}),
+    node("b1", {HOST: "b1", ZONE: "b"}),
+]
+DB_0 = pod("db-0").labels(app="db").anti_affinity(term(ZONE, DB)).on("a1")
+RAW = msgspec.Raw(b"{}")
+WAITS = pod("db-1").labels(app="db").anti_affinity(term(ZONE, DB))
+
+
+@pytest.fixture
+def read(aiohttp_client: Any) -> Read:
+    """Return what a person reads on a page, and check the page."""
+
+    async def reading(seen: Shown, path: str, expected: int = 200, **options: Any) -> str:
+        client = await aiohttp_client(app_of(seen, **options))
+        response = await client.get(path)
+        text = await response.text()
+        assert (response.status, response.content_type) == (expected, "text/html")
+        found = Reader(text)
+        assert len(set(found.ids)) == len(found.ids)
+        assert {"script", "img", "iframe"}.isdisjoint(found.tags)
+        assert not [name for name in found.attributes if name.startswith("on") or name == "style"]
+        assert [each for each in found.links if not re.match(r"/(?!/)|[?#]", each)] == []
+        return found.text
+
+    return reading
+
+
+async def test_the_overview(read: Read) -> None:
+    now = time.time()
+    seen = shown(
+        status=lambda: status(
+            resources=(
+                Resource("nodes", synced=True, objects=5000, last_event=now - 2),
+                Resource("pods", synced=False, objects=148_213),
+                Resource("namespaces", synced=True, objects=3, last_event=now - 3600),
+            ),
+            calls={"filter": now - 100, "bind": None},
+            stale_after=60.0,
+        )
+    )
+    text = await read(seen, "/")
+    assert "Ready Last callbacks from the scheduler: filter 1 min 40 s ago, bind never." in text
+    assert "nodes in sync 5,000 2 s ago pods being listed 148,213 - " in text
+    assert "namespaces stale 3 1 h 0 min ago" in text
+    assert "replace: scores and hard rules come from here" in text
+    assert "No pod that waits was refused on every node." in text
+
+
+async def test_nobody_has_called(read: Read) -> None:
+    assert "No callback has come yet." in await read(shown(), "/")
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+async def test_the_mode_is_explained(mode: str, read: Read) -> None:
+    assert MODES[mode] in await read(shown(status=lambda: status(mode=mode)), "/")
+
+
+async def test_where_filter_refuses_nothing(read: Read) -> None:
+    seen = shown(refused=None, status=lambda: status(mode="assist"))
+    assert "In mode assist the scheduler refuses nodes." in await read(seen, "/")
+
+
+async def test_why_it_is_not_ready(read: Read) -> None:
+    checks = {"informer-sync/pods": lambda: "not\nyet", "informer-sync/nodes": lambda: None}
+    text = await read(shown(), "/", readiness=checks)
+    assert "Not ready informer-sync/pods : not yet" in text
+    assert "informer-sync/nodes" not in text
+
+
+async def test_a_page_that_fails_says_so(read: Read, caplog: pytest.LogCaptureFixture) -> None:
+    def boom() -> Status:
+        raise RuntimeError("no state")
+
+    text = await read(shown(status=boom), "/", 500)
+    assert "This page failed The log says why." in text
+    assert "no state" not in text
+    assert "no state" in caplog.text
+
+
+def refused_state() -> tuple[ClusterState, RefusedPods]:
+    """Return a cluster in which filter refused a pod that waits."""
+    state = state_of(NODES, [], [DB_0, WAITS, pod("other")])
+    refused = RefusedPods(state)
+    refused.refused(
+        model_pod(WAITS), RAW, ((Reason.ANTI_AFFINITY, ["a1", "a2"]), (Reason.AFFINITY, ["b1"]))
+    )
+    return state, refused
+
+
+WHY = "2 node(s) didn't match pod anti-affinity rules; 1 node(s) didn't match pod affinity rules"
+
+
+@pytest.mark.parametrize("path", ["/", "/page/explain"])
+async def test_who_is_refused_and_why(path: str, read: Read) -> None:
+    state, refused = refused_state()
+    text = await read(shown(state, refused=refused), path)
+    assert "default/db-1" in text
+    assert WHY in text
+    assert ("default/other" in text) is (path != "/")
+
+
+async def test_an_explanation_in_the_words_of_the_command(read: Read) -> None:
+    state, refused = refused_state()
+    seen = shown(state, refused=refused)
+    text = await read(seen, "/page/explain?namespace=default&pod=db-1")
+    assert "default/db-1 fits on 1 of 3 nodes" in text
+    assert "3 nodes: 2 your anti-affinity on zone, blocked by default/db-0 in zone a; 1 fit" in text
+    assert f"Your anti-affinity over {ZONE} refuses 2 nodes" in text
+    assert "zone a 2 nodes blocked by default/db-0" in text
+    assert "a1 no 2 zone a node(s) didn't match pod anti-affinity rules default/db-0" in text
+    assert "a1 no" not in await read(seen, "/page/explain?pod=db-1&q=b1")
+    assert "1 node: 1 fit" in await read(seen, "/page/explain?pod=db-1&node=b1")
+
+
+async def test_rules_and_domains(read: Read) -> None:
+    state, _ = refused_state()
+    seen = shown(state)
+    text = await read(seen, "/page/domains")
+    assert f"{ZONE} 2 1" in text
+    assert f"1 anti-affinity pods with app in (db) in namespaces default {ZONE} 1 1" in text
+    assert "that match" not in text
+    assert "Terms that placed pods carry: 0 that match" in await read(seen, "/page/domains?q=nope")
+    assert "a 2 a1, a2 b 1 b1" in await read(seen, f"/page/domains?key={ZONE}&sort=nodes")
+    assert "a 1 1" in await read(seen, "/page/domains?term=1")
+    assert "2 nodes: a1, a2" in await read(seen, f"/page/domains?key={ZONE}&value=a")
+
+
+async def test_violations(read: Read) -> None:
+    state = state_of(NODES, [], [DB_0, WAITS.on("a2")])
+    watch = Watch(state)
+    for step in patrol(state, 100):
+        list(watch.take(step))
+    text = await read(shown(state, watch=watch), "/page/violations")
+    assert "1 rules, each counted once a topology domain" in text
+    assert f"{ZONE}=a antiAffinity pods with app in (db) in namespaces default default/db-" in text
+    assert "None." in await read(shown(state, watch=watch), "/page/violations?q=elsewhere")
+
+
+async def test_quotas(read: Read) -> None:
+    seen = shown(quotas=QuotaSettings())
+    assert "are not looked at" in await read(seen, "/page/quotas")
+    across = pod("x", "shop").affinity(term(ZONE, DB, namespaces=["default"]))
+    limits = [quota("q", {"pods": "0"}, crossing(), namespace_name="shop")]
+    state = state_of(NODES, [], [across], limits)
+    looking = QuotaSettings(looked_at=True, limited_by_default=True)
+    text = await read(shown(state, quotas=looking), "/page/quotas?sort=refused")
+    assert "shop 0 1 1 shop/x : pods: no room q: pods 0 of 0" in text
+
+
+async def test_activity(read: Read) -> None:
+    history = History()
+    history.note(Kind.HINT, "set", "a/hinted", "n1")
+    history.note(Kind.EVICTION, "failed", "a/victim", "n2", "for a/preemptor")
+    seen = shown(history=history)
+    text = await read(seen, "/page/activity")
+    assert text.index("eviction failed a/victim n2 for a/preemptor") < text.index(
+        "node nominated a/hinted n1"
+    )
+    text = await read(seen, "/page/activity?kind=hint")
+    assert ("a/hinted" in text, "a/victim" in text) == (True, False)
+    assert "Nothing of that" in await read(seen, "/page/activity?kind=preemption&q=")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("/?x=1", 400, "no parameter x"),
+        ("/page/explain?pod=nobody", 404, "no pod default/nobody"),
+        ("/page/domains?sort=wrong", 200, ""),
+        ("/page/domains?term=7", 404, "no term 7"),
+        ("/page/domains?term=x", 400, "term: not a whole number"),
+        (f"/page/domains?key={ZONE}&value=z", 404, "no node has the label"),
+        (f"/page/domains?key={ZONE}&sort=wrong", 400, "sort: not one of name, nodes"),
+        ("/page/violations?page=0", 400, "page: not a whole number from 1"),
+        ("/page/activity?kind=wrong", 400, "kind: not one of"),
+        ("/page/explain?q=" + "x" * 318, 400, "q: longer than any name"),
+    ],
+)
+async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read) -> None:
+    assert said in await read(shown(), path, code)
+
+
+async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
+    seen = shown(unready=lambda: "pods not synced yet")
+    for path in ("/page/domains", "/page/violations"):
+        assert "pods not synced yet" in await read(seen, path, 503)
+
+
+async def test_a_page_that_grows_too_long_is_not_sent(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MOST_BYTES", 100)
+    assert "this page is too long" in await read(shown(), "/", 507)
+
+
+async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
+    aiohttp_client: Any,
+) -> None:
+    """Pods come and go meanwhile, and the page is whole and short all the same."""
+    nodes = [node(f"n{i}", {HOST: f"n{i}", ZONE: "abc"[i % 3]}) for i in range(1500)]
+    lone = [
+        pod(f"p{i}").labels(app=f"app-{i}").anti_affinity(term(HOST, selector(app=f"app-{i}")))
+        for i in range(1500)
+    ]
+    state = state_of(nodes, [], [each.on(f"n{i}") for i, each in enumerate(lone)])
+    client = await aiohttp_client(app_of(shown(state)))
+    turns = 0
+
+    async def churn() -> None:
+        nonlocal turns
+        while True:
+            number = turns % 1500
+            state.remove_pod(f"default/p{number}", f"default-p{number}")
+            turns += 1
+            await asyncio.sleep(0)
+
+    churning = asyncio.create_task(churn())
+    paths = ["/page/domains", "/page/domains?term=1400", f"/page/domains?key={HOST}&page=15"]
+    for path in (*paths, "/page/explain", "/page/explain?pod=p1450"):
+        before = turns
+        response = await client.get(path)
+        text = await response.text()
+        assert (response.status, turns - before > 5) == (200, True), path
+        assert 2_000 < len(text) < 150_000
+    churning.cancel()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    paths = {
+        route.resource.canonical for route in app_of(shown()).router.routes() if route.resource
+    }
+    assert {path for path, _ in PAGES} == {
+        path for path in paths if path == "/" or path.startswith("/page/")
+    }
