@@ -126,14 +126,14 @@ async def test_probes(
     assert response.content_type == "text/plain"
 
 
-PATHS = ("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/domains")
-
-
-@pytest.mark.parametrize("path", PATHS)
 PATHS = (
     *("/", "/livez", "/readyz", "/readyz/ping", "/metrics", "/configz", "/domains"),
     *(path for path, _ in PAGES if path != "/"),
 )
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_nothing_can_be_changed(start: Start, path: str, method: str) -> None:
     client = await start()
     response = await client.request(method, path)
