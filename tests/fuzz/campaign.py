@@ -35,8 +35,8 @@ class Campaign:
             self._round += 1
             if time.monotonic() - said >= REPORT_SECONDS:
                 said = time.monotonic()
-                self._say(f"{self._round} rounds in {said - start:.0f} s of {SECONDS:.0f}")
-        self._say(f"{self._round} rounds, nothing found")
+                self.say(f"{self._round} rounds in {said - start:.0f} s of {SECONDS:.0f}")
+        self.say(f"{self._round} rounds, nothing found")
 
     @property
     def seed(self) -> str:
@@ -52,5 +52,6 @@ class Campaign:
             error.add_note(f"fuzz round {self.seed!r} (FUZZ_SEED={SEED}), with: {what!r:.4000}")
             raise
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Write a line of progress."""
         sys.stderr.write(f"fuzz {self._name}, seed {SEED}: {text}\n")

@@ -73,6 +73,11 @@ def _read(added: object) -> NodeAffinity:
 def test_what_is_explained_is_what_filter_and_prioritize_answer(
     case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
 ) -> None:
+    agree(case)
+
+
+def agree(case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]) -> None:
+    """Compare an explanation with what filter and prioritize answer about the same pod."""
     state, pod, names, plugins, scoring = case
     found = run(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
 
