@@ -71,7 +71,7 @@ lint: $(STAMP) ## ruff and the layer contracts
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy extender clusterload simulation tests bench
 
-reference: $(STAMP) ## write docs/reference/ from the schema and the parsers
+reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
 	@$(BIN)/python -m extender.cli.reference docs/reference
 	@$(BIN)/python -m clusterload.reference docs/reference
 

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from what the program itself goes by: the schema and the parsers.
+"""Writes docs/reference/ from what the program itself goes by: schema, parsers, rules and metrics.
 
 `make reference` runs it; a test fails when the files are no longer what it would write.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import NODEFAULT, Struct, inspect
 
 from extender.cli import affinity_extender, kubectl_affinity
+from extender.cli.metrics_reference import metrics
 from extender.cli.parsing import Parser
 from extender.config import OPTIONS, Config, Option, connections, execution, schema
 from extender.config.faults import describe, unwrap
@@ -132,6 +133,7 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration(),
         "command-line.md": command_line(),
         "lint-rules.md": lint_rules(),
+        "metrics.md": metrics(MADE),
     }
 
 

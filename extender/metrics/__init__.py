@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from extender.metrics.cache import CacheMetrics
 from extender.metrics.callbacks import CallbackMetrics
-from extender.metrics.collectors import PREFIX, Collectors
+from extender.metrics.collectors import PREFIX, Collectors, Family
 from extender.metrics.health import HealthMetrics
 from extender.metrics.process import ProcessMetrics
 
-__all__ = ["PREFIX", "Metrics"]
+__all__ = ["PREFIX", "Family", "Metrics"]
 
 
 class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
@@ -26,6 +26,8 @@ class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
     def __init__(self, registry: CollectorRegistry | None = None, version: str = "") -> None:
         """Without a registry, one of its own is made."""
         make = Collectors(registry or CollectorRegistry())
+        self.families: Final = make.families
+        self.values: Final = make.values
         CallbackMetrics.__init__(self, make)
         CacheMetrics.__init__(self, make)
         ProcessMetrics.__init__(self, make, version)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from clusterload import reference as clusterload_reference
 from clusterload.cli import clusterload
 from extender.cli import affinity_extender, reference
 from extender.cli.parsing import Parser
 from extender.config import OPTIONS
+from extender.metrics import Metrics
 from tests.deploy.places import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -48,6 +50,17 @@ def test_it_has_every_variable() -> None:
     settings = [option for option in OPTIONS if option.path]
     absent = [each.flag for each in settings if each.variable not in PAGES["configuration.md"]]
     assert absent == []
+
+
+def test_it_has_every_metric_as_prometheus_reads_it() -> None:
+    registry = CollectorRegistry()
+    Metrics(registry).track_quotas(lambda: 0, lambda: 0)
+    ours = {
+        f"{metric.name}{'_total' if metric.type == 'counter' else ''}"
+        for metric in registry.collect()
+        if not metric.name.startswith(("process_", "python_")) and metric.type != "info"
+    }
+    assert set(re.findall(r"^## `(\w+)`$", PAGES["metrics.md"], re.MULTILINE)) == ours
 
 
 def test_every_field_says_what_it_means() -> None:
