@@ -1,0 +1,69 @@
+{{/* The extender's container: a sidecar, or in a pod of its own. */}}
+{{- define "affinity-extender.container" -}}
+{{- $onHost := eq .Values.form "k3s" -}}
+name: affinity-extender
+image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- if eq .Values.form "sidecar" }}
+restartPolicy: Always
+{{- end }}
+args:
+  - serve
+  - --config=/etc/affinity-extender/config.yaml
+  {{- if not $onHost }}
+  # For the kubelet's probes, which come to the pod's address; the NetworkPolicy keeps others away.
+  - --ops-bind-address=0.0.0.0
+  {{- end }}
+ports:
+  {{- if ne .Values.form "sidecar" }}
+  - name: callbacks
+    containerPort: 10280
+  {{- end }}
+  - name: ops
+    containerPort: 10281
+{{- if not $onHost }}
+# Until every watched resource is complete. Five minutes for the largest clusters.
+startupProbe:
+  httpGet:
+    path: /readyz
+    port: ops
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 150
+{{- end }}
+livenessProbe:
+  httpGet:
+    {{- if $onHost }}
+    host: 127.0.0.1
+    {{- end }}
+    path: /livez
+    port: ops
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    {{- if $onHost }}
+    host: 127.0.0.1
+    {{- end }}
+    path: /readyz
+    port: ops
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 3
+resources:
+  {{- toYaml .Values.resources | nindent 2 }}
+securityContext:
+  {{- include "affinity-extender.containerSecurity" . | nindent 2 }}
+volumeMounts:
+  - name: extender-config
+    mountPath: /etc/affinity-extender
+    readOnly: true
+  {{- if eq .Values.form "service" }}
+  - name: tls
+    mountPath: /etc/affinity-extender-tls
+    readOnly: true
+  {{- end }}
+{{- end }}

@@ -1,0 +1,209 @@
+"""The Helm chart makes the objects of the overlays, as Helm itself renders it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from extender import __version__
+from tests.deploy.kustomize import render
+from tests.deploy.places import EVERY_OVERLAY, MANIFESTS, OVERLAYS, ROOT, SIDECAR, read_yaml
+from tests.e2e.controlplane.binaries import kept
+from tests.e2e.controlplane.gobuild import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.e2e.controlplane.binaries import Binaries
+    from tests.e2e.objects import JSON
+
+    Helm = Callable[..., str]
+
+CHART = ROOT / "charts" / "affinity-extender"
+HELM = "4.3.1"
+"""The newest release that the Go of these tests (1.26) can build."""
+
+QUOTA = {"quota": {"enabled": True}}
+VALUES: dict[str, JSON] = {
+    "sidecar": {},
+    "sidecar-shadow": {"mode": "shadow"},
+    "sidecar-replace": {"mode": "replace"},
+    "sidecar-quota": QUOTA,
+    "sidecar-replace-quota": {"mode": "replace", **QUOTA},
+    "service": {"form": "service"},
+    "k3s": {"form": "k3s"},
+    "kubeadm": {"form": "kubeadm"},
+    "kubeadm-replace": {"form": "kubeadm", "mode": "replace"},
+    "kubeadm-quota": {"form": "kubeadm", **QUOTA},
+    "kubeadm-replace-quota": {"form": "kubeadm", "mode": "replace", **QUOTA},
+}
+COMPONENTS: dict[str, JSON] = {
+    "eviction": {"eviction": {"enabled": True}},
+    "annotation-policy": {"annotationPolicy": {"enabled": True}},
+    "monitoring": {"monitoring": {"enabled": True}},
+    "monitoring,servicemonitor": {"monitoring": {"enabled": True, "kind": "ServiceMonitor"}},
+}
+
+
+@pytest.fixture(scope="module")
+def helm(built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries]) -> Helm:
+    """Return what runs Helm on the chart with values; the command is built on the first run."""
+    command = built(_built)["helm"]
+
+    def run(*arguments: str, values: JSON | None = None, code: int = 0) -> str:
+        done = subprocess.run(
+            [command, *arguments, str(CHART), "--values=-"],
+            input=json.dumps(values or {}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
+
+    return run
+
+
+def _built(report: Callable[[str], None]) -> Binaries:
+    def compile_it(go: Path, scratch: Path, product: Path) -> None:
+        module = "helm.sh/helm/v4"
+        arguments = ["-o", str(product / "helm"), f"{module}/cmd/helm"]
+        build(go, scratch / "helm", arguments, report, what="Helm", requires=[f"{module} v{HELM}"])
+
+    return kept(f"helm-{HELM}", compile_it, report)
+
+
+def templated(helm: Helm, values: JSON) -> list[JSON]:
+    text = helm("template", "affinity-extender", "--namespace=kube-system", values=values)
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def compared(objects: list[JSON]) -> dict[tuple[str, ...], JSON]:
+    """Return the objects by kind and name, without what has no meaning.
+
+    Both put a hash of their own at the end of a ConfigMap's name, and write its text in their own
+    way. An overlay sets the mode by a flag, which takes precedence; the chart sets it in the file.
+    """
+    hashed = re.compile(r"(affinity-(?:extender|scheduler)-config)-[a-z0-9]{10}")
+    whole: list[JSON] = json.loads(hashed.sub(r"\1", json.dumps(copy.deepcopy(objects))))
+    found: dict[tuple[str, ...], JSON] = {
+        (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one
+        for one in whole
+    }
+    assert len(found) == len(whole), "nothing is there twice"
+    modes = [mode for one in whole for mode in _flags_of_the_mode(one)]
+    for (kind, _, name), one in found.items():
+        if kind == "ConfigMap" and "config.yaml" in one["data"]:
+            one["data"] = yaml.safe_load(one["data"]["config.yaml"])
+            if name == "affinity-extender-config" and modes:
+                (one["data"]["mode"],) = modes
+    return found
+
+
+def _flags_of_the_mode(thing: JSON) -> list[str]:
+    """Take the flag for the mode out of a pod's arguments, and return its value."""
+    spec = thing.get("spec", {}).get("template", {}).get("spec", {})
+    taken = []
+    for container in (*spec.get("initContainers", ()), *spec.get("containers", ())):
+        arguments = container.get("args", [])
+        taken += [one.removeprefix("--mode=") for one in arguments if one.startswith("--mode=")]
+        container["args"] = [one for one in arguments if not one.startswith("--mode=")]
+    return taken
+
+
+def test_every_overlay_has_its_values() -> None:
+    assert sorted(VALUES) == [path.name for path in EVERY_OVERLAY]
+
+
+@pytest.mark.parametrize("overlay", VALUES)
+def test_the_chart_makes_the_objects_of_an_overlay(helm: Helm, overlay: str) -> None:
+    ours = compared(templated(helm, VALUES[overlay]))
+    assert ours == compared(render(OVERLAYS / overlay))
+
+
+@pytest.mark.parametrize("names", COMPONENTS)
+def test_the_chart_makes_the_objects_of_a_component(helm: Helm, names: str, tmp_path: Path) -> None:
+    folders = [MANIFESTS / "components" / name for name in names.split(",")]
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(SIDECAR, tmp_path)],
+        "components": [os.path.relpath(folder, tmp_path) for folder in folders],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    ours = compared(templated(helm, COMPONENTS[names]))
+    assert ours == compared(render(tmp_path))
+    assert len(ours) > len(render(SIDECAR))
+
+
+def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
+    for values in (*VALUES.values(), *COMPONENTS.values()):
+        said = helm("lint", "--strict", values=values)
+        assert "0 chart(s) failed" in said
+        assert re.findall(r"\[(?:WARNING|ERROR)\].*", said) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        pytest.param({"mode": "asist"}, "/mode", id="a mode that does not exist"),
+        pytest.param({"imgae": {}}, "imgae", id="a value that does not exist"),
+        pytest.param({"form": "k3s", "mode": "replace"}, "/mode", id="replace on k3s"),
+        pytest.param({"form": "service", "mode": "replace"}, "/mode", id="replace by a service"),
+    ],
+)
+def test_wrong_values_are_refused(helm: Helm, values: JSON, named: str) -> None:
+    assert named in helm("template", "affinity-extender", values=values, code=1)
+
+
+def test_values_reach_the_two_configurations(helm: Helm) -> None:
+    values = {
+        "image": {"repository": "example.com/affinity-extender", "tag": "9.9.9"},
+        "config": {"interPodAffinity": {"hardPodAffinityWeight": 7}},
+        "scheduler": {"config": {"parallelism": 4}},
+    }
+    found = compared(templated(helm, values))
+    extender = found["ConfigMap", "kube-system", "affinity-extender-config"]["data"]
+    assert extender["interPodAffinity"] == {"hardPodAffinityWeight": 7}
+    scheduler = found["ConfigMap", "kube-system", "affinity-scheduler-config"]["data"]
+    assert scheduler["parallelism"] == 4
+    deployment = found["Deployment", "kube-system", "affinity-scheduler"]
+    pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    assert pod["initContainers"][0]["image"] == "example.com/affinity-extender:9.9.9"
+
+
+def test_another_namespace_is_everywhere_but_where_the_role_is(helm: Helm) -> None:
+    text = helm("template", "affinity-extender", "--namespace=scheduling")
+    in_kube_system = [
+        one["metadata"]["name"]
+        for one in yaml.safe_load_all(text)
+        if one and one["metadata"].get("namespace") == "kube-system"
+    ]
+    assert in_kube_system == ["affinity-scheduler-authentication-reader"]
+    assert text.count("kube-system") == 1
+
+
+def test_the_notes_say_what_comes_next(helm: Helm) -> None:
+    said = {
+        form: helm(
+            "install", "x", "--dry-run=client", "--namespace=kube-system", values={"form": form}
+        )
+        for form in ("sidecar", "service", "k3s", "kubeadm")
+    }
+    notes = {form: text.partition("NOTES:")[2] for form, text in said.items()}
+    assert all(notes.values())
+    assert len(set(notes.values())) == 4
+
+
+def test_the_chart_has_the_version_of_the_program() -> None:
+    chart = read_yaml(CHART / "Chart.yaml")
+    assert [chart["version"], chart["appVersion"]] == [__version__] * 2
