@@ -6,10 +6,11 @@ is gone, when we still see the victim there. Refused then, the pod would be give
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from extender.cluster.state import ClusterState
+from extender.controllers.pod_events import PodEvents
 from extender.controllers.preemption.controller import PreemptionController
 from extender.model import memory
 from extender.model.lru_cache import LruCache
@@ -20,9 +21,8 @@ from extender.verbs.preempting import Victims, only_waits
 LAG_SECONDS = 2.0
 """How long victims that we have just named count as on their way out before any watch tells.
 Longer, and an eviction that failed would hold up the pod."""
-LOOK_SECONDS = 0.002
-LOOKS = 25
-"""At our watch, in one call, while it shows nothing of victims that were deleted."""
+CATCH_UP_SECONDS = 0.05
+"""How long one call waits while our watch shows nothing of victims that are being deleted."""
 MOST_REMEMBERED = 64
 PER_NAME = 128
 """Bytes of a node's name or a victim's uid, beside its text."""
@@ -37,13 +37,12 @@ class NamedVictims:
         plugins: Plugins,
         preemption: PreemptionController | None,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._state = state
         self._plugins = plugins
         self._preemption = preemption
         self._clock = clock
-        self._sleep = sleep
+        self._events = PodEvents(state)
         self._told: LruCache[str, tuple[float, Mapping[str, Victims]]] = LruCache(
             memory.VICTIMS, most=MOST_REMEMBERED
         )
@@ -61,27 +60,35 @@ class NamedVictims:
         if node is None:
             return None
         ours = None if self._preemption is None else self._preemption.going(pod)
-        going = self._named(pod, node) or ours or ()
+        named = self._named(pod, node)
+        if pod.nominated is None and ours is not None and not named:
+            # The scheduler does not know of the nomination, and would look for victims there.
+            return None
+        going = named or ours or ()
         held = replace(pod, nominated=node)
         return node if only_waits(self._state, held, going, self._plugins) else None
 
     async def catch_up(self, pod: Pod) -> None:
-        """Wait for our watch to show what it must show any moment; at most 50 ms."""
-        for _ in range(LOOKS):
-            if not self._lags(pod):
-                return
-            await self._sleep(LOOK_SECONDS)
+        """Wait until our watch shows of a pod's victims what it must show any moment.
 
-    def _lags(self, pod: Pod) -> bool:
-        """Return whether victims that were deleted look as if nothing had happened to them."""
+        Refused before, the pod would lose its nomination, and come back only when something wakes
+        it; and once they are gone, it is let in by the same call.
+        """
+        leaving = self._leaving(pod)
+        if leaving:
+            await self._events.until(lambda: not self._leaving(pod), leaving, CATCH_UP_SECONDS)
+
+    def _leaving(self, pod: Pod) -> Collection[str]:
+        """Return the uids of the victims that look as if nothing had happened to them."""
         node = self._held_for(pod)
         if node is None:
-            return False
-        deleted = None if self._preemption is None else self._preemption.deleted(pod)
-        going = self._named(pod, node) or deleted or ()
-        return bool(going) and any(
-            each.uid in going and not each.deleting for each in self._state.pods_on(node)
-        )
+            return ()
+        ours = None if self._preemption is None else self._preemption.leaving(pod)
+        going = self._named(pod, node) or ours
+        if not going:
+            return ()
+        there = self._state.pods_on(node)
+        return [each.uid for each in there if each.uid in going and not each.deleting]
 
     def _held_for(self, pod: Pod) -> str | None:
         """Return where a pod is nominated; the request may be older than what we know."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import perf_counter
 
@@ -56,7 +55,6 @@ class Preemptions:
         give_way: GiveWay | None = None,
         preemption: PreemptionController | None = None,
         preparer: Preparer | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """With `give_way`, whoever else nominates nodes hears of preemptions before they begin.
 
@@ -75,7 +73,7 @@ class Preemptions:
         self._clock = clock
         self._pods = pods
         self._log = fault_log(_log)
-        self.held = NamedVictims(state, plugins, preemption, clock, sleep)
+        self.held = NamedVictims(state, plugins, preemption, clock)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /preempt; RequestError when no scheduler sends such a body."""

@@ -51,9 +51,10 @@ class ClusterState(ClusterView):
 
     def upsert_pod(self, pod: Pod) -> None:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""
+        self._tell_of(pod.uid)
         old = self._pods.get(pod.key)
         if old is not None and old.uid == pod.uid:
-            pod = _after(old, pod)
+            pod = pod.after(old)
             if pod == old:
                 self._note_start(old, pod)
                 return
@@ -81,6 +82,10 @@ class ClusterState(ClusterView):
             self._pods_by_node.remove(old)
             self._displace(old)
 
+    def _tell_of(self, uid: str) -> None:
+        for tell in self.pod_observers:
+            tell(uid)
+
     def _note_start(self, old: Pod, pod: Pod) -> None:
         """Take over when a pod started: no counter has to do with it."""
         if pod.started != old.started:
@@ -90,6 +95,7 @@ class ClusterState(ClusterView):
 
     def remove_pod(self, key: str, uid: str) -> None:
         """Forget a pod; one that is unknown, or known under another uid, is left alone."""
+        self._tell_of(uid)
         self._settle(key, uid)
         pod = self.pod(key, uid)
         if pod is not None:
@@ -213,11 +219,14 @@ class ClusterState(ClusterView):
 
     # Nominations
 
-    def expect_nomination(self, pod: Pod, node: str, deadline: float) -> None:
-        """Count a pod as nominated to a node before any watch shows it; an older one gives way."""
+    def expect_nomination(self, pod: Pod, node: str, until: float, *, held: bool = False) -> None:
+        """Count a pod as nominated to a node before any watch shows it; an older one gives way.
+
+        One that is `held` counts all the time, though the scheduler wipes it out meanwhile.
+        """
         if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
             pod = replace(pod, pod_class=self.class_of(pod), node=None)
-            self.version += self._nominated.expect(pod, node, deadline)
+            self.version += self._nominated.expect(pod, node, until, held=held)
 
     def give_up_nomination(self, uid: str) -> None:
         """Note that a nomination that was expected does not come."""
@@ -288,13 +297,3 @@ class ClusterState(ClusterView):
     def remove_quota(self, key: str, uid: str) -> None:
         """Forget a quota; one that is unknown, or known under another uid, is left alone."""
         self.version += self._quotas.remove(key, uid)
-
-
-def _after(old: Pod, new: Pod) -> Pod:
-    """Return a pod after an update, with what an update cannot change left as it was."""
-    pod_class = old.pod_class.relabelled(new.pod_class)
-    # A bound pod stays bound; an object that says otherwise comes from an older list.
-    node = new.node if new.node is not None else old.node
-    if pod_class is new.pod_class and node is new.node:
-        return new
-    return replace(new, pod_class=pod_class, node=node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from extender.cluster.counts.counters import Counters
@@ -63,6 +63,8 @@ class ClusterView:
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.doubt: str | None = None
         """Why this picture is too old to judge hard rules by; None while it is not."""
+        self.pod_observers: list[Callable[[str], None]] = []
+        """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
         self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
         self._pods_by_node = PodsByNode()

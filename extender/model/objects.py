@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.model.annotation_rules import AnnotatedAffinity, WrittenAnnotation
 from extender.model.execution import Tenure
@@ -192,6 +192,17 @@ class Pod:
         """Return about how many bytes its rules and labels take."""
         affinity = self.node_affinity
         return self.pod_class.size + (0 if affinity is None else affinity.size)
+
+    def after(self, old: Pod) -> Pod:
+        """Return the pod as an update of an older one, with what no update changes left as it was.
+
+        A bound pod stays bound: an object that says otherwise comes from an older list.
+        """
+        pod_class = old.pod_class.relabelled(self.pod_class)
+        node = self.node if self.node is not None else old.node
+        if pod_class is self.pod_class and node is self.node:
+            return self
+        return replace(self, pod_class=pod_class, node=node)
 
 
 @dataclass(frozen=True, slots=True)

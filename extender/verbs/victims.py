@@ -99,7 +99,7 @@ def candidates(
 ) -> Iterator[Candidate | None]:
     """Look at every node in turn; yield a candidate, or None, for each.
 
-    Without `evicting`, only nodes that take the pod as it is are candidates.
+    Without `evicting`, only nodes that take the pod as it is are candidates, and looked at.
 
     The state may change between two of them, so the one that is taken has to be looked at once more
     (`on_node`). `chance` in [0, 1) says where to begin: of equal nodes the first is taken. Where it
@@ -117,12 +117,13 @@ def candidates(
     verdicts = judge(state, pod, left, by_pods)
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
     run = _DryRun(state, preemptor, plugins)
-    for name in from_somewhere(left.names, chance):
+    names = left.names if evicting else verdicts.fits.names
+    for name in from_somewhere(names, chance):
         # What suits is looked up anew each time: nodes change between two steps.
         if name not in state.nodes or not suitable(state, pod, requirements)(name):
             yield None
             continue
-        if name in reasons and not (evicting and run.repels(name)):
+        if name in reasons and not run.repels(name):
             # Whatever leaves this node, the rules refuse it as before.
             yield None
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -48,7 +49,7 @@ class PreemptRig:
     ) -> None:
         self.now = 0.0
         self.gone_meanwhile: list[str] = []
-        """Pods whose ends the watch shows, one each time that somebody waits for it."""
+        """Pods whose ends the watch shows, one after the other, while a filter call waits."""
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
@@ -60,23 +61,32 @@ class PreemptRig:
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
             pods=PodReader(),
-            sleep=self._sleep,
         )
+        self._held = preemptions.held
         answers = Answering(
             state,
             metrics,
             plugins,
             unready=lambda: unready,
-            held=preemptions.held,
+            held=self,
         )
         callbacks = {**answers.callbacks, "preempt": preemptions}
         self.app = callbacks_app(callbacks, metrics, 1 << 20)
 
-    async def _sleep(self, _: float) -> None:
-        """Let the watch show the end of a pod."""
+    def waits_on(self, pod: Any) -> str | None:
+        """Ask what is tested."""
+        return self._held.waits_on(pod)
+
+    async def catch_up(self, pod: Any) -> None:
+        """Let the watch go on once a filter call waits for it."""
+        asyncio.get_running_loop().call_soon(self._show_an_end)
+        await self._held.catch_up(pod)
+
+    def _show_an_end(self) -> None:
         if self.gone_meanwhile:
             name = self.gone_meanwhile.pop()
             self.state.remove_pod(f"default/{name}", f"default-{name}")
+            asyncio.get_running_loop().call_soon(self._show_an_end)
 
     def observed(self, status: str) -> float | None:
         """Return how many calls ended with a status."""

@@ -56,6 +56,45 @@ def test_what_was_nominated_a_moment_ago_counts_before_the_watch_shows_it() -> N
     assert where(state) == {}, "it was shown, and then cleared"
 
 
+def held() -> ClusterState:
+    """Return a state in which a nomination is held that the watch has shown, and then not."""
+    state = ClusterState()
+    state.upsert_pod(model_pod(WAITING))
+    state.expect_nomination(model_pod(WAITING), "a", 2.0, held=True)
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    state.upsert_pod(model_pod(WAITING))
+    return state
+
+
+def test_one_that_is_held_counts_though_it_was_cleared() -> None:
+    state = held()
+    assert where(state) == {UID: "a"}
+    state.upsert_pod(model_pod(WAITING.nominated("a")))
+    assert where(state) == {UID: "a"}
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        pytest.param(lambda state: state.give_up_nomination(UID), {}, id="it is given up"),
+        pytest.param(lambda state: state.expire(2.0), {}, id="nobody looks after it"),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(WAITING.nominated("b"))),
+            {UID: "b"},
+            id="another node is nominated",
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(WAITING.on("a"))), {}, id="the pod is bound"
+        ),
+    ],
+)
+def test_one_that_is_held_ends(end: object, left: dict[str, str]) -> None:
+    assert callable(end)
+    state = held()
+    end(state)
+    assert where(state) == left
+
+
 def test_it_counts_over_an_older_nomination() -> None:
     state = ClusterState()
     state.upsert_pod(model_pod(WAITING.nominated("old")))

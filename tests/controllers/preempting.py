@@ -149,6 +149,10 @@ class Api:
         """Let somebody else nominate a pod."""
         self._set(replace(self.pods[f"default-{name}"], nominated=node))
 
+    def wiped_out(self, name: str) -> None:
+        """Let the scheduler remove a nomination, as at the end of an attempt."""
+        self._set(replace(self.pods[f"default-{name}"], nominated=None))
+
     def _set(self, pod: ModelPod) -> None:
         self.pods[pod.uid] = pod
         if self.shows:

@@ -11,10 +11,9 @@ import pytest
 from msgspec import Raw
 
 from extender.controllers.preemption.evictions import DENIED_SECONDS
-from extender.controllers.preemption.nominations import RENEWAL_SECONDS
 from extender.controllers.preemption.preemptions import BINDING_SECONDS, EVICTING_SECONDS
 from extender.controllers.preemption.ranking import SHARED_SECONDS
-from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
+from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS, FIRST_RENEWAL_SECONDS
 from extender.errors import ApiError
 from extender.kube.failures import NoAnswerError
 from extender.model.marks import mark_message
@@ -218,7 +217,7 @@ async def test_a_nomination_that_was_wiped_out_is_set_again() -> None:
     known = rig.state.pods["default/important"]
     assert await rig.api.nominate(known, "a", None)
     await rig.tick()
-    await rig.pass_time(RENEWAL_SECONDS)
+    await rig.pass_time(FIRST_RENEWAL_SECONDS)
     await rig.tick()
     assert rig.done("nominate") == [
         "nominate important None->a",
@@ -440,6 +439,48 @@ async def test_two_that_exclude_each_other_do_not_evict_on_the_same_node() -> No
     await rig.tick(4)
     assert rig.done("nominate") == ["nominate one None->a", "nominate two None->b"]
     assert rig.evicted() == ["on-a", "on-b"]
+
+
+async def test_a_place_is_held_though_the_scheduler_wipes_out_the_nomination() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, loner("one"), loner("two"))
+    rig.refuse("one")
+    async with rig.held_at("mark"):
+        rig.api.wiped_out("one")
+        rig.refuse("two")
+        second = asyncio.create_task(rig.pass_time())
+    await second
+    assert rig.evicted() == ["on-b"]
+    await rig.tick(4)
+    assert rig.done("nominate") == [
+        "nominate one None->a",
+        "nominate two None->b",
+        "nominate one None->a",
+    ]
+    assert rig.evicted() == ["on-a", "on-b"]
+
+
+async def test_a_place_that_was_taken_meanwhile_is_given_up_at_once() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.api.wiped_out("important")
+        rock = db("rock", "a", HIGH)
+        rig.api.pods["default-rock"] = model_pod(rock)
+        rig.api.show()
+    await rig.tick()
+    assert rig.counts() == {"started": 1, "useless": 1}
+    assert not rig.state.nominated.on("a")
+
+
+async def test_it_begins_as_soon_as_the_scheduler_has_ended_its_attempt() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    await rig.pass_time(0)
+    assert rig.api.calls == []
+    # It writes a condition, which is nothing to us, but an event.
+    rig.api.show()
+    await rig.pass_time(0)
+    assert rig.evicted() == ["on-a"]
 
 
 # Restarts and replicas

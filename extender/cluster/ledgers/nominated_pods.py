@@ -31,6 +31,8 @@ class Expected:
     before: str | None
     """What the watch had shown then: as long as it shows that, it is behind."""
     deadline: float
+    held: bool = False
+    """Whether it counts on once the watch has shown it, and though the watch shows none again."""
 
 
 class NominatedPods:
@@ -101,6 +103,8 @@ class NominationLedger(NominatedPods):
         expected = self._expected.get(pod.uid)
         if expected is not None and pod.nominated not in {None, expected.before}:
             self._expected.pop(pod.uid)
+            if expected.held and pod.nominated == expected.pod.nominated:
+                self._remember(replace(expected, pod=pod, before=None))
         if pod.nominated is None:
             self._shown.pop(pod.uid, None)
         else:
@@ -113,17 +117,19 @@ class NominationLedger(NominatedPods):
         self._expected.pop(uid)
         return self._settle(uid)
 
-    def expect(self, pod: Pod, node: str, deadline: float) -> bool:
-        """Count a nomination before the watch shows it."""
+    def expect(self, pod: Pod, node: str, deadline: float, *, held: bool = False) -> bool:
+        """Count a nomination before the watch shows it; one that is `held`, until it is given up.
+
+        Another node that the watch shows ends both.
+        """
         shown = self._shown.get(pod.uid)
         before = None if shown is None else shown.nominated
-        expected = Expected(replace(pod, nominated=node), before, deadline)
-        self._expected.put(pod.uid, expected, PER_POD + pod.size)
+        self._remember(Expected(replace(pod, nominated=node), before, deadline, held))
         touched, self._dropped = [pod.uid, *self._dropped], []
         return sum(map(self._settle, touched)) > 0
 
     def give_up(self, uid: str) -> bool:
-        """Count a nomination no more that no watch has shown."""
+        """Count a nomination no more that the watch does not show."""
         self._expected.pop(uid)
         return self._settle(uid)
 
@@ -131,6 +137,9 @@ class NominationLedger(NominatedPods):
         """Give up what no watch has shown in time."""
         over = [each.pod.uid for each in self._expected.values() if each.deadline <= now]
         return sum(map(self.give_up, over)) > 0
+
+    def _remember(self, expected: Expected) -> None:
+        self._expected.put(expected.pod.uid, expected, PER_POD + expected.pod.size)
 
     def _drop(self, expected: Expected) -> None:
         self._dropped.append(expected.pod.uid)

@@ -20,11 +20,11 @@ from extender.controllers.history import History
 from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import LAG_SECONDS, Preemptions
-from extender.controllers.preemption.record import Record, Refusal, State
+from extender.controllers.preemption.record import Record, Refusal
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
 from extender.controllers.preemption.review import Review
 from extender.controllers.preemption.search import Search
-from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
+from extender.controllers.reconciling import BEGUN, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
@@ -75,7 +75,7 @@ class PreemptionController:
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
         self._evictions = Evictions(
-            state, evictor, metrics, leading(plugins), clock=clock, sleep=sleep, history=history
+            state, evictor, metrics, leading(plugins), clock=clock, history=history
         )
         self._preemptions = Preemptions(
             state,
@@ -99,6 +99,21 @@ class PreemptionController:
             logger=_log,
             words=WORDS,
         )
+        state.pod_observers.append(self._shown)
+
+    # Told by the watch
+
+    def _shown(self, uid: str) -> None:
+        """Look after a pod of which the watch is about to show something new."""
+        record = self._records.get(uid)
+        if record is None:
+            return
+        refusal = record.refusal
+        if record.preemption is not None:
+            self._queue.add(uid, BEGUN)
+        elif refusal is not None and self._state.pod(refusal.pod.key, uid) is not None:
+            refusal.shown_since = True
+            self._queue.add(uid)
 
     # Told by filter
 
@@ -142,12 +157,12 @@ class PreemptionController:
         refusal = None if denied else self._records.latest(pod.uid)
         return await self._review.of(pod, pod_json, chosen, refusal)
 
-    def deleted(self, pod: Pod) -> Collection[str] | None:
-        """Return the uids of those that the API server has just said were deleted, if any."""
+    def leaving(self, pod: Pod) -> Collection[str] | None:
+        """Return the uids of those of whose deletion the watch should tell any moment, if any."""
         preemption = self._records.active.get(pod.uid)
-        if preemption is None or preemption.state is not State.WAITING:
+        if preemption is None:
             return None
-        lagging = self._clock() - preemption.evicted_at < LAG_SECONDS
+        lagging = self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS
         return preemption.victims.keys() if lagging else None
 
     def unhelped(self, pod: Pod, pod_json: msgspec.Raw) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
+from extender.controllers.pod_events import PodEvents
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
 from extender.model.keys import name_of
@@ -20,9 +21,8 @@ AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""
 DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
-FIRST_LOOK_SECONDS = 0.002
-MOST_LOOKS = 9
-"""For the mark of a victim, each after twice as long: a second in all."""
+SHOWN_SECONDS = 1.0
+"""How long the watch may take to show the mark of a victim."""
 LOG_SECONDS = 60.0
 """Between two lines about failures of the same kind."""
 FORBIDDEN = 403
@@ -54,12 +54,11 @@ class Evictions:
         plugin: str,
         *,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
         history: History,
     ) -> None:
         """Evictions are counted as those of a plugin."""
         self._state = state
-        self._sleep = sleep
+        self._events = PodEvents(state)
         self._evictor = evictor
         self._metrics = metrics
         self._plugin = plugin
@@ -126,12 +125,12 @@ class Evictions:
 
     async def _is_shown(self, victim: Pod, order: Order) -> bool:
         """Wait until the watch shows the mark; return whether it does, or the victim is gone."""
-        for looks in range(MOST_LOOKS):
+
+        def shows() -> bool:
             seen = self._state.pod(victim.key, victim.uid)
-            if seen is None or seen.victim_of == order.preemptor.uid:
-                return True
-            await self._sleep(FIRST_LOOK_SECONDS * 2.0**looks)
-        return False
+            return seen is None or seen.victim_of == order.preemptor.uid
+
+        return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)
 
     async def _tell(self, victim: Pod, order: Order) -> None:
         """Write the Event; whoever cannot has evicted all the same."""

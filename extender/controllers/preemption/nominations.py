@@ -17,10 +17,8 @@ from extender.ports import GiveWay, Nominator
 from extender.timing import LogThrottle
 from extender.verbs.nominating import Observed, observe
 
-SHOWN_SECONDS = 5.0
-"""How long a nomination counts that the watch does not show."""
-RENEWAL_SECONDS = 1.0
-"""Between two requests to set a nomination that was wiped out."""
+HELD_SECONDS = 5.0
+"""How long a nomination counts that the watch does not show, if nobody looks after it."""
 LOG_SECONDS = 60.0
 """Between two lines about failures of the same kind."""
 
@@ -49,11 +47,13 @@ class Nominations:
         self._history = history
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
-    def expect(self, preemption: Preemption) -> None:
-        """Let the nomination count before the API server has heard of it."""
-        self._state.expect_nomination(
-            preemption.pod, preemption.node, self._clock() + SHOWN_SECONDS
-        )
+    def hold(self, preemption: Preemption) -> None:
+        """Let the nomination count before the API server has it, and when it was wiped out.
+
+        Else another preemptor could take the place, and the victims would be gone for nothing.
+        """
+        until = self._clock() + HELD_SECONDS
+        self._state.expect_nomination(preemption.pod, preemption.node, until, held=True)
 
     async def nominate(self, record: Record, preemption: Preemption) -> bool:
         """Have the API server nominate the node; False unless it certainly has."""
@@ -64,6 +64,7 @@ class Nominations:
         if not seen.known or seen.node is not None or preemption.unwanted:
             return False
         preemption.nominated_at = self._clock()
+        preemption.renewal.begin(preemption.nominated_at)
         if seen.nominated == node:
             return True
         record.remember(node, self._clock())
@@ -79,14 +80,13 @@ class Nominations:
     async def renew(self, preemption: Preemption, seen: Observed) -> None:
         """Nominate the node again if the scheduler has wiped that out, as after an error."""
         now = self._clock()
-        if seen.nominated is None and now - preemption.nominated_at >= RENEWAL_SECONDS:
+        if seen.nominated is None and preemption.renewal.rest(now) is None:
             preemption.nominated_at = now
-            self.expect(preemption)
+            preemption.renewal.begin(now)
             await self._patch(preemption.pod, None, preemption.node)
 
     async def withdraw(self, preemption: Preemption) -> None:
         """Take the nomination back: it would hold a place that does not come."""
-        self._state.give_up_nomination(preemption.pod.uid)
         await self._patch(preemption.pod, preemption.node, None)
 
     async def clear_lesser(self, preemption: Preemption) -> None:

@@ -29,8 +29,6 @@ from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
 from extender.verbs.victims import Candidate, Preemptor, on_node
 
-FIRST_LOOK_SECONDS = 0.002
-"""After a nomination: the watch may show it at once."""
 LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""
 EVICTING_SECONDS = 60.0
@@ -81,18 +79,18 @@ class Preemptions:
             preemptor,
             scheduler,
             candidate.node,
+            now,
             {victim.uid: victim for victim in candidate.victims},
             now + EVICTING_SECONDS,
         )
         self._records.begin(record, preemption)
-        self._nominations.expect(preemption)
+        self._nominations.hold(preemption)
         nominated = False
         try:
             if await self._evictions.may_evict(candidate.victims[0]):
                 nominated = await self._nominations.nominate(record, preemption)
         finally:
             if not nominated:
-                self._state.give_up_nomination(record.uid)
                 self._put_off(record)
         if not nominated:
             return None
@@ -112,6 +110,8 @@ class Preemptions:
         if seen.node is not None or preemption.unwanted:
             # It is being bound. Should that come to nothing, it is refused again.
             return LOOK_SECONDS
+        if seen.nominated in {None, preemption.node}:
+            self._nominations.hold(preemption)
         if preemption.state is State.EVICTING:
             return await self._evict(record, preemption, seen)
         left = self._left(preemption)
@@ -149,39 +149,29 @@ class Preemptions:
         rest = preemption.pause.rest(now)
         if rest is not None:
             return rest
-        if not preemption.shown or seen.nominated is None:
-            wait = await self._until_shown(record, preemption, seen)
-            if record.preemption is not preemption or wait is not None:
-                return wait
         pod, node = preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.preemptor, self._plugins, node)
+        fits = candidate is None and fits_without(self._state, pod, node, (), self._plugins)
+        result = None
+        if candidate is None and not fits:
+            result = "useless"
+        elif now >= preemption.deadline and not (fits and seen.nominated == node):
+            result = "failed"
+        elif seen.nominated != node:
+            # The event that shows it wakes us.
+            await self._nominations.renew(preemption, seen)
+            return LOOK_SECONDS
+        elif any(each.node != node for each in self._state.victims_of(record.uid)):
+            # With the nomination, the watch has shown whatever was marked before.
+            result = "overtaken"
+        if result is not None:
+            await self._give_up(record, preemption, result)
+            return None
+        preemption.shown = True
         if candidate is None:
-            if fits_without(self._state, pod, node, (), self._plugins):
-                return self._wait(preemption)
-            await self._give_up(record, preemption, "useless")
-            return None
-        if now >= preemption.deadline:
-            await self._give_up(record, preemption, "failed")
-            return None
+            return self._wait(preemption)
         await self._order(preemption, preemption.take_over(candidate))
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0
-
-    async def _until_shown(
-        self, record: Record, preemption: Preemption, seen: Observed
-    ) -> float | None:
-        """Return when to look again; None when the watch shows that nobody else has begun."""
-        if seen.nominated != preemption.node:
-            preemption.shown = False
-            if self._clock() >= preemption.deadline:
-                await self._give_up(record, preemption, "failed")
-                return None
-            await self._nominations.renew(preemption, seen)
-            preemption.looks += 1
-            return min(FIRST_LOOK_SECONDS * 2.0 ** min(preemption.looks, 10), LOOK_SECONDS)
-        preemption.shown, preemption.looks = True, 0
-        if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):
-            await self._give_up(record, preemption, "overtaken")
-        return None
 
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
         pod = preemption.pod
@@ -196,8 +186,8 @@ class Preemptions:
             await self._nominations.clear_lesser(preemption)
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
-            return
-        preemption.pause.begin(self._clock())
+        elif observe(self._state, pod).nominated == preemption.node:
+            preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
         seen = observe(self._state, preemption.pod)
@@ -232,8 +222,6 @@ class Preemptions:
 
     async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
         """End a set of victims that comes to nothing."""
-        if record.refusal is not None:
-            record.refusal.pause.begin(self._clock())
         self._end(record, preemption, result)
         await self._nominations.withdraw(preemption)
 
@@ -241,7 +229,7 @@ class Preemptions:
         """Leave a pod alone for a while; nobody was evicted for it."""
         if record.refusal is not None:
             record.refusal.pause.begin(self._clock())
-        self._records.end(record)
+        self._forget(record)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
         self._metrics.count_preemption(result)
@@ -251,5 +239,11 @@ class Preemptions:
         self._count(result, preemption)
         if result in {"bound", "elsewhere", "gone"}:
             self._records.admit(record)
+        elif record.refusal is not None:
+            record.refusal.pause.begin(self._clock())
         record.forget_node()
+        self._forget(record)
+
+    def _forget(self, record: Record) -> None:
+        self._state.give_up_nomination(record.uid)
         self._records.end(record)

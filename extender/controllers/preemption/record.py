@@ -38,6 +38,9 @@ FIRST_PAUSE_SECONDS = 0.5
 """After victims that were of no use, or could not be had; it doubles each time."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 8.0
+FIRST_RENEWAL_SECONDS = 0.25
+LONGEST_RENEWAL_SECONDS = 1.0
+"""Between two requests to set a nomination that was wiped out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +66,11 @@ class Refusal(refusals.Refusal):
                 self._passed = None
             self.refused = ()
         return self._manifest
+
+    @property
+    def settled_at(self) -> float:
+        """Return when the scheduler has ended its attempt, for all we know."""
+        return self.heard if self.shown_since else self.heard + refusals.SETTLING_SECONDS
 
     @property
     def passed(self) -> frozenset[str] | None:
@@ -96,6 +104,7 @@ class Preemption:
     scheduler: str
     """Who schedules it, by name."""
     node: str
+    began: float
     victims: dict[str, Pod]
     """All that were to be evicted so far, by uid."""
     deadline: float
@@ -109,10 +118,12 @@ class Preemption:
     """When the watch showed the last of them gone."""
     pause: Pause = field(default_factory=lambda: Pause(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
     """Until the next try to have them deleted."""
+    renewal: Pause = field(
+        default_factory=lambda: Pause(FIRST_RENEWAL_SECONDS, LONGEST_RENEWAL_SECONDS)
+    )
+    """Until the node is nominated again, should that have been wiped out."""
     shown: bool = False
     """Whether the watch has shown the nomination, and with it whatever was marked before."""
-    looks: int = 0
-    """How often that was looked for in vain."""
     cleared: bool = False
     """Whether less important pods that were nominated to the node are so no more."""
     unwanted: bool = False
