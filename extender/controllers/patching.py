@@ -1,16 +1,21 @@
-"""A request to change a pod's nomination, and what became of it."""
+"""Requests to change a pod's nomination, and what became of them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from enum import Enum
 
 from extender.errors import ApiError, ExtenderError
+from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Nominator
+from extender.timing import LogThrottle
 
 FIRST_UNCLEAR_STATUS = 500
 """An API server that has trouble of its own may have done it, or do it yet."""
+LOG_SECONDS = 60.0
+"""Between two lines about failures of the same kind, likely to be the same for every pod."""
 
 
 class Patched(Enum):
@@ -25,18 +30,32 @@ class Patched(Enum):
     """Perhaps it was done, perhaps not; it may be done yet."""
 
 
-async def patch_nomination(
-    nominator: Nominator,
-    pod: Pod,
-    before: str | None,
-    node: str | None,
-    complain: Callable[[ExtenderError], None],
-) -> Patched:
-    """Change the field from `before`; `complain` hears of what was neither done nor overtaken."""
-    try:
-        done = await nominator.nominate(pod, before, node)
-    except ExtenderError as error:
-        complain(error)
-        clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
-        return Patched.REFUSED if clear else Patched.UNCLEAR
-    return Patched.DONE if done else Patched.OVERTAKEN
+class NominationPatches:
+    """Talks to a nominator that may fail, and warns of it."""
+
+    def __init__(
+        self,
+        nominator: Nominator,
+        logger: logging.Logger,
+        failed: Callable[[Pod, str | None, str], None] = lambda *_: None,
+    ) -> None:
+        """Have somebody hear of the pod, the node and the cause, too, when a request fails."""
+        self._nominator = nominator
+        self._failed = failed
+        self._log = LogThrottle(logger, seconds=LOG_SECONDS)
+
+    async def change(self, pod: Pod, before: str | None, node: str | None) -> Patched:
+        """Change the field from `before`."""
+        try:
+            done = await self._nominator.nominate(pod, before, node)
+        except ExtenderError as error:
+            why = str(error)
+            self._failed(pod, node or before, why)
+            self._warn(pod, why)
+            clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
+            return Patched.REFUSED if clear else Patched.UNCLEAR
+        return Patched.DONE if done else Patched.OVERTAKEN
+
+    def _warn(self, pod: Pod, why: str) -> None:
+        kind = why.replace(name_of(pod.key), "")
+        self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)

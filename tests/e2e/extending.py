@@ -140,10 +140,10 @@ class Extender:
         lines = [json.loads(line) for line in self._process.log.read_text().splitlines()]
         return [line["msg"] for line in lines if line["level"] == "warning"]
 
-    async def counter(self, name: str, **label: str) -> int:
-        """Return the sum of a metric's series with one label."""
-        ((key, value),) = label.items()
-        return await self._sum(rf'{name}\{{[^}}]*{key}="{value}"[^}}]*\}}')
+    async def counter(self, name: str, **labels: str) -> int:
+        """Return the sum of a metric's series with some labels."""
+        wanted = "".join(f'(?=[^}}]*{key}="{value}")' for key, value in labels.items())
+        return await self._sum(rf"{name}\{{{wanted}[^}}]*\}}")
 
     async def total(self, name: str) -> int:
         """Return the sum of all of a metric's series."""

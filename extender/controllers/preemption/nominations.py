@@ -8,19 +8,14 @@ from collections.abc import Callable
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
-from extender.controllers.patching import Patched, patch_nomination
+from extender.controllers.patching import NominationPatches, Patched
 from extender.controllers.preemption.record import Preemption, Record
-from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.objects import Pod
 from extender.ports import GiveWay, Nominator
-from extender.timing import LogThrottle
 from extender.verbs.nominating import Observed, observe
 
 HELD_SECONDS = 5.0
 """How long a nomination counts that the watch does not show, if nobody looks after it."""
-LOG_SECONDS = 60.0
-"""Between two lines about failures of the same kind."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,12 +35,11 @@ class Nominations:
     ) -> None:
         """With `give_way`, who else nominates nodes hears before."""
         self._state = state
-        self._nominator = nominator
+        self._patches = NominationPatches(nominator, _log)
         self._metrics = metrics
         self._give_way = give_way
         self._clock = clock
         self._history = history
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
     def hold(self, preemption: Preemption) -> None:
         """Let the nomination count before the API server has it, and when it was wiped out.
@@ -68,7 +62,7 @@ class Nominations:
         if seen.nominated == node:
             return True
         record.remember(node, self._clock())
-        patched = await self._patch(pod, seen.nominated, node)
+        patched = await self._patches.change(pod, seen.nominated, node)
         if patched in {Patched.OVERTAKEN, Patched.REFUSED}:
             record.forget_node()
         if patched is not Patched.DONE:
@@ -83,24 +77,15 @@ class Nominations:
         if seen.nominated is None and preemption.renewal.rest(now) is None:
             preemption.nominated_at = now
             preemption.renewal.begin(now)
-            await self._patch(preemption.pod, None, preemption.node)
+            await self._patches.change(preemption.pod, None, preemption.node)
 
     async def withdraw(self, preemption: Preemption) -> None:
         """Take the nomination back: it would hold a place that does not come."""
-        await self._patch(preemption.pod, preemption.node, None)
+        await self._patches.change(preemption.pod, preemption.node, None)
 
     async def clear_lesser(self, preemption: Preemption) -> None:
         """End the nominations of less important pods there, which are to look elsewhere."""
         preemption.cleared = True
         node, priority = preemption.node, preemption.pod.priority
         lesser = [each for each in self._state.nominated.on(node) if each.priority < priority]
-        await asyncio.gather(*(self._patch(each, node, None) for each in lesser))
-
-    async def _patch(self, pod: Pod, before: str | None, node: str | None) -> Patched:
-        """Change the field from `before`, and warn of what nobody can have wanted."""
-
-        def complain(error: ExtenderError) -> None:
-            what = "%s could not be nominated to %s: %s"
-            self._log.log(logging.WARNING, type(error).__name__, what, pod.key, node, error)
-
-        return await patch_nomination(self._nominator, pod, before, node, complain)
+        await asyncio.gather(*(self._patches.change(each, node, None) for each in lesser))
