@@ -152,26 +152,33 @@ class Preemptions:
         pod, node = preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.preemptor, self._plugins, node)
         fits = candidate is None and fits_without(self._state, pod, node, (), self._plugins)
-        result = None
         if candidate is None and not fits:
-            result = "useless"
-        elif now >= preemption.deadline and not (fits and seen.nominated == node):
-            result = "failed"
-        elif seen.nominated != node:
-            # The event that shows it wakes us.
-            await self._nominations.renew(preemption, seen)
-            return LOOK_SECONDS
-        elif any(each.node != node for each in self._state.victims_of(record.uid)):
-            # With the nomination, the watch has shown whatever was marked before.
-            result = "overtaken"
-        if result is not None:
-            await self._give_up(record, preemption, result)
+            await self._give_up(record, preemption, "useless")
             return None
-        preemption.shown = True
+        if now >= preemption.deadline and not (fits and seen.nominated == node):
+            await self._give_up(record, preemption, "failed")
+            return None
+        wait = await self._until_shown(record, preemption, seen)
+        if wait is not None or record.preemption is not preemption:
+            return wait
         if candidate is None:
             return self._wait(preemption)
         await self._order(preemption, preemption.take_over(candidate))
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0
+
+    async def _until_shown(
+        self, record: Record, preemption: Preemption, seen: Observed
+    ) -> float | None:
+        """Return when to look again; None when the watch shows that nobody else has begun."""
+        if seen.nominated != preemption.node:
+            # The event that shows it wakes us.
+            await self._nominations.renew(preemption, seen)
+            return LOOK_SECONDS
+        preemption.shown = True
+        # With the nomination, the watch has shown whatever was marked before.
+        if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):
+            await self._give_up(record, preemption, "overtaken")
+        return None
 
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
         pod = preemption.pod
