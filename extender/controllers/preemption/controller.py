@@ -105,8 +105,7 @@ class PreemptionController:
 
     def _shown(self, uid: str) -> None:
         """Look after a pod of which the watch is about to show something new."""
-        record = self._records.get(uid)
-        if record is None:
+        if (record := self._records.get(uid)) is None:
             return
         refusal = record.refusal
         if record.preemption is not None:
@@ -159,8 +158,7 @@ class PreemptionController:
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of those of whose deletion the watch should tell any moment, if any."""
-        preemption = self._records.active.get(pod.uid)
-        if preemption is None:
+        if (preemption := self._records.active.get(pod.uid)) is None:
             return None
         lagging = self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS
         return preemption.victims.keys() if lagging else None
@@ -201,8 +199,7 @@ class PreemptionController:
 
     async def reconcile(self, uid: str) -> float | None:
         """Do what is due for a pod; return after how many seconds to look again, if at all."""
-        record = self._records.get(uid)
-        if record is None:
+        if (record := self._records.get(uid)) is None:
             return None
         if record.preemption is not None:
             after = await self._preemptions.look_after(record, record.preemption)
