@@ -20,6 +20,8 @@ from time import perf_counter
 
 import msgspec
 
+from bench.agreeing import Agreeing
+from bench.hostile_eviction import Evicting
 from bench.hostile_pods import (
     CLASSES,
     NODES,
@@ -50,7 +52,7 @@ from extender.errors import ObjectError
 from extender.kube.apart import ApartReader
 from extender.metrics import Metrics
 from extender.model.node_resources import Requirements
-from extender.model.objects import Namespace, Node, Pod
+from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
 from extender.preparing import OverBudgetError, Preparer
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -100,29 +102,6 @@ def main() -> None:
     put_out(args, "\n\n".join(parts), {"machine": machine(), "milliseconds": found})
 
 
-class _Evictor:
-    """Says that all is done, and shows nothing of it."""
-
-    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
-        """Accept every nomination."""
-        del pod, before, node
-        return True
-
-    async def mark(self, victim: Pod, message: str) -> bool:
-        """Accept every condition."""
-        del victim, message
-        return True
-
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
-        """Accept every eviction."""
-        del victim, dry_run
-        return True
-
-    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Take every Event."""
-        del victim, preemptor, note
-
-
 class _Bench:
     """The parts of a program in mode replace, over one cluster."""
 
@@ -131,7 +110,7 @@ class _Bench:
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
-        self.feed = PodReader(node_affinity=True)
+        self.feed = PodReader(node_affinity=True, tenures=True)
         self.apart = ApartReader(self.feed.read, self.feed.another().read)
         self.preparer = Preparer(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
@@ -154,9 +133,10 @@ class _Bench:
             preparer=self.preparer,
         )  # fmt: skip
         self.preempting = PreemptionController(
-            self.state, _Evictor(), _Evictor(), metrics, self.plugins,
+            self.state, Agreeing(), Agreeing(), metrics, self.plugins,
             clock=perf_counter, chance=lambda: 0.5, preparer=self.preparer,
         )  # fmt: skip
+        self.evicting = Evicting(self.state, metrics, self.plugins, self.preparer)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.
         self.call, self.plain = self._body(hostile), self._body(PLAIN)
@@ -239,6 +219,8 @@ async def _stepwise(steps: Iterable[object]) -> None:
 async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     """Return the longest turn of each activity."""
     bench, turns = _Bench(hostile, pods), Turns()
+    # Who breaks a rule from the start is known when the hostile pod comes.
+    await bench.evicting.look()
     state, spent = bench.state, {}
     gc.collect()
     gc.freeze()
@@ -280,10 +262,12 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
         "a plain pod's search for victims then": lambda: bench.search(shown(PLAIN)),
         "it is placed by others": bench.placed,
         "a status of it changes": bench.placed,
+        "what it breaks is noticed": bench.evicting.look,
         "a plain pod's filter beside it": lambda: bench.answers.filter(bench.plain),
         "a plain pod's prioritize beside it": lambda: bench.answers.prioritize(bench.plain),
         "a plain pod's search for victims beside it": lambda: bench.search(shown(alike(PLAIN, 1))),
         "the node that it is on is relabelled": move,
+        "that is noticed": bench.evicting.look,
         "patrol": looks,
         "drift": lambda: _stepwise(DriftWatch(state).look(STEP_CLASSES)),
         "it is deleted": lambda: bench.placed(gone=True),

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bench.hostile_annotations import in_annotations
+from bench.hostile_eviction import EVERYWHERE
 from bench.workloads import HOST, ZONE, Json
 from extender.cluster.state import ClusterState
 from extender.model.keys import key_of
@@ -27,7 +29,8 @@ _ROOM = Allocatable({"pods": 110, "cpu": 64_000})
 
 def hostile_pods() -> dict[str, Json]:
     """Return the pods, by what they contain."""
-    return {**_about_pods(), **_about_nodes(), **_other()}
+    plain = _pod("podAntiAffinity", {})
+    return {**_about_pods(), **_about_nodes(), **_other(), **in_annotations(plain)}
 
 
 def _about_pods() -> dict[str, Json]:
@@ -145,7 +148,7 @@ def shown(pod: Json, *, node: str | None = None, nominated: str | None = None) -
 
 def cluster(pods: int) -> ClusterState:
     """Build a cluster: a third of the classes apart by host, a third spread by zone."""
-    state, chance = ClusterState(), random.Random(1)
+    state, chance = ClusterState(execution=EVERYWHERE), random.Random(1)
     for number in range(NODES):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3], "number": str(number)}
         state.upsert_node(Node(f"n{number}", labels, _ROOM))

@@ -1,0 +1,40 @@
+"""An API server that agrees to everything, and shows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from extender.model.objects import Pod
+from extender.ports import Evicted, Eviction, Occurrence
+
+
+class Agreeing:
+    """Says that all is done."""
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Accept every nomination."""
+        del pod, before, node
+        return True
+
+    async def mark(self, victim: Pod, message: str) -> bool:
+        """Accept every condition."""
+        del victim, message
+        return True
+
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+        """Accept every deletion."""
+        del victim, dry_run
+        return True
+
+    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+        """Accept every eviction."""
+        del pod, dry_run, may_go
+        return Eviction(Evicted.DONE)
+
+    async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
+        """Take every Event about a victim."""
+        del victim, preemptor, note
+
+    async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:
+        """Take every other Event."""
+        del pod, occurrence

@@ -1,0 +1,62 @@
+"""The controller that evicts pods, over the cluster of `bench.hostile`."""
+
+from __future__ import annotations
+
+import asyncio
+from random import random
+from time import perf_counter, time
+from typing import Final, NoReturn
+
+from bench.agreeing import Agreeing
+from extender.cluster.state import ClusterState
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.metrics import Metrics
+from extender.model.execution import Execution
+from extender.model.labels import EVERYTHING
+from extender.preparing import Preparer
+from extender.verbs.plugins import Plugins
+
+EVERYWHERE: Final = Execution(EVERYTHING)
+LOOKS: Final = 50
+"""At pods that break rules: some of them, and the hostile one first."""
+
+
+class _Leader:
+    """Leads."""
+
+    leads = True
+    inherited = 0
+    acknowledged = 0
+
+    async def confirm(self, recent: int) -> bool:
+        """Confirm that."""
+        del recent
+        return True
+
+    async def run(self) -> NoReturn:
+        """Do nothing."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Evicting:
+    """The controller, with required rules of every pod in force."""
+
+    def __init__(
+        self, state: ClusterState, metrics: Metrics, plugins: Plugins, preparer: Preparer
+    ) -> None:
+        self._controller = EvictionController(
+            state, Agreeing(), _Leader(), metrics, plugins,
+            execution=EVERYWHERE,
+            limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
+            clocks=Clocks(perf_counter, time, random),
+            unready=lambda: None,
+            preparer=preparer,
+        )  # fmt: skip
+
+    async def look(self) -> None:
+        """Judge whom events have named, and do what is due for some of them."""
+        await self._controller.look()
+        for _ in range(LOOKS):
+            await self._controller.process_next()
