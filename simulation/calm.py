@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from simulation.apiserver.store import Change, Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.endings import check_endings
+from simulation.invariants.execution import may_be_on
 from simulation.invariants.referee import Referee
 from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
@@ -125,6 +126,8 @@ class Calm:
         if scheduler is None:
             return None
         for name, node in scheduler.cache.nodes.items():
-            if scheduler.cache.fits(pod, node) and self._world.referee.has_place(raw, name):
+            labels = node.raw["metadata"]["labels"]
+            fits = may_be_on(raw, labels) and scheduler.cache.fits(pod, node)
+            if fits and self._world.referee.has_place(raw, name):
                 return name
         return None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
 
+from simulation.actions import Action
 from simulation.apiserver.server import ApiServer
 from simulation.loop import now, spawn, the_loop
 from simulation.network import Link, Way
-from simulation.plan import Action
 from simulation.program import Process
 from simulation.scheduler.process import Scheduler
 

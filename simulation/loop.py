@@ -64,6 +64,11 @@ class _Timer(asyncio.TimerHandle):
         """Tell whether it is never called."""
         return self.is_cancelled
 
+    @property
+    def owner(self) -> str:
+        """Return whose code it is."""
+        return self._context.get(OWNER, "")
+
     def run(self) -> None:
         """Call it."""
         try:
@@ -102,6 +107,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._tasks: list[_Task[Any]] = []
         """All that have not ended, in the order in which they were made, and some that have."""
         self._most_tasks = FEW_TASKS
+        self._halted: dict[str, list[_Timer]] = {}
+        """Processes that stand still, each with what it has to do when it goes on."""
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
@@ -169,6 +176,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._now = now
         while timers and timers[0][0] <= now + RESOLUTION:
             ready.append(heappop(timers)[2])
+        if self._halted:
+            self._hold()
         for _ in range(len(ready)):
             handle = ready.popleft()
             if not handle.is_cancelled:
@@ -184,8 +193,23 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
         self._on_turn = look
 
+    def halt(self, owner: str) -> None:
+        """Let a process stand still, as SIGSTOP does: it hears and does nothing."""
+        self._halted.setdefault(owner, [])
+
+    def go_on(self, owner: str) -> None:
+        """Let a process go on where it stood still; its clocks have gone on meanwhile."""
+        self._ready.extend(self._halted.pop(owner, ()))
+
+    def _hold(self) -> None:
+        ready = [*self._ready]
+        self._ready.clear()
+        for handle in ready:
+            self._halted.get(handle.owner, self._ready).append(handle)
+
     def kill(self, owner: str) -> None:
         """End all tasks of one process. What they still do reaches nobody: see `Session.dead`."""
+        self.go_on(owner)
         for task in [each for each in self._tasks if each.owner == owner]:
             task.cancel()
 

@@ -7,6 +7,7 @@ whole again, in order, unless that takes longer than the kernel goes on trying.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -22,6 +23,10 @@ has come for 30 s, nor an answer to a ping for 15 s more (util/net/http.go of ap
 
 RESOLUTION: Final = 1e-9
 """Of the loop's clock: a timer that rings is never too early."""
+
+
+_NETWORK: Final = contextvars.Context()
+"""Messages are delivered whether who has sent them is alive, stands still, or is gone."""
 
 
 class Way:
@@ -113,7 +118,7 @@ class Pipe:
         while self._queue and not self.closed:
             due, sent, deliver = self._queue[0]
             if due > loop.time() + RESOLUTION:
-                self._timer = loop.call_at(due, self.pump)
+                self._timer = loop.call_at(due, self.pump, context=_NETWORK)
                 return
             self._queue.popleft()
             if loop.time() - sent > UNDELIVERED_SECONDS and not self._resumes:

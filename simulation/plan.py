@@ -6,6 +6,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from simulation.actions import Action, make_action, some_actions
+from simulation.evicting_plan import (
+    EVICTING,
+    EVICTING_FAULTS,
+    EVICTING_NODES,
+    EVICTING_SECONDS,
+    EVICTING_USERS,
+    Evicting,
+    draw,
+)
+
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
 CALM_ENDS_WITH: Final = 40.0
@@ -33,6 +44,8 @@ class Setup:
     """Usual delay of a message in seconds."""
     preempting: bool = False
     """Whether users have hardly anything but important pods, and others in their way."""
+    evicting: Evicting | None = None
+    """How the extender evicts pods that break rules, None where it does not."""
 
     def any_scheduler(self, chance: Random) -> str:
         """Return the name of one of the schedulers."""
@@ -62,22 +75,6 @@ SHAPES: Final = (
     Shape(3, (3, 6, 12), (7 * DAY, 14 * DAY), 10),
 )
 """Most clusters are small and short of places: there pods get in each other's way most often."""
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One thing that users, operators or bad luck do."""
-
-    at: float
-    what: str
-    seconds: float = 0.0
-    """How long it lasts, where it does."""
-    number: int = 0
-    """What it is about: a seed of its own, so that leaving out other actions does not change it."""
-
-    def __str__(self) -> str:
-        lasting = f" for {self.seconds:.2f} s" if self.seconds else ""
-        return f"{self.at:8.2f} s  {self.what}{lasting} ({self.number})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,44 +168,14 @@ PREEMPTING_FAULTS: Final = {
 }
 """In runs that are about preemption: more of what may make a process forget whom it evicts."""
 
-_LASTING: Final = {
-    "restart API server": (1.0, 20.0),
-    "throttle": (1.0, 15.0),
-    "lose answers": (1.0, 20.0),
-    "unsure binds": (2.0, 30.0),
-    "fail binds": (2.0, 20.0),
-    "unsure evictions": (2.0, 30.0),
-    "fail evictions": (2.0, 20.0),
-    "forbid evictions": (1.0, 60.0),
-    "cut scheduler from API server": (0.5, 10.0),
-    "cut scheduler from extender": (0.5, 8.0),
-    "cut extender from scheduler": (0.5, 8.0),
-    "slow watches": (2.0, 30.0),
-    "slow scheduler": (2.0, 30.0),
-    "twin scheduler": (3.0, 30.0),
-    "kill scheduler": (0.1, 3.0),
-    "lead moves": (0.1, 20.0),
-    "clock jumps": (-7200.0, 7200.0),
-    "repeated events": (2.0, 40.0),
-}
-"""Seconds that a fault lasts, from and to; of a clock, by how much it jumps."""
-
-_LASTING_ONE_OF: Final = {
-    "stall etcd": (1.0, 4.0, 8.0, 45.0),
-    "cut extender from API server": (3.0, 10.0, 70.0),
-    "cut API server from extender": (3.0, 10.0, 70.0, 260.0),
-    "lagging server": (2.0, 10.0, 60.0),
-    "kill extender": (0.05, 1.0, 10.0),
-    "kill extender at a step": (0.05, 1.0),
-}
-"""Seconds that a fault lasts at most."""
-
 
 def make_plan(seed: int) -> Plan:
     """Draw a run from its seed."""
     chance = Random(f"plan {seed}")
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
     preempting = shape.episodes == 0 and Random(f"preempting {seed}").random() < PREEMPTING
+    if shape.episodes == 0 and Random(f"evicting runs {seed}").random() < EVICTING:
+        return _evicting_plan(seed)
     setup = Setup(
         preempting=preempting,
         nodes=chance.choice(PREEMPTING_NODES if preempting else shape.nodes),
@@ -231,15 +198,48 @@ def make_plan(seed: int) -> Plan:
         minutes = (end - start) / 60.0
         least, most = (4, 8 + int(6 * minutes)) if preempting else (10, 30 + int(20 * minutes))
         users = PREEMPTING_USERS if preempting else USERS
-        actions += _some(chance, users, chance.randint(least, most), start, end)
+        actions += some_actions(chance, users, chance.randint(least, most), start, end)
         if faulty:
             faults = PREEMPTING_FAULTS if preempting else FAULTS
-            actions += _some(chance, faults, chance.randint(1, 4 + int(8 * minutes)), start, end)
+            actions += some_actions(
+                chance, faults, chance.randint(1, 4 + int(8 * minutes)), start, end
+            )
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
     tenants = Random(f"quotas {seed}")
     if tenants.random() < QUOTAS:
-        actions += _some(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
+        actions += some_actions(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
+    return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def _evicting_plan(seed: int) -> Plan:
+    """Draw a run in which running pods come to break rules, and are evicted."""
+    chance = Random(f"evicting {seed}")
+    setup = Setup(
+        nodes=chance.choice(EVICTING_NODES),
+        zones=chance.choice((2, 3)),
+        cpu=8,
+        workloads=1,
+        streams_lists=chance.random() < 0.6,
+        page=500,
+        least_sampled=100,
+        schedulers=1,
+        cache_lag=chance.choice((0.0005, 0.005, 0.1)),
+        servers=chance.choice((1, 2)),
+        replicas=chance.choice((1, 2, 2, 2)),
+        network=chance.choice((0.0003, 0.002, 0.01)),
+        evicting=draw(chance),
+    )
+    busy = round(chance.uniform(*EVICTING_SECONDS), 3)
+    actions = [make_action(chance, "new disks", 0.2)]
+    actions += some_actions(chance, {"movable workload": 1}, chance.randint(2, 5), 0.0, 5.0)
+    actions += some_actions(
+        chance, EVICTING_USERS, round(busy / chance.uniform(2.0, 8.0)), 5.0, busy
+    )
+    if chance.random() < 0.95:
+        actions += some_actions(
+            chance, EVICTING_FAULTS, chance.randint(1, 2 + int(busy / 12)), 5.0, busy
+        )
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
@@ -252,24 +252,8 @@ def _episodes(chance: Random, shape: Shape, busy: float) -> list[tuple[float, fl
     return [(start, start + each) for start, each in zip(starts, lasting, strict=True)]
 
 
-def _some(
-    chance: Random, weights: dict[str, int], count: int, start: float, end: float
-) -> list[Action]:
-    kinds = chance.choices([*weights], [*weights.values()], k=count)
-    return [_action(chance, kind, chance.uniform(start + 0.5, end)) for kind in kinds]
-
-
 def _storm(chance: Random, start: float, end: float) -> list[Action]:
     """Everything at once."""
     start = chance.uniform(start + 1.0, end)
     kinds = chance.choices([*FAULTS], k=chance.randint(3, 8))
-    return [_action(chance, kind, start + 2.0 * chance.random()) for kind in kinds]
-
-
-def _action(chance: Random, kind: str, at: float) -> Action:
-    seconds = 0.0
-    if kind in _LASTING:
-        seconds = chance.uniform(*_LASTING[kind])
-    elif kind in _LASTING_ONE_OF:
-        seconds = chance.choice(_LASTING_ONE_OF[kind]) * chance.random()
-    return Action(round(at, 3), kind, round(seconds, 3), chance.randrange(1 << 24))
+    return [make_action(chance, kind, start + 2.0 * chance.random()) for kind in kinds]

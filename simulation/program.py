@@ -14,7 +14,9 @@ from kubernetes_asyncio.client import Configuration
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin
+from extender.config.execution import NamespaceSelector, RequiredDuringExecution
 from extender.controllers.drift import keep_watching_drift
+from extender.controllers.eviction.moving import Clocks
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
 from extender.controllers.violations import keep_patrolling
@@ -29,11 +31,20 @@ from extender.model.verdict import INTER_POD_AFFINITY
 from extender.preparing import Preparer
 from extender.source import Source, mirror
 from extender.web.app import CALLBACKS, Callback
-from extender.wiring import build_callbacks, build_nomination, build_preemption
+from extender.wiring import (
+    build_callbacks,
+    build_eviction,
+    build_nomination,
+    build_preemption,
+)
+from simulation.evicting_plan import Evicting
+from simulation.invariants.execution import PLAIN
 from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
 from simulation.transport import Session
 
+AWAKE_SECONDS: Final = 5.0
+"""After it stood still, until it has caught up."""
 HOST: Final = "http://apiserver.simulated"
 EPOCH: Final = 1_767_225_600.0
 
@@ -47,13 +58,19 @@ class Incarnation:
         self, name: str, config: Config, session: Session, chance: Random, skew: float
     ) -> None:
         self.name = name
-        self.state = ClusterState()
+        self.state = ClusterState(
+            execution=config.required_during_execution.execution if config.moves_pods else None
+        )
         self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None
         self.session = session
         self.skew = skew
         """By how much the clock on the wall is wrong; it may jump."""
         self.died_at: float | None = None
+        self.halted = False
+        """Whether it stands still."""
+        self.resumed = -AWAKE_SECONDS
+        """When it did so last."""
         self._parts: list[object] = [self.state]
         self._config = config
         self._chance = chance
@@ -62,6 +79,17 @@ class Incarnation:
     def ready(self) -> bool:
         """Tell whether everything has been listed once."""
         return self.source is not None and all(self.source.synced.values())
+
+    @property
+    def awake(self) -> bool:
+        """Return whether it is running, and has been for a moment."""
+        return not self.halted and now() - self.resumed >= AWAKE_SECONDS
+
+    @property
+    def leads(self) -> bool:
+        """Return whether it is the one that evicts, as far as it knows."""
+        leadership = None if self.source is None else self.source.leadership
+        return leadership is not None and leadership.leads
 
     @property
     def roots(self) -> list[object]:
@@ -131,6 +159,15 @@ class Incarnation:
                 clock=now,
             )
             self.verbs = app[CALLBACKS]
+            clocks = Clocks(now, timing.wall, self._chance.random)
+            eviction = build_eviction(
+                config, source, self.state, metrics, self._unsynced,
+                preparer=preparer, clocks=clocks,
+            )  # fmt: skip
+            self._parts.append(eviction)
+            if eviction is not None and source.leadership is not None:
+                spawn(_kept(source.leadership.run()), self.name)
+                spawn(_kept(eviction.run()), self.name)
             controllers = self._controllers(source, metrics)
             self._parts += [self.verbs, source, nomination, preemption, client, *controllers]
             for eternal in controllers:
@@ -191,6 +228,20 @@ class Process:
         the_loop().kill(alive.name)
         self._trace.say(alive.name, "killed")
 
+    def halt(self) -> None:
+        """Let the process stand still."""
+        if self.alive is not None:
+            self.alive.halted = True
+            the_loop().halt(self.alive.name)
+            self._trace.say(self.alive.name, "stands still")
+
+    def go_on(self, alive: Incarnation) -> None:
+        """Let the process go on, if it is still that one."""
+        if alive is self.alive and alive.halted:
+            alive.halted, alive.resumed = False, now()
+            the_loop().go_on(alive.name)
+            self._trace.say(alive.name, "goes on")
+
     def call(self, verb: str, body: bytes) -> asyncio.Future[bytes]:
         """Begin to answer a callback, as the HTTP side does."""
         alive = self.alive
@@ -211,7 +262,7 @@ class Process:
             _log.exception("%s failed unexpectedly", verb)
             return callback.fault(error, now() - start)
         finally:
-            if alive is self.alive:
+            if alive is self.alive and alive.resumed < start:
                 self.slowest[verb] = max(self.slowest.get(verb, 0.0), now() - start)
 
 
@@ -229,11 +280,24 @@ async def _credentials() -> Credentials:
     return Credentials(Configuration(host=HOST), load, clock=now)
 
 
-def replacing() -> Config:
+def replacing(evicting: Evicting | None = None) -> Config:
     """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
+    plugins = (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
+    moves = RequiredDuringExecution()
+    if evicting is not None:
+        plugins = (*plugins, Plugin.NODE_AFFINITY)
+        moves = RequiredDuringExecution(
+            enabled=True,
+            dry_run=evicting.dry_run,
+            evictions_per_minute=evicting.per_minute,
+            grace_period_seconds=evicting.grace,
+            max_affected=f"{evicting.percent}%",
+            plain_rules=NamespaceSelector(match_labels=PLAIN["matchLabels"]),
+        )
     return Config(
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
         mode=Mode.REPLACE,
-        plugins=(Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY),
+        plugins=plugins,
+        required_during_execution=moves,
     )

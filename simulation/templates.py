@@ -112,12 +112,15 @@ SORTS: Final = (
 
 def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, milli: int) -> Json:
     """Build a pod that waits."""
+    annotations: Json = made_of.get("annotations", {})
+    if zone := made_of.get("volume_zone"):
+        annotations = {**annotations, VOLUME: zone}
     return {
         "metadata": {
             "name": name,
             "namespace": space,
             "labels": dict(made_of["labels"]),
-            **({"annotations": {VOLUME: zone}} if (zone := made_of.get("volume_zone")) else {}),
+            **({"annotations": annotations} if annotations else {}),
             "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "controller": True}],
         },
         "spec": {

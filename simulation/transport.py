@@ -157,11 +157,14 @@ class Session:
         by: str,
         chance: Random,
         note_sent: Callable[[str, str, bytes], None],
+        *,
+        note_begun: Callable[[str, str, bytes], None] | None = None,
     ) -> None:
-        """`note_sent` hears of each request when it leaves."""
+        """`note_begun` hears of each request when it is made, `note_sent` when it leaves."""
         self.dead = False
         self._chance = chance
         self._note_sent = note_sent
+        self._note_begun = note_begun
         self._link = link
         self._server = server
         self._by = by
@@ -181,6 +184,8 @@ class Session:
         """Send a request; return when the head of the answer is there."""
         if self.dead:
             raise aiohttp.ClientConnectionError("this process is dead")
+        if self._note_begun is not None:
+            self._note_begun(method, url.path, data or b"")
         if self._chance.random() < 0.3:
             await self._connect(timeout)
             if self.dead:

@@ -9,12 +9,13 @@ from random import Random
 from typing import Final
 
 from simulation import templates
+from simulation.actions import Action
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
 from simulation.important import ImportantTenants
 from simulation.loop import spawn
-from simulation.plan import Action, Setup
+from simulation.plan import Setup
 from simulation.tenants import Tenants
 from simulation.workloads import Controllers, Workload
 

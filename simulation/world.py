@@ -26,8 +26,9 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
+from simulation.moving import Moving
 from simulation.network import Link
-from simulation.plan import CALM_SECONDS, FAULTS, Plan
+from simulation.plan import CALM_SECONDS, Plan
 from simulation.program import Incarnation, Process, replacing
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
@@ -56,6 +57,7 @@ class Outcome:
     binds: Counter[str]
     preemptions: Counter[str]
     kinds: Counter[str]
+    evictions: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
 
 
@@ -83,9 +85,11 @@ class World:
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
-        self.process = Process(replacing(), self.trace, self._chance("process"))
+        self.process = Process(replacing(setup.evicting), self.trace, self._chance("process"))
         """The one that schedulers ask."""
-        self.standby = Process(replacing(), self.trace, self._chance("standby"), "standby-extender")
+        self.standby = Process(
+            replacing(setup.evicting), self.trace, self._chance("standby"), "standby-extender"
+        )
         self._silences: deque[tuple[float, float]] = deque()
         self.referee = Referee(self.store, loop.time, self._alive, self._silence)
         for process in (self.process, self.standby):
@@ -95,6 +99,7 @@ class World:
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
         self.users = Users(steady, self.controllers, setup)
         self.faults = Faults(self)
+        self.moving = Moving(self, steady)
         self.calm = Calm(self)
         self.schedulers: dict[str, Scheduler] = {}
         self.failure: BrokenError | None = None
@@ -124,8 +129,12 @@ class World:
         """Start an extender."""
         name = f"{process.name}-{process.lives + 1}"
         note_sent = partial(self.referee.note_sent, name)
-        session = Session(self.extender_link, self.server, name, self._chance(name), note_sent)
-        process.start(session)
+        process.start(
+            Session(
+                self.moving.links[process.name], self.server, name, self._chance(name), note_sent,
+                note_begun=partial(self.moving.note_begun, name),
+            )
+        )  # fmt: skip
 
     def kill_extender(self, seconds: float) -> None:
         """Kill the extender that is asked, and start it again after a while."""
@@ -194,6 +203,7 @@ class World:
             self.faults.end_all()
             await self._until(asyncio.sleep(CALM_SECONDS))
             self.calm.check_end()
+            self.moving.check_end()
         finally:
             logger.removeHandler(log)
             if log.defects and self.failure is None:
@@ -219,7 +229,7 @@ class World:
         for action in self.plan.actions:
             await asyncio.sleep(max(action.at - self.now, 0.0))
             self.trace.say("plan", action.what, f"{action.seconds:g} {action.number}")
-            (self.faults if action.what in FAULTS else self.users).act(action)
+            (self.faults if action.what in self.faults.acts else self.users).act(action)
         await asyncio.sleep(max(self.plan.busy - self.now, 0.0))
 
     async def _until(self, work: Coroutine[Any, Any, None]) -> None:
@@ -245,17 +255,24 @@ class World:
     def _look(self) -> None:
         if self.referee.broken:
             raise self.referee.broken[0]
-        silence = max((each.silence for each in self.living), default=0.0)
-        self._silences.append((self.now, max(silence, self.server.behind)))
+        self._silences.append((self.now, self.behind))
         while self._silences[0][0] < self.now - 300.0:
             self._silences.popleft()
         for alive in self.living:
-            check_reservations(alive.state, self.now)
+            if alive.awake:
+                check_reservations(alive.state, self.now)
         for process in (self.process, self.standby):
             check_answers(process.slowest)
         self.calm.look()
+        self.moving.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:
             raise BrokenError("busy without end", f"{self._loop.turns} turns", ())
+
+    @property
+    def behind(self) -> float:
+        """Return for how many seconds watches may have shown nothing, at most."""
+        silence = max((each.silence for each in self.living), default=0.0)
+        return max(silence, self.server.behind)
 
     def _silence(self, at: float) -> float:
         near = [silent for when, silent in self._silences if abs(when - at) < 8.0]
@@ -293,5 +310,6 @@ def run(plan: Plan, *, keep_lines: bool = False) -> Outcome:
         world.referee.binds,
         world.referee.preemptions.counts,
         world.trace.kinds,
+        world.moving.counts,
         [*world.trace.lines] if broken is not None or keep_lines else [],
     )

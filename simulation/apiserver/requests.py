@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from simulation.apiserver.store import Refused, Store
+from simulation.apiserver.store import Json, Refused, Store
 from simulation.apiserver.verbs import bind, delete, evict, mark, patch_status
 
 
@@ -29,7 +29,7 @@ class Request:
         last = self.path.rpartition("/")[2]
         if last == "binding":
             return Kind.BIND
-        if self.method == "DELETE" or last == "events" or self._is_merge:
+        if self.method == "DELETE" or last in {"events", "eviction"} or self._is_merge:
             return Kind.EVICTION
         return Kind.OTHER
 
@@ -111,7 +111,7 @@ def act_of(store: Store, request: Request) -> Callable[[], None]:
             uid, node = body["metadata"].get("uid", ""), body["target"]["name"]
             return lambda: bind(store, request.key, uid, node, request.by)
         case "POST", "eviction":
-            return lambda: evict(store, request.key, request.by)
+            return _eviction(store, request, body.get("deleteOptions", {}))
         case "PATCH", "status":
             return _patch(store, request, body)
         case "DELETE", _:
@@ -125,6 +125,12 @@ def _patch(store: Store, request: Request, body: Any) -> Callable[[], None]:
         return lambda: patch_status(store, key, body, by)
     uid, conditions = body["metadata"].get("uid", ""), body["status"]["conditions"]
     return lambda: mark(store, key, conditions, by, uid=uid)
+
+
+def _eviction(store: Store, request: Request, options: Json) -> Callable[[], None]:
+    uid, dry_run = options.get("preconditions", {}).get("uid", ""), bool(options.get("dryRun"))
+    by = f"{request.by}/evicts"
+    return lambda: evict(store, request.key, by, uid=uid, dry_run=dry_run)
 
 
 def _deletion(store: Store, request: Request, body: Any) -> Callable[[], None]:

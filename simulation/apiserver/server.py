@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Protocol, TypeVar
 
+from simulation.apiserver.leases import is_about_lease, lease_act
 from simulation.apiserver.lists import Pages
 from simulation.apiserver.requests import Request, Troubles, act_of
 from simulation.apiserver.store import PATHS, Json, Refused, Store, encode, is_live
@@ -137,6 +138,8 @@ class ApiServer:
         return self.troubles.down or self.chance.random() < self.troubles.lost
 
     async def _work(self, request: Request) -> tuple[int, bytes]:
+        if is_about_lease(request.path):
+            return 200, encode(await self.commit(lease_act(self.store, request)))
         resource = RESOURCES.get(request.path)
         if request.method == "GET":
             if resource is not None:

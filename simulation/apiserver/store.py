@@ -17,6 +17,7 @@ PATHS: Final = {
     "pods": "/api/v1/pods",
     "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
     "resourcequotas": "/api/v1/resourcequotas",
+    "leases": "/apis/coordination.k8s.io/v1/leases",
 }
 FIRST_VERSION: Final = 1_000
 KEPT_EVENTS: Final = 100_000

@@ -111,8 +111,17 @@ def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float | Non
         store.remove("pods", key, by, uid=uid)
 
 
-def evict(store: Store, key: str, by: str, *, grace: float = 30.0) -> None:
+def evict(
+    store: Store,
+    key: str,
+    by: str,
+    *,
+    uid: str = "",
+    grace: float | None = None,
+    dry_run: bool = False,
+) -> None:
     """Delete a pod if the disruption budgets about it allow that; 429 when one does not."""
+    store.check_uid("pods", key, uid)
     pod = store.get("pods", key)
     if "deletionTimestamp" in pod["metadata"]:
         return
@@ -120,6 +129,8 @@ def evict(store: Store, key: str, by: str, *, grace: float = 30.0) -> None:
     for budget in about:
         if budget["status"]["disruptionsAllowed"] < 1:
             raise Refused(429, "TooManyRequests", "it would violate a disruption budget")
+    if dry_run:
+        return
     for budget in about:
         name = f"{budget['metadata']['namespace']}/{budget['metadata']['name']}"
         store.update("poddisruptionbudgets", name, _spent, by)

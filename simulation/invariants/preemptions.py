@@ -158,6 +158,8 @@ class Preemptions:
 
     def _take_deletion(self, change: Change, victim: Json, uid: str) -> None:
         preemptor = self._preemptor_of(victim)
+        if change.by.endswith("/evicts"):
+            return
         ours = is_extender(change.by)
         if ours and preemptor is None:
             self._break("evicted without a mark", change.key, change.key)

@@ -55,6 +55,17 @@ def selects(selector: Json | None, labels: Labels) -> bool:
     )
 
 
+def wanted_nodes(spec: Json) -> Json | None:
+    """Return the required node affinity of a pod's spec."""
+    found: Json | None = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
+    return found
+
+
+def allows(wanted: Json, labels: Labels) -> bool:
+    """Tell whether required node affinity allows a node with such labels."""
+    return any(selects(each, labels) for each in wanted["nodeSelectorTerms"])
+
+
 def _terms(pod: Json, side: str, strength: str) -> list[Json]:
     affinity = pod["spec"].get("affinity") or {}
     found: list[Json] = (affinity.get(side) or {}).get(strength) or []

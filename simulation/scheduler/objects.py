@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simulation.apiserver.store import Json, encode
+from simulation.invariants.rules import allows, wanted_nodes
 from simulation.templates import VOLUME, ZONE
 
 MOST_PODS = 110
@@ -27,6 +28,8 @@ class PodInfo:
     deleting: bool
     volume_zone: str = ""
     """The zone of its volume; "" without one."""
+    wants: Json | None = None
+    """The required node affinity of its spec."""
 
     @property
     def json(self) -> bytes:
@@ -53,6 +56,7 @@ def pod_info(raw: Json) -> PodInfo:
         scheduler=spec.get("schedulerName", ""),
         deleting="deletionTimestamp" in metadata,
         volume_zone=metadata.get("annotations", {}).get(VOLUME, ""),
+        wants=wanted_nodes(spec),
     )
 
 
@@ -95,7 +99,11 @@ class NodeInfo:
 
     def takes(self, pod: PodInfo) -> bool:
         """Tell whether a pod may come, room aside."""
-        return self.open and pod.volume_zone in {"", self.zone}
+        return (
+            self.open
+            and pod.volume_zone in {"", self.zone}
+            and (pod.wants is None or allows(pod.wants, self.raw["metadata"].get("labels", {})))
+        )
 
     def has_room(self, cpu: int, without: int = 0, gone: int = 0) -> bool:
         """Tell whether so much fits, `without` and `gone` being what leaves, in cpu and pods."""

@@ -1,0 +1,86 @@
+"""Once nothing goes wrong any more, every pod that breaks a rule and can be moved is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from simulation.apiserver.store import Json, Store, key_of
+from simulation.apiserver.verbs import is_about
+from simulation.invariants.broken import BrokenError
+from simulation.invariants.evictions import Evictions
+from simulation.invariants.execution import Picture, Standing
+from simulation.invariants.known import truth
+from simulation.invariants.owners import owner_of
+from simulation.invariants.rooms import is_open, milli
+
+CURED_SECONDS: Final = 200.0
+"""Longer than the pause that follows the attempts of a run: 10, 20, 40, 80, 160 s."""
+LOOK_SECONDS: Final = 5.0
+
+
+class Curing:
+    """Notes since when pods could be moved, and nobody does."""
+
+    def __init__(self, store: Store, clock: Callable[[], float], evictions: Evictions) -> None:
+        self._store = store
+        self._clock = clock
+        self._evictions = evictions
+        self._since: dict[str, float] = {}
+        self._next_look = 0.0
+
+    def look(self) -> None:
+        """Look who could be moved now."""
+        now = self._clock()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_SECONDS
+        picture, settings = truth(self._store), self._evictions.settings
+        affected = picture.affected()
+        free = self._evictions.recent < settings.per_minute and not settings.dry_run
+        if not free or len(affected) > self._evictions.allowed(picture.count):
+            self._since = {}
+            return
+        curable = {uid for uid in affected if self._is_curable(picture.pods[uid], picture)}
+        self._since = {uid: self._since.get(uid, now) for uid in curable}
+
+    def check(self) -> None:
+        """Raise when a pod could have been moved for long."""
+        now = self._clock()
+        for uid, since in self._since.items():
+            if now - since > CURED_SECONDS:
+                key = key_of(self._evictions.raws[uid])
+                raise BrokenError("violation not cured", f"{key} for {now - since:.0f} s", (key,))
+
+    def _is_curable(self, one: Standing, picture: Picture) -> bool:
+        owner = owner_of(one.pod)
+        if owner is None or one.going or not picture.has_to_go(one):
+            return False
+        pods = self._store.all("pods").values()
+        return (
+            all(_is_settled(each) for each in pods if owner_of(each) == owner)
+            and self._budgets_allow(one.pod)
+            and any(
+                name != one.node
+                and is_open(node)
+                and self._has_room(name, node, one, picture)
+                and picture.takes(one, name)
+                for name, node in self._store.all("nodes").items()
+            )
+        )
+
+    def _budgets_allow(self, pod: Json) -> bool:
+        budgets = self._store.all("poddisruptionbudgets").values()
+        return all(
+            each["status"]["disruptionsAllowed"] > 0 for each in budgets if is_about(each, pod)
+        )
+
+    @staticmethod
+    def _has_room(name: str, node: Json, one: Standing, picture: Picture) -> bool:
+        used = sum(milli(each.pod) for each in picture.pods.values() if each.node == name)
+        return used + milli(one.pod) <= 1000 * int(node["status"]["allocatable"]["cpu"])
+
+
+def _is_settled(pod: Json) -> bool:
+    """Tell whether a pod neither waits for a node nor is on its way out."""
+    return bool(pod["spec"].get("nodeName")) and "deletionTimestamp" not in pod["metadata"]

@@ -1,0 +1,192 @@
+"""Judges evictions by rules that hold during execution: each when it is sent, and when carried out.
+
+What a replica decides is judged by all that its watches have shown it, at the moment at which it
+sends the request: nobody can know more. How many are evicted, how many of an owner at a time, and
+by whom, is judged when the API server carries that out, in its order. One that it carries out
+although the replica has stopped waiting for it is nobody's fault, and is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from simulation.apiserver.requests import pod_key
+from simulation.apiserver.store import Change, Json, Store, key_of
+from simulation.evicting_plan import Evicting
+from simulation.invariants.broken import BrokenError
+from simulation.invariants.execution import Picture, Standing
+from simulation.invariants.known import Knowledge, Replica, mirror, truth
+from simulation.invariants.owners import Owners, owner_of
+from simulation.invariants.rooms import Rooms
+from simulation.invariants.writers import is_extender
+
+ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
+EVICTS: Final = "/evicts"
+WAITED_SECONDS: Final = 5.2
+"""A replica gives up an eviction after 5 s."""
+MINUTE: Final = 60.0
+OVER_SECONDS: Final = 1.5
+"""Within which a replica notices that too many are affected."""
+HEARD_SECONDS: Final = 30.0
+"""Within which it hears what somebody has acknowledged."""
+SLACK_SECONDS: Final = 6.0
+"""Between what is decided and what is carried out, beside all that watches have not shown."""
+MOMENT: Final = 0.001
+
+
+class Evictions:
+    """Follows all pods, the Lease, and every eviction that an extender asks for."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        settings: Evicting,
+        living: Callable[[], Sequence[Replica]],
+        behind: Callable[[], float],
+    ) -> None:
+        """`behind` says for how long watches may have shown nothing, at most."""
+        self.counts: Counter[str] = Counter()
+        self.broken: list[BrokenError] = []
+        self.raws: dict[str, Json] = {}
+        """All pods there were, by uid."""
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._living = living
+        self._behind = behind
+        self._knowledge: dict[str, Knowledge] = {}
+        self._sent: dict[str, tuple[str, float]] = {}
+        self._times: deque[float] = deque()
+        self._owners = Owners(store, clock)
+        self._rooms = Rooms(store, clock)
+        self._holder: str | None = None
+        self._acknowledged: deque[tuple[float, int]] = deque([(0.0, 0)])
+        self._truly: dict[str, float] = {}
+        """When each pod was last seen to break a rule."""
+        store.observers.append(self._take)
+
+    @property
+    def recent(self) -> int:
+        """Return how many were carried out within the last minute."""
+        now = self._clock()
+        while self._times and self._times[0] <= now - MINUTE:
+            self._times.popleft()
+        return len(self._times)
+
+    def allowed(self, pods: int) -> int:
+        """Return how many pods may be affected, by all that replicas may have heard."""
+        now = self._clock()
+        while len(self._acknowledged) > 1 and self._acknowledged[1][0] < now - HEARD_SECONDS:
+            self._acknowledged.popleft()
+        share = self.settings.percent / 100
+        return max(1, int(share * pods), *(number for _, number in self._acknowledged))
+
+    def look(self) -> None:
+        """Take down what is broken, and what each replica knows of that."""
+        if self.broken:
+            raise self.broken[0]
+        now = self._clock()
+        self._truly.update(dict.fromkeys(truth(self._store).affected(), now))
+        for replica in self._living():
+            known = self._knowledge.setdefault(replica.name, Knowledge(now - 1.0))
+            if replica.awake:
+                allowed = self.allowed(len(replica.state.pods))
+                known.look(replica.state, self.raws, allowed, now)
+
+    # What is sent
+
+    def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
+        """Judge an eviction that a replica sends."""
+        if method != "POST" or not path.endswith("/eviction"):
+            return
+        options: Any = msgspec.json.decode(body).get("deleteOptions", {})
+        uid, now = options.get("preconditions", {}).get("uid", ""), self._clock()
+        self._sent[uid] = by, now
+        replica = next((each for each in self._living() if each.name == by), None)
+        if replica is None:
+            return
+        self.counts["dry" if options.get("dryRun") else "sent"] += 1
+        if bool(options.get("dryRun")) is not self.settings.dry_run:
+            self._break("evicted in a dry run", pod_key(path))
+        picture = mirror(replica.state, self.raws)
+        one = picture.pods.get(uid)
+        if one is None:
+            self._break("evicted without a cause", f"{pod_key(path)}, which is on no node")
+            return
+        known = self._knowledge.get(by) or Knowledge(now - self.settings.grace)
+        why = next((name for name, wrong in self._faults(one, picture, known, now) if wrong), None)
+        if why is not None:
+            self._break(why, f"{key_of(one.pod)} on {one.node} by {by}", key_of(one.pod))
+
+    def _faults(
+        self, one: Standing, picture: Picture, known: Knowledge, now: float
+    ) -> Iterator[tuple[str, bool]]:
+        """Yield what may be wrong with an eviction, and whether it is, by what a replica knows."""
+        yield "evicted without a controller", owner_of(one.pod) is None
+        yield "evicted without a cause", not picture.broken(one)
+        yield "evicted in the place of others", not picture.has_to_go(one)
+        lasts = known.broken_for(one.uid, now)
+        yield "evicted within the grace period", lasts < self.settings.grace - MOMENT
+        over = known.over is not None and now - known.over > OVER_SECONDS
+        too_many = over and len(picture.affected()) > self.allowed(picture.count)
+        yield "evicted while paused", too_many
+        yield "evicted with nowhere to go", not self._rooms.somewhere(one, picture, self._behind())
+
+    # What is carried out
+
+    def _take(self, change: Change) -> None:
+        new, old = change.new, change.old
+        if change.resource == "leases":
+            self._take_lease(change)
+        if change.resource != "pods" or new is None:
+            return
+        self.raws[new["metadata"]["uid"]] = new
+        was_going = old is not None and "deletionTimestamp" in old["metadata"]
+        if "deletionTimestamp" not in new["metadata"] or was_going:
+            return
+        if change.by.endswith(EVICTS) and is_extender(change.by):
+            self._take_eviction(change.by.removesuffix(EVICTS), change.key, new)
+
+    def _take_lease(self, change: Change) -> None:
+        if change.new is None:
+            return
+        annotations = change.new["metadata"].get("annotations", {})
+        number = int(annotations.get(ACKNOWLEDGED, "0"))
+        if number != self._acknowledged[-1][1]:
+            self._acknowledged.append((self._clock(), number))
+        if is_extender(change.by):
+            held = bool(change.new["spec"]["holderIdentity"])
+            if held and self._holder not in {None, change.by}:
+                self.counts["handovers"] += 1
+            self._holder = change.by if held else None
+
+    def _take_eviction(self, by: str, key: str, pod: Json) -> None:
+        uid, now = pod["metadata"]["uid"], self._clock()
+        sent_by, sent = self._sent.get(uid, (by, now))
+        if sent_by != by or now - sent > WAITED_SECONDS:
+            self.counts["late"] += 1
+            self._owners.begin(pod, by, late=True)
+            return
+        self.counts["evicted"] += 1
+        if uid not in truth(self._store).affected():
+            since = now - self._truly.get(uid, -HEARD_SECONDS)
+            if since > self._behind() + SLACK_SECONDS:
+                self._break("evicted without a cause", f"{key}, for {since:.1f} s", key)
+        if self._holder != by:
+            self._break("two replicas evict", f"{key} by {by}, {self._holder} leads", key)
+        self._times.append(now)
+        if self.recent > self.settings.per_minute:
+            about = f"{key} is number {self.recent} of {self.settings.per_minute}"
+            self._break("too many evictions in a minute", about, key)
+        busy = self._owners.busy(pod, by)
+        if busy is not None:
+            self._break("two pods of an owner", f"{key} while {busy}", key)
+        self._owners.begin(pod, by, late=False)
+
+    def _break(self, name: str, about: str, *words: str) -> None:
+        self.broken.append(BrokenError(name, about, words))

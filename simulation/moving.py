@@ -1,0 +1,123 @@
+"""The part of a run that is about evictions: users, faults and judges, beside all others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final, Protocol
+
+from simulation.apiserver.store import Store
+from simulation.budgets import Budgets
+from simulation.caller import Caller
+from simulation.evicting_plan import Evicting
+from simulation.evicting_users import EvictingUsers
+from simulation.faults import Faults
+from simulation.invariants.curing import Curing
+from simulation.invariants.evictions import Evictions
+from simulation.leaders import LeaderFaults
+from simulation.network import Link
+from simulation.plan import Plan
+from simulation.program import Incarnation, Process
+from simulation.users import Users
+from simulation.workloads import Controllers
+
+
+class Moved(Protocol):
+    """Where pods are moved."""
+
+    plan: Plan
+    store: Store
+    process: Process
+    standby: Process
+    extender_link: Link
+    controllers: Controllers
+    users: Users
+    faults: Faults
+
+    @property
+    def living(self) -> Sequence[Incarnation]:
+        """Return the extenders that run."""
+
+    @property
+    def now(self) -> float:
+        """Return the simulated seconds since the start."""
+
+    @property
+    def behind(self) -> float:
+        """Return for how many seconds watches may have shown nothing."""
+
+    def start_extender(self, process: Process) -> None:
+        """Start an extender."""
+
+
+class Moving:
+    """Joins them; in a run that is about something else it does nothing."""
+
+    def __init__(self, world: Moved, steady: Caller) -> None:
+        """`steady` is whom users and controllers call the API server by."""
+        self._world = world
+        setup, seed = world.plan.setup, world.plan.seed
+        usual = world.extender_link
+        self.links: Mapping[str, Link] = {world.process.name: usual, world.standby.name: usual}
+        self.evictions: Evictions | None = None
+        if setup.evicting is None:
+            return
+        own = Link(Random(f"{seed} standby"), usual=setup.network)
+        self.links = {world.process.name: usual, world.standby.name: own}
+        users = EvictingUsers(steady, world.controllers, setup)
+        world.users.acts.update(users.acts)
+        world.faults.acts.update(LeaderFaults(self).acts)
+        self._budgets: Final = Budgets(steady, Random(f"{seed} budgets"))
+        self.evictions = _judge(world, setup.evicting)
+        self._curing: Final = Curing(world.store, lambda: world.now, self.evictions)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return what has happened."""
+        return Counter() if self.evictions is None else self.evictions.counts
+
+    @property
+    def processes(self) -> Sequence[Process]:
+        """Return the processes of all extenders."""
+        return [self._world.process, self._world.standby]
+
+    def note_begun(self, by: str, method: str, path: str, body: bytes) -> None:
+        """Hear of a request that an extender makes."""
+        if self.evictions is not None:
+            self.evictions.note_begun(by, method, path, body)
+
+    def look(self) -> None:
+        """Look at what is broken."""
+        if self.evictions is not None:
+            self.evictions.look()
+            self._curing.look()
+
+    def check_end(self) -> None:
+        """Raise when the calm has not brought what it must."""
+        if self.evictions is not None:
+            self._curing.check()
+
+    def kill(self, process: Process, seconds: float) -> None:
+        """Kill an extender, and start it again after a while."""
+        if process.alive is not None:
+            process.kill()
+            self._later(seconds, lambda: self._world.start_extender(process))
+
+    def pause(self, process: Process, seconds: float) -> None:
+        """Let an extender stand still for a while."""
+        alive = process.alive
+        if alive is not None and not alive.halted:
+            process.halt()
+            self._later(seconds, lambda: process.go_on(alive))
+
+    @staticmethod
+    def _later(seconds: float, act: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_later(seconds, act)
+
+
+def _judge(world: Moved, settings: Evicting) -> Evictions:
+    return Evictions(
+        world.store, lambda: world.now, settings, lambda: world.living, lambda: world.behind
+    )
