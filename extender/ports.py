@@ -63,6 +63,8 @@ class Evicted(Enum):
     """There is no such pod any more."""
     REFUSED = "refused"
     """A disruption budget does not allow it now."""
+    NOT_SENT = "notSent"
+    """There was no time left for it, or it was not to be sent any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Final, TypeAlias
 
+from simulation.outcome import Outcome
 from simulation.plan import make_plan
 from simulation.shrinking import shrink
 from simulation.spreading import run_seeds
 from simulation.tally import Tally
-from simulation.world import Outcome, run
+from simulation.world import run
 
 Enough: TypeAlias = Callable[[Tally], bool]
 """Tells whether there have been enough runs."""

@@ -35,9 +35,9 @@ class EvictingUsers:
             "new disks": self._new_disks,
             "movable workload": self._workload,
             "bare movable pod": self._bare,
-            "disks change": lambda chance: self._change(chance, chance.choice((1, 1, 2))),
+            "disks change": self._change_few,
             "disks change for a moment": self._flicker,
-            "most disks change": lambda chance: self._change(chance, chance.randint(2, 9)),
+            "most disks change": self._change_many,
             "budget changes": self._change_budget,
             "acknowledge": self._acknowledge,
         }
@@ -88,6 +88,12 @@ class EvictingUsers:
         for name in sorted(self._store.all("nodes")):
             if chance.random() < 0.8:
                 self._label(name, SSD)
+
+    def _change_few(self, chance: Random) -> None:
+        self._change(chance, chance.choice((1, 1, 2)))
+
+    def _change_many(self, chance: Random) -> None:
+        self._change(chance, chance.randint(2, 9))
 
     def _change(self, chance: Random, count: int) -> list[str]:
         """Take the label from some nodes, or give it back where it is missing."""

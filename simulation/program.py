@@ -13,8 +13,7 @@ from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, Plugin
-from extender.config.execution import NamespaceSelector, RequiredDuringExecution
+from extender.config import Config
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.eviction.moving import Clocks
 from extender.controllers.staleness import Freshness
@@ -37,8 +36,6 @@ from extender.wiring import (
     build_nomination,
     build_preemption,
 )
-from simulation.evicting_plan import Evicting
-from simulation.invariants.execution import PLAIN
 from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
 from simulation.transport import Session
@@ -278,26 +275,3 @@ async def _credentials() -> Credentials:
         del forced
 
     return Credentials(Configuration(host=HOST), load, clock=now)
-
-
-def replacing(evicting: Evicting | None = None) -> Config:
-    """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
-    plugins = (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
-    moves = RequiredDuringExecution()
-    if evicting is not None:
-        plugins = (*plugins, Plugin.NODE_AFFINITY)
-        moves = RequiredDuringExecution(
-            enabled=True,
-            dry_run=evicting.dry_run,
-            evictions_per_minute=evicting.per_minute,
-            grace_period_seconds=evicting.grace,
-            max_affected=f"{evicting.percent}%",
-            plain_rules=NamespaceSelector(match_labels=PLAIN["matchLabels"]),
-        )
-    return Config(
-        api_version="affinity-extender.io/v1alpha1",
-        kind="AffinityExtenderConfiguration",
-        mode=Mode.REPLACE,
-        plugins=plugins,
-        required_during_execution=moves,
-    )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from simulation.outcome import Outcome
 from simulation.plan import Plan
-from simulation.world import Outcome
 
 MOST_RUNS: Final = 60
 

@@ -8,8 +8,9 @@ import signal
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from simulation.outcome import Outcome
 from simulation.plan import make_plan
-from simulation.world import Outcome, run
+from simulation.world import run
 
 SEEDS_OF_A_PROCESS: Final = 200
 """Then another one takes its place, so that hours leave nothing behind."""

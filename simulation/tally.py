@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from simulation.outcome import Outcome
 from simulation.plan import FAULTS
-from simulation.world import Outcome
 
 HOUR = 3600.0
 

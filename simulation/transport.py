@@ -16,7 +16,7 @@ from yarl import URL
 
 from simulation.apiserver.requests import Request
 from simulation.apiserver.server import OWNER, ApiServer
-from simulation.loop import spawn
+from simulation.loop import now, spawn
 from simulation.network import Link, Pipe
 
 T = TypeVar("T")
@@ -184,6 +184,7 @@ class Session:
         """Send a request; return when the head of the answer is there."""
         if self.dead:
             raise aiohttp.ClientConnectionError("this process is dead")
+        made = now()
         if self._note_begun is not None:
             self._note_begun(method, url.path, data or b"")
         if self._chance.random() < 0.3:
@@ -192,7 +193,8 @@ class Session:
                 raise aiohttp.ClientConnectionError("this process is dead")
         self._note_sent(method, url.path, data or b"")
         exchange = Exchange(self._link, timeout.sock_read or 3600.0, self._open)
-        exchange.send(self._server, Request(method, url.path, params, data or b"", self._by))
+        request = Request(method, url.path, params, data or b"", self._by, made)
+        exchange.send(self._server, request)
         try:
             status, headers = await exchange.head
         except BaseException:

@@ -6,9 +6,8 @@ import asyncio
 import gc
 import logging
 import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -19,6 +18,7 @@ from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
+from simulation.configuration import replacing
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
@@ -28,8 +28,9 @@ from simulation.invariants.upkeep import check_answers, check_counters, check_re
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
 from simulation.network import Link
+from simulation.outcome import Outcome
 from simulation.plan import CALM_SECONDS, Plan
-from simulation.program import Incarnation, Process, replacing
+from simulation.program import Incarnation, Process
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
 from simulation.trace import Trace
@@ -44,21 +45,6 @@ MOST_TURNS: Final = 5_000_000
 MOST_TURNS_A_SECOND: Final = 1_000
 MOST_FROZEN: Final = 2_000_000
 """Objects that no collection of garbage looks at any more; many are of runs that are over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run went."""
-
-    plan: Plan
-    broken: BrokenError | None
-    digest: str
-    simulated: float
-    binds: Counter[str]
-    preemptions: Counter[str]
-    kinds: Counter[str]
-    evictions: Counter[str] = field(default_factory=Counter)
-    lines: list[str] = field(default_factory=list)
 
 
 class World:

@@ -17,7 +17,13 @@ import msgspec
 from extender.errors import ApiError
 from extender.kube.calls import events_path, eviction_path, pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS, StatusError
+from extender.kube.failures import (
+    CONFLICT,
+    NOT_FOUND,
+    TOO_MANY_REQUESTS,
+    NotSentError,
+    StatusError,
+)
 from extender.kube.flowcontrol import Flow
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
@@ -119,8 +125,8 @@ class Evictor:
     async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
         """Evict a pod by the Eviction API, unless a disruption budget or `may_go` says no.
 
-        ApiError for other refusals; NotSentError when nothing was sent; NoAnswerError and
-        BrokenAnswerError leave open whether it was done.
+        ApiError for other answers; NoAnswerError and BrokenAnswerError leave open whether it was
+        done, and so does an ApiError with a status from 500 on.
         """
         options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
         if dry_run:
@@ -139,6 +145,8 @@ class Evictor:
                 flow=Flow.EVICTIONS,
                 may_go=may_go,
             )
+        except NotSentError as error:
+            return Eviction(Evicted.NOT_SENT, str(error))
         except StatusError as error:
             if error.status == TOO_MANY_REQUESTS:
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +22,8 @@ class Request:
     params: Mapping[str, str]
     body: bytes
     by: str
+    made: float = 0.0
+    """When, by the clock of everybody."""
 
     @property
     def kind(self) -> Kind:
@@ -39,6 +41,14 @@ class Request:
         return pod_key(self.path)
 
     @property
+    def unclear(self) -> tuple[int, ...]:
+        """Return the answers that leave open what becomes of it.
+
+        A conflict is none for an eviction, which the API server tries again (EvictionREST.Create).
+        """
+        return (500, 504) if self.path.endswith("/eviction") else (409, 500, 504)
+
+    @property
     def _is_merge(self) -> bool:
         return self.method == "PATCH" and self.body.startswith(b"{")
 
@@ -46,6 +56,10 @@ class Request:
 def pod_key(path: str) -> str:
     """Return namespace/name of the pod that a path is about."""
     return "/".join(path.split("/")[4:7:2])
+
+
+EVICTS: Final = "/evicts since "
+"""Between who has an eviction carried out and when it was asked for."""
 
 
 class Kind(Enum):
@@ -129,7 +143,7 @@ def _patch(store: Store, request: Request, body: Any) -> Callable[[], None]:
 
 def _eviction(store: Store, request: Request, options: Json) -> Callable[[], None]:
     uid, dry_run = options.get("preconditions", {}).get("uid", ""), bool(options.get("dryRun"))
-    by = f"{request.by}/evicts"
+    by = f"{request.by}{EVICTS}{request.made}"
     return lambda: evict(store, request.key, by, uid=uid, dry_run=dry_run)
 
 

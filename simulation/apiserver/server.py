@@ -156,7 +156,7 @@ class ApiServer:
             raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
         if unsure and self.chance.random() < unsure:
             self._unsure(request, act)
-            raise Refused(self.chance.choice((409, 500, 504)), "Timeout", "etcdserver: timeout")
+            raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")
         await self.commit(act)
         return 201, b'{"kind":"Status","status":"Success"}'
 

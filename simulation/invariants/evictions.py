@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from simulation.apiserver.requests import pod_key
+from simulation.apiserver.requests import EVICTS, pod_key
 from simulation.apiserver.store import Change, Json, Store, key_of
 from simulation.evicting_plan import Evicting
 from simulation.invariants.broken import BrokenError
@@ -25,7 +25,6 @@ from simulation.invariants.rooms import Rooms
 from simulation.invariants.writers import is_extender
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
-EVICTS: Final = "/evicts"
 WAITED_SECONDS: Final = 5.2
 """A replica gives up an eviction after 5 s."""
 MINUTE: Final = 60.0
@@ -60,14 +59,15 @@ class Evictions:
         self._living = living
         self._behind = behind
         self._knowledge: dict[str, Knowledge] = {}
-        self._sent: dict[str, tuple[str, float]] = {}
         self._times: deque[float] = deque()
         self._owners = Owners(store, clock)
         self._rooms = Rooms(store, clock)
         self._holder: str | None = None
         self._acknowledged: deque[tuple[float, int]] = deque([(0.0, 0)])
         self._truly: dict[str, float] = {}
-        """When each pod was last seen to break a rule."""
+        """Until when each pod has truly broken a rule that does not any more."""
+        self._affected: set[str] = set()
+        """Those that truly break a rule now."""
         store.observers.append(self._take)
 
     @property
@@ -91,7 +91,6 @@ class Evictions:
         if self.broken:
             raise self.broken[0]
         now = self._clock()
-        self._truly.update(dict.fromkeys(truth(self._store).affected(), now))
         for replica in self._living():
             known = self._knowledge.setdefault(replica.name, Knowledge(now - 1.0))
             if replica.awake:
@@ -106,7 +105,6 @@ class Evictions:
             return
         options: Any = msgspec.json.decode(body).get("deleteOptions", {})
         uid, now = options.get("preconditions", {}).get("uid", ""), self._clock()
-        self._sent[uid] = by, now
         replica = next((each for each in self._living() if each.name == by), None)
         if replica is None:
             return
@@ -143,14 +141,19 @@ class Evictions:
         new, old = change.new, change.old
         if change.resource == "leases":
             self._take_lease(change)
+            return
+        if _may_break(change):
+            self._truly.update(dict.fromkeys(self._affected, self._clock()))
+            self._affected = truth(self._store).affected()
         if change.resource != "pods" or new is None:
             return
         self.raws[new["metadata"]["uid"]] = new
         was_going = old is not None and "deletionTimestamp" in old["metadata"]
         if "deletionTimestamp" not in new["metadata"] or was_going:
             return
-        if change.by.endswith(EVICTS) and is_extender(change.by):
-            self._take_eviction(change.by.removesuffix(EVICTS), change.key, new)
+        by, evicts, made = change.by.partition(EVICTS)
+        if evicts and is_extender(by):
+            self._take_eviction(by, float(made), change.key, new)
 
     def _take_lease(self, change: Change) -> None:
         if change.new is None:
@@ -165,15 +168,14 @@ class Evictions:
                 self.counts["handovers"] += 1
             self._holder = change.by if held else None
 
-    def _take_eviction(self, by: str, key: str, pod: Json) -> None:
+    def _take_eviction(self, by: str, made: float, key: str, pod: Json) -> None:
         uid, now = pod["metadata"]["uid"], self._clock()
-        sent_by, sent = self._sent.get(uid, (by, now))
-        if sent_by != by or now - sent > WAITED_SECONDS:
+        if now - made > WAITED_SECONDS:
             self.counts["late"] += 1
             self._owners.begin(pod, by, late=True)
             return
         self.counts["evicted"] += 1
-        if uid not in truth(self._store).affected():
+        if uid not in self._affected:
             since = now - self._truly.get(uid, -HEARD_SECONDS)
             if since > self._behind() + SLACK_SECONDS:
                 self._break("evicted without a cause", f"{key}, for {since:.1f} s", key)
@@ -190,3 +192,11 @@ class Evictions:
 
     def _break(self, name: str, about: str, *words: str) -> None:
         self.broken.append(BrokenError(name, about, words))
+
+
+def _may_break(change: Change) -> bool:
+    """Tell whether a write may break or mend rules: of labels, or of where pods are."""
+    old, new = change.old, change.new
+    if old is None or new is None or change.resource != "pods":
+        return change.resource in {"nodes", "namespaces", "pods"}
+    return bool(old["spec"].get("nodeName") != new["spec"].get("nodeName"))

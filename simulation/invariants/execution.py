@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from simulation.invariants.rules import Json, Labels, allows, selects, speaks_of
+from simulation.apiserver.store import Json
+from simulation.invariants.rules import Labels, allows, selects, speaks_of
 
 AFFINITY: Final = "affinity-extender.io/affinity"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from extender.cluster.state import ClusterState
-from simulation.apiserver.store import Store, is_live
+from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.execution import Picture, Standing, rules_of
-from simulation.invariants.rules import Json
 
 
 class Replica(Protocol):

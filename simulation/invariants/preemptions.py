@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from simulation.apiserver.requests import pod_key
+from simulation.apiserver.requests import EVICTS, pod_key
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.apiserver.verbs import mark_of
 from simulation.invariants.broken import BrokenError
@@ -158,7 +158,7 @@ class Preemptions:
 
     def _take_deletion(self, change: Change, victim: Json, uid: str) -> None:
         preemptor = self._preemptor_of(victim)
-        if change.by.endswith("/evicts"):
+        if EVICTS in change.by:
             return
         ours = is_extender(change.by)
         if ours and preemptor is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from simulation.apiserver.store import Json, encode
 from simulation.invariants.rules import allows, wanted_nodes
@@ -28,7 +30,7 @@ class PodInfo:
     deleting: bool
     volume_zone: str = ""
     """The zone of its volume; "" without one."""
-    wants: Json | None = None
+    wants: Mapping[str, Any] | None = None
     """The required node affinity of its spec."""
 
     @property

@@ -12,7 +12,6 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
 from extender.kube.evictor import LONGEST_NOTE, Evictor
-from extender.kube.failures import NotSentError
 from extender.ports import Evicted, Eviction, Occurrence
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
@@ -137,8 +136,9 @@ async def test_what_an_eviction_comes_to(
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
     server: Told, evictor: Evictor
 ) -> None:
-    with pytest.raises(NotSentError, match="no longer ours"):
-        await evictor.evict(VICTIM, dry_run=False, may_go=lambda: False)
+    answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: False)
+    assert answer.became is Evicted.NOT_SENT
+    assert "no longer ours" in answer.why
     assert server.bodies == []
 
 

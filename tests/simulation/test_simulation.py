@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 from simulation.invariants.broken import BrokenError
+from simulation.outcome import Outcome
 from simulation.plan import Plan, make_plan
 from simulation.shrinking import shrink
 from simulation.spreading import run_seed, run_seeds
 from simulation.tally import Tally
-from simulation.world import Outcome
 
 SEEDS = (4, 6, 8, 10, 11, 20, 22)
 """Those that bring many binds for their time."""

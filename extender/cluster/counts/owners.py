@@ -1,4 +1,4 @@
-"""How many pods of each controller have a node, and how many wait for one."""
+"""How many pods of each controller have a node, wait for one, and are on their way out."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ class PodsByOwner:
     def __init__(self) -> None:
         self._placed: dict[str, int] = {}
         self._waiting: dict[str, int] = {}
+        self._leaving: dict[str, int] = {}
 
     def __len__(self) -> int:
         """Return how many controllers have pods."""
-        return len(self._placed.keys() | self._waiting.keys())
+        return len(self._placed.keys() | self._waiting.keys() | self._leaving.keys())
 
     def placed(self, owner: str) -> int:
         """Return how many pods of a controller have a node, and are not on their way out."""
         return self._placed.get(owner, 0)
 
-    def waits(self, owner: str) -> bool:
-        """Return whether a pod of a controller has no node yet."""
-        return owner in self._waiting
+    def unsettled(self, owner: str) -> bool:
+        """Return whether a pod of a controller has no node yet, or is on its way out."""
+        return owner in self._waiting or owner in self._leaving
 
     def count(self, pod: Pod, amount: int) -> None:
         """Count a pod that is known (1), or is not as it was any more (-1)."""
         tenure = pod.tenure
-        if tenure is None or tenure.owner is None or pod.deleting or pod.terminal:
+        if tenure is None or tenure.owner is None or pod.terminal:
             return
         counts = self._waiting if pod.node is None else self._placed
+        if pod.deleting:
+            counts = self._leaving
         shift(counts, tenure.owner.uid, amount)

@@ -192,6 +192,8 @@ class EvictionController:
         pod = None if record is None else self._state.pod(*record.identity)
         if record is None or pod is None:
             return None
+        # The lead may have come since the last look, and with it what another replica has done.
+        self._look_at_lead()
         wait = self._wait(record)
         if wait is not None:
             return wait

@@ -22,6 +22,10 @@ REST_SECONDS: Final = 1.0
 """Between two looks at a pod that waits for something that no event tells of."""
 
 
+WENT_WRONG: Final = 500
+"""From this status on an answer says that something went wrong, a timeout of etcd for one."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvictionLimits:
     """How much may be done, and how soon."""
@@ -151,15 +155,18 @@ class Mover:
         """Have the API server evict a pod; False when that has certainly not happened."""
         try:
             answer = await self._port.evict(
-                pod, dry_run=self._dry_run, may_go=lambda: self._leadership.leads
+                pod,
+                dry_run=self._dry_run,
+                # It may have to wait until it can be sent.
+                may_go=lambda: self._leadership.leads and self._still(record),
             )
         except ExtenderError as error:
             record.outcome, record.why = Outcome.FAILED, str(error)
             self._teller.count("failed", pod, record)
             self._teller.complain(pod, error)
             record.pause.begin(self._clock())
-            # Without a clear no it may have been done.
-            return not isinstance(error, ApiError)
+            # Without a clear no it may have been done, or be done in a while.
+            return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
         return self._take_over(pod, record, owner, answer)
 
     def _take_over(self, pod: Pod, record: Record, owner: str, answer: Eviction) -> bool:
@@ -174,6 +181,8 @@ class Mover:
                 return False
             case Evicted.GONE:
                 self._teller.count("gone", pod, record)
+                return False
+            case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:
                 self._turns.pardon(owner)

@@ -122,12 +122,15 @@ class Turns:
         return 0.0 if pause is None else pause.rest(self._clock()) or 0.0
 
     def busy(self, owner: str) -> bool:
-        """Return whether a pod of an owner is on its way, or waits for a node."""
+        """Return whether a pod of an owner is on its way out, or waits for a node.
+
+        Whoever leads anew knows no moves, and sees those of the last leader by that.
+        """
         move = self._moves.get(owner)
         if move is not None and self._is_over(owner, move):
             del self._moves[owner]
             move = None
-        return move is not None or self._state.rule_watch.owned.waits(owner)
+        return move is not None or self._state.rule_watch.owned.unsettled(owner)
 
     def _is_over(self, owner: str, move: Move) -> bool:
         now, pod = self._clock(), self._state.pod(move.pod.key, move.pod.uid)

@@ -1,0 +1,31 @@
+"""How the extender is configured in a run."""
+
+from __future__ import annotations
+
+from extender.config import Config, Mode, Plugin
+from extender.config.execution import NamespaceSelector, RequiredDuringExecution
+from simulation.evicting_plan import Evicting
+from simulation.invariants.execution import PLAIN
+
+
+def replacing(evicting: Evicting | None = None) -> Config:
+    """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
+    plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
+    moves = RequiredDuringExecution()
+    if evicting is not None:
+        plugins = (*plugins, Plugin.NODE_AFFINITY)
+        moves = RequiredDuringExecution(
+            enabled=True,
+            dry_run=evicting.dry_run,
+            evictions_per_minute=evicting.per_minute,
+            grace_period_seconds=evicting.grace,
+            max_affected=f"{evicting.percent}%",
+            plain_rules=NamespaceSelector(match_labels=PLAIN["matchLabels"]),
+        )
+    return Config(
+        api_version="affinity-extender.io/v1alpha1",
+        kind="AffinityExtenderConfiguration",
+        mode=Mode.REPLACE,
+        plugins=plugins,
+        required_during_execution=moves,
+    )

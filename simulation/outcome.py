@@ -1,0 +1,24 @@
+"""How a run went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from simulation.invariants.broken import BrokenError
+from simulation.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run went."""
+
+    plan: Plan
+    broken: BrokenError | None
+    digest: str
+    simulated: float
+    binds: Counter[str]
+    preemptions: Counter[str]
+    kinds: Counter[str]
+    evictions: Counter[str] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
