@@ -61,7 +61,7 @@ async def test_who_comes_to_lead_waits_for_those_that_the_last_leader_has_evicte
     rig.put(leaving)
     await rig.after(GRACE + 5)
     assert rig.outcomes() == {"other": "ownerBusy"}
-    rig.state.remove_pod("default/disk", "disk")
+    rig.state.remove_pod("default/disk", "default/disk")
     await rig.after(2)
     assert rig.mover.evicted == ["other"]
 
