@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import random
 from time import perf_counter, time
 from typing import Final, NoReturn
@@ -18,6 +19,8 @@ from extender.preparing import Preparer
 from extender.verbs.plugins import Plugins
 
 EVERYWHERE: Final = Execution(EVERYTHING)
+LOOK_SECONDS: Final = 30.0
+"""What a pod with very many rules breaks takes as long to find out; others have their turns."""
 LOOKS: Final = 50
 """At pods that break rules: some of them, and the hostile one first."""
 
@@ -56,7 +59,9 @@ class Evicting:
         )  # fmt: skip
 
     async def look(self) -> None:
-        """Judge whom events have named, and do what is due for some of them."""
-        await self._controller.look()
+        """Judge whom events have named, as far as time allows, and do what is due for some."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._controller.look()
         for _ in range(LOOKS):
             await self._controller.process_next()

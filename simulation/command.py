@@ -41,6 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=int,
         help="end after so many of the extender, and run only the seeds that are about those",
     )
+    parser.add_argument(
+        "--evictions",
+        type=int,
+        help="end after so many by rules during execution, and run only the seeds about those",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
     if given.seed is not None:
@@ -50,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.preemptions is not None:
         seeds = (each for each in seeds if make_plan(each).setup.preempting)
         enough = _enough_preemptions(given.preemptions)
+    if given.evictions is not None:
+        seeds = (each for each in seeds if make_plan(each).setup.evicting is not None)
+        enough = _enough_evictions(given.evictions)
     return _many(given, islice(seeds, given.seeds), enough)
 
 
@@ -59,6 +67,10 @@ def _enough_binds(binds: int) -> Enough:
 
 def _enough_preemptions(preemptions: int) -> Enough:
     return lambda tally: tally.preemptions["sets"] >= preemptions
+
+
+def _enough_evictions(evictions: int) -> Enough:
+    return lambda tally: tally.evictions["evicted"] >= evictions
 
 
 def _again(seed: int, *, whole: bool) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from simulation.outcome import Outcome
+from simulation.evicting_plan import LEADER_FAULTS
 from simulation.plan import FAULTS
 
 HOUR = 3600.0
@@ -25,6 +26,7 @@ class Tally:
     """Nodes at the start."""
     binds: Counter[str] = field(default_factory=Counter)
     preemptions: Counter[str] = field(default_factory=Counter)
+    evictions: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     broken: list[Outcome] = field(default_factory=list)
 
@@ -40,6 +42,7 @@ class Tally:
         self.largest = max(self.largest, nodes)
         self.binds += outcome.binds
         self.preemptions += outcome.preemptions
+        self.evictions += outcome.evictions
         self.kinds += outcome.kinds
         if outcome.broken is not None:
             self.broken.append(outcome)
@@ -52,7 +55,7 @@ class Tally:
     @property
     def faults(self) -> dict[str, int]:
         """Return how often each kind of fault has happened."""
-        return {name: self.kinds[name] for name in FAULTS}
+        return {name: self.kinds[name] for name in FAULTS | LEADER_FAULTS}
 
     def summary(self, seconds: float) -> str:
         """Say in one line what there is so far, after so many seconds."""
@@ -64,6 +67,7 @@ class Tally:
             f"{self.contested:,} contested binds, {raced} % raced, "
             f"{self.contested / max(seconds, 1e-3):.0f}/s; "
             f"{self.preemptions['sets']:,} preemptions, {self.preemptions['victims']:,} victims; "
+            f"{self.evictions['evicted']:,} evictions, {self.evictions['handovers']:,} handovers; "
             f"{len(self.broken)} broken"
         )
 

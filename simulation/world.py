@@ -124,9 +124,7 @@ class World:
 
     def kill_extender(self, seconds: float) -> None:
         """Kill the extender that is asked, and start it again after a while."""
-        if self.process.alive is not None:
-            self.process.kill()
-            self._loop.call_later(seconds, self.start_extender, self.process)
+        self.moving.kill(self.process, seconds)
 
     def move_lead(self, seconds: float) -> None:
         """Have other schedulers take over after a while, which ask another extender if they can."""

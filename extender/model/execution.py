@@ -60,9 +60,11 @@ def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
     yield from _of_terms(during, during, plain=False)
     ordinary = pod_class.affinity
     if during.constrains:
+        # Sets, for there may be hundreds of each.
+        near, apart = frozenset(during.required), frozenset(during.required_anti)
         ordinary = Affinity(
-            tuple(term for term in ordinary.required if term not in during.required),
-            tuple(term for term in ordinary.required_anti if term not in during.required_anti),
+            tuple(term for term in ordinary.required if term not in near),
+            tuple(term for term in ordinary.required_anti if term not in apart),
         )
     yield from _of_terms(ordinary, pod_class.affinity, plain=True)
 

@@ -57,11 +57,11 @@ async def test_who_comes_to_lead_knows_of_the_last_minute_before_anybody_goes() 
 
 async def test_who_comes_to_lead_waits_for_those_that_the_last_leader_has_evicted() -> None:
     rig = one_a_minute("other")
-    leaving = ON_SSD.owned_by("ReplicaSet/other").on("b").being_deleted()
+    leaving = ON_SSD.uid("leaving").owned_by("ReplicaSet/other").on("b").being_deleted()
     rig.put(leaving)
     await rig.after(GRACE + 5)
     assert rig.outcomes() == {"other": "ownerBusy"}
-    rig.state.remove_pod("default/disk", "default/disk")
+    rig.state.remove_pod("default/disk", "leaving")
     await rig.after(2)
     assert rig.mover.evicted == ["other"]
 

@@ -28,6 +28,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
+from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_preemptions import PREEMPTIONS
 from tests.simulation.planting import Planted
 
@@ -264,6 +265,7 @@ PLANTED: Mapping[str, Planted] = {
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}),
     **PREEMPTIONS,
+    **EVICTIONS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),
 }
 

@@ -14,6 +14,7 @@ from extender.model.lru_cache import LruCache
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
+from simulation.evicting_plan import EVICTING_FAULTS, EVICTING_USERS
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.registries import check_registries
 from simulation.loop import simulate
@@ -113,4 +114,4 @@ def test_a_cache_that_says_less_than_it_holds_is_found() -> None:
 
 def test_everything_that_can_happen_happens_in_some_plan() -> None:
     happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
-    assert happens == {*USERS, *FAULTS}
+    assert happens == {*USERS, *FAULTS, *EVICTING_USERS, *EVICTING_FAULTS, "new disks"}

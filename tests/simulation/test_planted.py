@@ -22,7 +22,7 @@ CHOSEN = PLANTED if os.environ.get("PLANTED_BUGS") == "all" else QUICK
 
 def seeds_for(planted: Planted) -> Iterable[int]:
     """Return the seeds of which one has to find a bug."""
-    seeds = (seed for seed in count(1) if make_plan(seed).setup.preempting >= planted.preempting)
+    seeds = (seed for seed in count(1) if planted.may_find(make_plan(seed).setup))
     return islice(seeds, MOST_SEEDS)
 
 

@@ -1,0 +1,154 @@
+"""Bugs of evictions by rules that hold during execution, planted to see whether they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import extender.controllers.eviction.moving
+import extender.verbs.evicting
+import extender.wiring
+from extender.controllers.eviction.brake import Brake
+from extender.controllers.eviction.broken import BrokenRules
+from extender.controllers.eviction.controller import EvictionController
+from extender.controllers.eviction.moving import EvictionLimits, Mover
+from extender.controllers.eviction.turns import Turns, Window
+from extender.kube.evictor import Evictor
+from extender.kube.lease import Lease
+from extender.model.execution import Owner
+from extender.model.objects import Pod
+from extender.ports import Evicted, Eviction
+from extender.verbs.evicting import Assessment, Outcome, owner_of
+from tests.simulation.planting import Planted
+
+if TYPE_CHECKING:
+    import pytest
+
+    from extender.cluster.state import ClusterState
+    from extender.verbs.nominating import Chooser
+
+    Patch = pytest.MonkeyPatch
+
+
+def _leads_for_ever(patch: Patch) -> None:
+    async def confirm(self: Lease, _: int) -> bool:
+        return self._valid_until > 0.0
+
+    patch.setattr(Lease, "leads", property(lambda self: self._valid_until > 0.0))
+    patch.setattr(Lease, "confirm", confirm)
+
+
+def _confirms_nothing(patch: Patch) -> None:
+    async def confirm(self: Lease, _: int) -> bool:
+        return self.leads
+
+    patch.setattr(Lease, "confirm", confirm)
+
+
+def _deletes(patch: Patch) -> None:
+    async def evict(
+        self: Evictor, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
+        del may_go
+        return Eviction(Evicted.DONE if await self.delete(pod, dry_run=dry_run) else Evicted.GONE)
+
+    patch.setattr(Evictor, "evict", evict)
+
+
+def _limits_each_replica(patch: Patch) -> None:
+    patch.setattr(Mover, "inherit", lambda *_: None)
+
+
+def _counts_what_is_sure(patch: Patch) -> None:
+    patch.setattr(extender.controllers.eviction.moving, "WENT_WRONG", 1_000)
+
+
+def _counts_nothing(patch: Patch) -> None:
+    patch.setattr(Window, "take", lambda _: None)
+
+
+def _looks_once(patch: Patch) -> None:
+    patch.setattr(EvictionController, "_still", lambda *_: True)
+    judge = BrokenRules.judge
+
+    def remembered(self: BrokenRules, identity: object) -> object:
+        known = self.records.get(identity.uid)  # type: ignore[attr-defined]
+        return known or judge(self, identity)  # type: ignore[arg-type]
+
+    patch.setattr(BrokenRules, "judge", remembered)
+
+
+def _moves_all_of_an_owner(patch: Patch) -> None:
+    patch.setattr(Turns, "busy", lambda *_: False)
+
+
+def _limits(patch: Patch, change: Callable[[int, float, float, bool], EvictionLimits]) -> None:
+    patch.setattr(extender.wiring, "EvictionLimits", change)
+
+
+def _waits_for_nothing(patch: Patch) -> None:
+    _limits(patch, lambda most, _, share, dry_run: EvictionLimits(most, 0.0, share, dry_run))
+
+
+def _never_runs_dry(patch: Patch) -> None:
+    _limits(patch, lambda most, grace, share, _: EvictionLimits(most, grace, share, dry_run=False))
+
+
+def _never_pauses(patch: Patch) -> None:
+    patch.setattr(Brake, "exceeds", lambda *_: False)
+
+
+def _takes_anybody_for_an_owner(patch: Patch) -> None:
+    def anybody(pod: Pod) -> Owner:
+        return owner_of(pod) or Owner("Nobody", pod.uid, pod.uid)
+
+    patch.setattr(extender.verbs.evicting, "owner_of", anybody)
+    patch.setattr(extender.controllers.eviction.moving, "owner_of", anybody)
+
+
+def _looks_for_no_node(patch: Patch) -> None:
+    def anywhere(
+        _: ClusterState, __: Chooser, pod: Pod, first: Assessment, **___: object
+    ) -> Assessment:
+        return Assessment(Outcome.GOES, first.ground, pod.node)
+
+    patch.setattr(extender.controllers.eviction.moving, "second_look", anywhere)
+
+
+def _evicts_both(patch: Patch) -> None:
+    patch.setattr(extender.verbs.evicting, "_has_to_go", lambda *_: True)
+
+
+def _notices_nothing(patch: Patch) -> None:
+    def news(_: BrokenRules) -> Iterator[str | None]:
+        return iter(())
+
+    patch.setattr(BrokenRules, "news", news)
+
+
+MANY = "too many evictions in a minute"
+TWO = "two pods of an owner"
+TWICE = "two replicas evict"
+CAUSE = "evicted without a cause"
+EARLY = "evicted within the grace period"
+
+EVICTIONS: Mapping[str, Planted] = {
+    name: Planted(plant, breaks, evicting=True)
+    for name, (plant, breaks) in {
+        "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO}),
+        "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO}),
+        "deletes instead of evicting": (_deletes, {"evicted without a mark"}),
+        "limits each replica by itself": (_limits_each_replica, {MANY}),
+        "counts only what is sure": (_counts_what_is_sure, {MANY, TWO}),
+        "counts no eviction": (_counts_nothing, {MANY}),
+        "does not look again": (_looks_once, {CAUSE, EARLY}),
+        "moves all pods of an owner": (_moves_all_of_an_owner, {TWO}),
+        "waits for no grace period": (_waits_for_nothing, {EARLY}),
+        "never runs dry": (_never_runs_dry, {"evicted in a dry run"}),
+        "never pauses": (_never_pauses, {"evicted while paused"}),
+        "evicts pods of nobody": (_takes_anybody_for_an_owner, {"evicted without a controller"}),
+        "looks for no other node": (_looks_for_no_node, {"evicted with nowhere to go"}),
+        "evicts both of two": (_evicts_both, {"evicted in the place of others"}),
+        "notices nothing": (_notices_nothing, {"violation not cured"}),
+    }.items()
+}
