@@ -34,7 +34,7 @@ EVICTING_USERS: Final = {
     "budget changes": 5,
     "acknowledge": 3,
     "relabel namespace": 5,
-    "relabel node": 4,
+    "relabel node": 10,
     "delete pods": 3,
     "scale": 3,
     "cordon": 3,
@@ -89,5 +89,5 @@ def draw(chance: Random) -> Evicting:
         grace=chance.choice((0.0, 1.0, 5.0, 15.0)),
         per_minute=chance.choice((1, 2, 4, 30)),
         percent=chance.choice((15, 40, 100, 100)),
-        dry_run=chance.random() < 0.05,
+        dry_run=chance.random() < 0.1,
     )

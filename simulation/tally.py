@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from simulation.outcome import Outcome
 from simulation.evicting_plan import LEADER_FAULTS
+from simulation.outcome import Outcome
 from simulation.plan import FAULTS
 
 HOUR = 3600.0

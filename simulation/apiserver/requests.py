@@ -23,7 +23,7 @@ class Request:
     body: bytes
     by: str
     made: float = 0.0
-    """When, by the clock of everybody."""
+    """When, by the clock of everybody; long ago for one that was answered meanwhile."""
 
     @property
     def kind(self) -> Kind:

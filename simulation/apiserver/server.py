@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from random import Random
 from typing import Any, Final, Protocol, TypeVar
 
@@ -155,7 +156,8 @@ class ApiServer:
             self.trace.say("apiserver", "failed", request.path)
             raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
         if unsure and self.chance.random() < unsure:
-            self._unsure(request, act)
+            # Who has made it takes it for done, or not, from this answer on.
+            self._unsure(request, act_of(self.store, replace(request, made=-inf)))
             raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")
         await self.commit(act)
         return 201, b'{"kind":"Status","status":"Success"}'

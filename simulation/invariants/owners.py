@@ -35,10 +35,17 @@ class Owners:
         store.observers.append(self._take)
 
     def _take(self, change: Change) -> None:
-        if change.resource == "pods" and change.new is None and change.old is not None:
-            going = self._going.get(owner_of(change.old) or "")
-            if going is not None and going.uid == change.old["metadata"]["uid"]:
-                going.gone = self._clock()
+        pod = change.new or change.old
+        if change.resource != "pods" or pod is None:
+            return
+        owner = owner_of(pod) or ""
+        going = self._going.get(owner)
+        if going is None:
+            return
+        if change.new is None and going.uid == pod["metadata"]["uid"]:
+            going.gone = self._clock()
+        if going.gone is not None and self._placed(owner) >= going.placed:
+            del self._going[owner]
 
     def begin(self, pod: Json, by: str, *, late: bool) -> None:
         """Note that a pod was evicted; it is being deleted already."""

@@ -274,5 +274,6 @@ QUICK = (
     "counts wrongly once in a while",
     "answers binds late",
     "evicts pods as important",
+    "limits each replica by itself",
 )
 """Those that are planted in each run of the tests: a few seconds each."""

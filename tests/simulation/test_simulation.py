@@ -19,17 +19,22 @@ from simulation.tally import Tally
 SEEDS = (4, 6, 8, 10, 11, 20, 22)
 """Those that bring many binds for their time."""
 PREEMPTING_SEEDS = (13, 15, 18)
+EVICTING_SEEDS = (38, 355, 569)
 ENOUGH_BINDS = 5_000
 ENOUGH_PREEMPTIONS = 200
+ENOUGH_EVICTIONS = 20
+ENOUGH_HANDOVERS = 5
 SHORT_SEED = 4
 ROOT = Path(__file__).parents[2]
 
 
-def test_everything_holds_in_many_contested_binds_and_preemptions() -> None:
+def test_everything_holds_in_many_contested_binds_preemptions_and_evictions() -> None:
     tally = Tally()
     # Long ones first, so that no process has to wait for the last of them.
     for outcome in run_seeds(
-        sorted((*SEEDS, *PREEMPTING_SEEDS), key=lambda seed: -make_plan(seed).busy),
+        sorted(
+            (*SEEDS, *PREEMPTING_SEEDS, *EVICTING_SEEDS), key=lambda seed: -make_plan(seed).busy
+        ),
         os.cpu_count() or 1,
     ):
         assert outcome.broken is None, f"make simulate SEED={outcome.plan.seed}"
@@ -37,6 +42,8 @@ def test_everything_holds_in_many_contested_binds_and_preemptions() -> None:
     assert tally.contested >= ENOUGH_BINDS
     assert tally.binds["raced"] >= ENOUGH_BINDS // 4
     assert tally.preemptions["sets"] >= ENOUGH_PREEMPTIONS
+    assert tally.evictions["evicted"] >= ENOUGH_EVICTIONS
+    assert tally.evictions["handovers"] >= ENOUGH_HANDOVERS
     assert [name for name, count in tally.faults.items() if not count] == []
 
 
