@@ -38,9 +38,9 @@ test e2e e2e-all: system-tools
 endif
 
 .PHONY: system-tools
-system-tools: ## install what is no Python package: prometheus and its promtool (Debian, as root)
-	@command -v promtool >/dev/null || { apt-get -qq update && \
-	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus >/dev/null; }
+system-tools: ## install what is no Python package: prometheus with its promtool, and chromium (Debian, as root)
+	@{ command -v promtool && command -v chromium; } >/dev/null || { apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus chromium >/dev/null; }
 
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@$(BIN)/python -m pytest tests --ignore=tests/e2e
@@ -94,6 +94,7 @@ performance: bench-intree ## measure all that docs/performance.md shows, and dra
 	@$(BIN)/python -m bench.node_affinity $(call results,node_affinity)
 	@$(BIN)/python -m bench.detection $(call results,detection)
 	@$(BIN)/python -m bench.explain $(call results,explain)
+	@$(BIN)/python -m bench.page $(call results,page)
 	@$(BIN)/python -m bench.overload $(call results,overload)
 	@$(BIN)/python -m bench.scheduler ready $(call results,ready)
 	@$(BIN)/python -m bench.scheduler rates --rounds 2 $(call results,rates)

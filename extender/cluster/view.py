@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from extender.cluster.counts.counters import Counters
@@ -137,6 +137,11 @@ class ClusterView:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
+
+    @property
+    def waiting_pods(self) -> Collection[Pod]:
+        """Return the pods that are bound to no node."""
+        return self._pods_by_node.waiting
 
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         """Return the pods that are marked to go for a preemptor, by its uid."""

@@ -119,7 +119,7 @@ class NamespaceUse:
 
     name: str
     quotas: Collection[QuotaInUse]
-    placed: int = 0
+    placed: int
     """Pods in scope that are on a node; these count."""
     waiting: int = 0
     refused: int = 0
@@ -131,28 +131,27 @@ class NamespaceUse:
 def counting_use(
     state: ClusterState, *, limited: bool
 ) -> Generator[None, None, list[NamespaceUse]]:
-    """Count what `survey` lists, a pod at a step, in the order of names.
+    """Count what `survey` lists, a waiting pod at a step, in the order of names.
 
-    The state may change between two steps.
+    Assumed pods are among those that are placed. The state may change between two steps.
     """
-    names = {namespace_of(key) for key in state.quotas}
-    found = {name: NamespaceUse(name, state.quotas.of(name)) for name in names}
-    for pod in list(state.pods.values()):
+    names = {*state.quotas.namespaces, *(namespace_of(key) for key in state.quotas)}
+    found = {name: _use_of(state, name) for name in names}
+    for pod in list(state.waiting_pods):
         if pod.charge is not None:
             name = pod.pod_class.namespace
             if name not in found:
-                found[name] = NamespaceUse(name, ())
-            _count_in(found[name], state, pod, limited=limited)
+                found[name] = _use_of(state, name)
+            use = found[name]
+            use.waiting += 1
+            why = shortfall(state, pod, limited=limited)
+            if why is not None:
+                use.refused += 1
+                use.example = use.example or Refusal(pod, why)
         yield
     return sorted(found.values(), key=lambda each: each.name)
 
 
-def _count_in(use: NamespaceUse, state: ClusterState, pod: Pod, *, limited: bool) -> None:
-    if pod.node is not None:
-        use.placed += 1
-        return
-    use.waiting += 1
-    why = shortfall(state, pod, limited=limited)
-    if why is not None:
-        use.refused += 1
-        use.example = use.example or Refusal(pod, why)
+def _use_of(state: ClusterState, name: str) -> NamespaceUse:
+    placed = sum(state.quotas.charges(name).values())
+    return NamespaceUse(name, state.quotas.of(name), placed)

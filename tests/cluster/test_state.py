@@ -316,3 +316,18 @@ def test_a_set_that_holds_many_domains_takes_its_share_of_the_bytes(
         wide = selector(requirement("app", "NotIn", f"other-{number}"))
         state.prefilter_state(model_pod(pod("x").anti_affinity(term(ZONE, wide))).pod_class)
     assert len(state.matching_sets) == 4, "each has a hundred entries"
+
+
+def test_pods_without_a_node_are_known_while_they_wait() -> None:
+    waits, other = pod("waits"), pod("other")
+    state = state_of([], [], [waits, other, pod("placed").on("a"), pod("done").phase("Succeeded")])
+    state.upsert_pod(model_pod(waits.priority(5)))
+    assert {each.key: each.priority for each in state.waiting_pods} == {
+        "default/waits": 5,
+        "default/other": 0,
+    }
+    state.upsert_pod(model_pod(waits.on("a")))
+    state.upsert_pod(model_pod(other.uid("another")))
+    assert [each.uid for each in state.waiting_pods] == ["another"]
+    state.remove_pod("default/other", "another")
+    assert not list(state.waiting_pods)

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
@@ -105,6 +106,7 @@ class Rig:
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
         self.reader = PodReader(node_affinity=True, tenures=True)
+        self.history = History()
         self.controller = EvictionController(
             self.state,
             self.mover,
@@ -115,6 +117,7 @@ class Rig:
             limits=EvictionLimits(per_minute, GRACE, max_affected, dry_run),
             clocks=Clocks(lambda: self.now, lambda: self.now, lambda: 0.0),
             unready=lambda: None,
+            history=self.history,
         )
 
     def node(self, name: str, **labels: str) -> None:

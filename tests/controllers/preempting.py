@@ -12,6 +12,7 @@ from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History
 from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refusals import SETTLING_SECONDS
@@ -194,7 +195,7 @@ class PreemptionRig:
         self, give_way: GiveWay | None = None, hints: frozenset[str] = frozenset()
     ) -> PreemptionController:
         """Build a controller over the same picture, as after a restart."""
-        self.registry = CollectorRegistry()
+        self.registry, self.history = CollectorRegistry(), History()
         return PreemptionController(
             self.state,
             self.api,
@@ -206,6 +207,7 @@ class PreemptionRig:
             give_way=give_way,
             is_hint=lambda uid: uid in hints,
             sleep=lambda _: asyncio.sleep(0),
+            history=self.history,
         )
 
     def refuse(self, name: str = "important", *asked: str) -> None:

@@ -40,6 +40,9 @@ async def test_a_pod_goes_once_when_its_grace_period_is_over() -> None:
     assert rig.mover.tried == ["disk"]
     assert rig.counted("evicted") == 1
     assert rig.outcomes() == {}
+    (entry,) = rig.history.latest()
+    assert (entry.kind, entry.result, entry.pod) == ("eviction", "evicted", "default/disk")
+    assert "required node affinity is not met" in entry.note
 
 
 async def test_what_is_undone_within_the_grace_period_evicts_nobody() -> None:

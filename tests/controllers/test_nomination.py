@@ -13,6 +13,7 @@ from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
+from extender.controllers.history import History
 from extender.controllers.nomination.controller import (
     CLOSING_SECONDS,
     NominationController,
@@ -102,6 +103,7 @@ class NominationRig:
         self.api = Nominator(self.state)
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry, "test")
+        self.history = History()
         self.controller = NominationController(
             self.state,
             self.api,
@@ -110,6 +112,7 @@ class NominationRig:
             AFFINITY,
             clock=lambda: self.now,
             chance=lambda: 0.0,
+            history=self.history,
         )
 
     def refuse(self, raw: Pod, asked: int = WHOLE_SEARCH) -> None:
@@ -147,6 +150,8 @@ async def test_a_refused_pod_is_pointed_to_a_node_after_a_moment() -> None:
     await rig.pass_time()
     assert rig.api.made == [("two", None, "b")]
     assert rig.counts() == {"set": 1}
+    (entry,) = rig.history.latest()
+    assert (entry.kind, entry.result, entry.pod, entry.node) == ("hint", "set", "default/two", "b")
 
 
 @pytest.mark.parametrize("lag", [1.0, 60.0, 290.0])

@@ -36,13 +36,6 @@ ON_A = db("on-a", "a")
 ON_B = db("on-b", "b", MIDDLE)
 
 
-def never(each: Pod) -> Pod:
-    """Give a pod the policy not to preempt."""
-    changed = Pod(each)
-    changed["spec"] = {**each["spec"], "preemptionPolicy": "Never"}
-    return changed
-
-
 async def test_the_scheduler_s_way_nomination_condition_deletion_event() -> None:
     rig = PreemptionRig([A, B], ON_A, ON_B, plain("spared", "a"), important())
     rig.refuse()
@@ -65,6 +58,11 @@ async def test_the_scheduler_s_way_nomination_condition_deletion_event() -> None
     await rig.tick()
     assert rig.counts() == {"started": 1, "bound": 1}
     assert rig.eviction_counts() == {"evicted": 1}
+    assert [(e.kind, e.result, e.pod, e.node, e.note) for e in rig.history.latest()] == [
+        ("preemption", "bound", "default/important", "a", ""),
+        ("eviction", "evicted", "default/on-a", "a", "for default/important"),
+        ("preemption", "started", "default/important", "a", "victims: default/on-a"),
+    ]
 
 
 async def test_an_event_says_whose_rule_it_is() -> None:
@@ -99,7 +97,7 @@ async def test_whom_the_scheduler_would_choose(pods: list[Pod], expected: list[s
 @pytest.mark.parametrize(
     ("wanted", "more"),
     [
-        pytest.param(never(important()), [], id="its policy is Never"),
+        pytest.param(important().never_preempts(), [], id="its policy is Never"),
         pytest.param(important().in_group("gang"), [], id="it is placed with a group"),
         pytest.param(important(priority=LOW), [], id="nobody is less important"),
         pytest.param(important(key=ZONE), [db("rock", "a2", HIGH)], id="nobody's eviction helps"),

@@ -1,15 +1,15 @@
-"""Which pods are bound to each node, and which of them are to make room for others."""
+"""Which pods are bound to each node, which make room for others, and which are on none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from extender.model.objects import Pod
 from extender.model.signed import shift
 
 
 class PodsByNode:
-    """Bound pods by node, known or not.
+    """Bound pods by node, known or not, and those that wait for one.
 
     Lists, because at 150,000 pods a dictionary for each node would cost several megabytes more,
     and a node holds a hundred pods or so: removing one looks at no more than these.
@@ -21,6 +21,13 @@ class PodsByNode:
         """How many of them have each priority; a cluster has a handful."""
         self._victims: dict[str, list[Pod]] = {}
         """Those that are marked for a preemptor, by its uid."""
+        self._waiting: dict[str, Pod] = {}
+        """Pods without a node, by uid."""
+
+    @property
+    def waiting(self) -> Collection[Pod]:
+        """Return the pods that are bound to no node."""
+        return self._waiting.values()
 
     def has_less_important(self, priority: int) -> bool:
         """Return whether any pod has a lower priority."""
@@ -35,8 +42,10 @@ class PodsByNode:
         return self._victims.get(preemptor, ())
 
     def add(self, pod: Pod) -> None:
-        """Note where a pod is; one that waits is nowhere."""
-        if pod.node is not None:
+        """Note where a pod is, or that it waits."""
+        if pod.node is None:
+            self._waiting[pod.uid] = pod
+        else:
             self._on.setdefault(pod.node, []).append(pod)
             shift(self._priorities, pod.priority, 1)
             if pod.victim_of is not None:
@@ -45,6 +54,9 @@ class PodsByNode:
     def remove(self, pod: Pod) -> None:
         """Forget where a pod is; it has to be the very object that was added."""
         if pod.node is None:
+            # Its successor may be there already.
+            if self._waiting.get(pod.uid) is pod:
+                del self._waiting[pod.uid]
             return
         shift(self._priorities, pod.priority, -1)
         _take(self._on, pod.node, pod)

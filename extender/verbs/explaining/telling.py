@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from extender.model.verdict import Reason
@@ -67,22 +67,29 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     )
 
 
-def refusals_by(found: Explanation, facts: TermFacts) -> Sequence[Refusal]:
-    """Return the refusals of a term, by domain; those of most nodes first."""
-    mine = [
-        each
-        for each in found.refusals
-        if each.reason is facts.reason
+def is_by(each: Refusal, facts: TermFacts) -> bool:
+    """Return whether a refusal is by a term."""
+    return (
+        each.reason is facts.reason
         and isinstance(each.rule, PodRule)
         and facts.term in each.rule.terms
         and each.annotated is facts.annotated
-    ]
-    return sorted(mine, key=lambda each: (-each.hits, each.domain or ""))
+    )
+
+
+def most_nodes_first(each: Refusal) -> tuple[int, str]:
+    """Return what sorts refusals."""
+    return -each.hits, each.domain or ""
+
+
+def refusals_by(found: Explanation, facts: TermFacts) -> Sequence[Refusal]:
+    """Return the refusals of a term, by domain; those of most nodes first."""
+    return sorted((each for each in found.refusals if is_by(each, facts)), key=most_nodes_first)
 
 
 def domain_row(each: Refusal) -> Row:
     """Say in which domain how many nodes are refused, and by whom."""
-    return domain_of(each), plural(each.hits, "node"), _behind(each)
+    return domain_of(each), _nodes(each), _behind(each)
 
 
 def domain_of(refusal: Refusal) -> str:
@@ -103,24 +110,32 @@ def _behind(refusal: Refusal) -> str:
 def other_rules(found: Explanation) -> Iterator[str]:
     """Yield what is to say of rules that are not about placed pods."""
     for each in found.refusals:
-        nodes = plural(each.hits, "node")
         match each.reason:
             case Reason.NODE_AFFINITY:
                 rule = "Node affinity in your annotation" if each.annotated else NODE_RULE
-                yield f"{rule} does not match {nodes}"
+                yield f"{rule} does not match {_nodes(each)}"
             case Reason.ENFORCED_NODE_AFFINITY:
-                yield f"Node affinity that the scheduler adds does not match {nodes}"
+                yield f"Node affinity that the scheduler adds does not match {_nodes(each)}"
             case Reason.QUOTA:
-                yield f"Refused on {nodes}: {quota_of(each)}"
+                yield f"Refused on {_nodes(each)}: {quota_of(each)}"
             case Reason.UNKNOWN_NODE:
                 yield f"Unknown: {some(each.nodes, len(each.nodes))}"
             case _ if each.nominated:
                 yield f"{each.nodes[0]} is held for {in_the_way(each)}"
 
 
+def _nodes(refusal: Refusal) -> str:
+    return plural(refusal.hits, "node")
+
+
 def best(found: Explanation) -> Sequence[str]:
     """Return the nodes that fit, that of the highest score first."""
-    return sorted(found.fits, key=lambda name: (-found.final.get(name, 0), name))
+    return sorted(found.fits, key=highest_first(found))
+
+
+def highest_first(found: Explanation) -> Callable[[str], tuple[int, str]]:
+    """Return what sorts nodes that fit by their scores."""
+    return lambda name: (-found.final.get(name, 0), name)
 
 
 def score_head(found: Explanation) -> Row:

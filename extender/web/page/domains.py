@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlencode
 
 from extender.cluster.audits.overview import (
     amount_in,
@@ -18,7 +17,7 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.wording import pods_of
-from extender.web.page.html import Html, code, element, joined
+from extender.web.page.html import Html, address, code, element, joined
 from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions
 from extender.web.page.tables import Asked, Column, Steps, choosing, pager, search, table
@@ -232,11 +231,11 @@ def _back() -> Html:
 
 
 def _key_link(key: str) -> Html:
-    return element("a", code(key), href=f"{PATH}?{urlencode({'key': key})}")
+    return element("a", code(key), href=address(PATH, {"key": key}))
 
 
 def _domain_link(key: str, value: str) -> Html:
-    return element("a", code(value), href=f"{PATH}?{urlencode({'key': key, 'value': value})}")
+    return element("a", code(value), href=address(PATH, {"key": key, "value": value}))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -15,11 +15,12 @@ from extender.verbs.explaining.telling import (
     MOST_DOMAINS,
     MOST_NEAR,
     NODE_HEAD,
-    best,
     domain_row,
+    highest_first,
+    is_by,
+    most_nodes_first,
     node_row,
     other_rules,
-    refusals_by,
     score_head,
     scores_of,
     term_rows,
@@ -71,14 +72,13 @@ def waiting(
     wanted = asked.get("q")
 
     def fits(pod: Pod) -> bool:
-        return pod.node is None and wanted in pod.key
+        return wanted in pod.key
 
     def order(pod: Pod) -> tuple[float, str]:
         known = refused.get(pod.uid)
         return (-known.last if known else 0.0), pod.key
 
-    pods = list(state.pods.values())
-    page = yield from choosing(pods, fits, order, asked.number("page", 1))
+    page = yield from choosing(list(state.waiting_pods), fits, order, asked.number("page", 1))
     yield search(asked, "Part of namespace/name")
     caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
     rows = (_waiting_row(pod, refused.get(pod.uid), now) for pod in page.rows)
@@ -98,13 +98,16 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     """Yield the page about a pod."""
     yield form(asked)
     yield element("h2", code(found.pod.key), f" {verdict(found)}")
+    yield None
     yield element("p", summary(found))
+    yield None
     remarks = [element("li", f"{each.text}.") for each in notes(state, found)]
     if remarks:
         yield element("ul", *remarks)
     for place, facts in enumerate(found.terms):
         yield from _term(found, facts, f"term-{place}")
         yield None
+    yield None
     rules = [element("li", each) for each in other_rules(found)]
     if rules:
         yield joined(heading("Other rules"), element("ul", *rules))
@@ -113,17 +116,17 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     yield from _nodes(found, asked)
 
 
-def _term(found: Explanation, facts: TermFacts, name: str) -> Iterator[Html]:
+def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
     yield heading(term_title(facts))
     yield definitions([(title.capitalize(), said) for title, said in term_rows(found, facts)])
-    refusals = refusals_by(found, facts)
-    if not refusals:
+    by_term = choosing(found.refusals, lambda each: is_by(each, facts), most_nodes_first, 1)
+    refusals = yield from by_term
+    if not refusals.found:
         return
-    more = len(refusals) - MOST_DOMAINS
-    caption = f"Refused in {plural(len(refusals), 'domain')}, those of most nodes first"
-    if more > 0:
+    caption = f"Refused in {plural(refusals.found, 'domain')}, those of most nodes first"
+    if refusals.found > MOST_DOMAINS:
         caption += f"; {MOST_DOMAINS} of them"
-    rows = (domain_row(each) for each in refusals[:MOST_DOMAINS])
+    rows = (domain_row(each) for each in refusals.rows[:MOST_DOMAINS])
     yield from table(name, caption, DOMAINS, rows)
 
 
@@ -138,7 +141,7 @@ def _nearest(found: Explanation) -> Iterator[Html]:
     yield joined(heading("Nearest: it would fit on"), element("ul", *said))
 
 
-def _best(found: Explanation) -> Iterator[Html]:
+def _best(found: Explanation) -> Steps:
     if not found.fits:
         return
     yield heading("Best nodes")
@@ -147,7 +150,8 @@ def _best(found: Explanation) -> Iterator[Html]:
         Column(title.capitalize() if title.isupper() else title, number=place > 0)
         for place, title in enumerate(titles)
     ]
-    rows = (scores_of(found, name) for name in best(found)[:MOST_BEST])
+    best = yield from choosing(found.fits, lambda _: True, highest_first(found), 1)
+    rows = (scores_of(found, name) for name in best.rows[:MOST_BEST])
     yield from table("best", f"The best of {plural(len(found.fits), 'node')}", columns, rows)
 
 

@@ -7,8 +7,10 @@ when it is put in, and characters that are not seen, or that turn the text aroun
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import Final, TypeAlias
+from urllib.parse import urlencode
 
 MOST_CHARACTERS: Final = 600
 """Of a text from the cluster; a name has 253, and a selector may have thousands."""
@@ -66,6 +68,11 @@ def cut(content: str) -> str:
     if len(content) <= MOST_CHARACTERS:
         return content
     return f"{content[:MOST_CHARACTERS]}… ({len(content):,} characters)"
+
+
+def address(path: str, query: Mapping[str, str]) -> str:
+    """Return the address of a page with parameters."""
+    return f"{path}?{urlencode(query, errors='replace')}" if query else path
 
 
 def code(content: str) -> Html:

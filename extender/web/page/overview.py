@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from extender.callbacks.refused_pods import RefusedPod
 from extender.model.keys import name_of, namespace_of
-from extender.web.page.html import Html, code, element, joined
+from extender.web.page.html import Html, address, code, element, joined
 from extender.web.page.layout import heading, links, soft
 from extender.web.page.recent import Recent
 from extender.web.page.status import MODES, Resource, Status
@@ -200,8 +199,8 @@ def refused_row(each: RefusedPod, now: float) -> Sequence[str]:
 
 def explain_link(key: str) -> Html:
     """Link a pod to its explanation."""
-    query = urlencode({"namespace": namespace_of(key), "pod": name_of(key)})
-    return element("a", code(key), href=f"/page/explain?{query}")
+    query = {"namespace": namespace_of(key), "pod": name_of(key)}
+    return element("a", code(key), href=address("/page/explain", query))
 
 
 def _watch(resource: Resource, shown: Overview) -> Sequence[str]:

@@ -70,19 +70,19 @@ class Pages:
         self._readiness = readiness
         self._turns = Turns()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._parts: Mapping[str, tuple[Collection[str], Build]] = {
+            "/": ((), self._overview),
+            explanation.PATH: (explanation.PARAMETERS, self._explanation),
+            domains.PATH: (domains.PARAMETERS, self._domains),
+            violations.PATH: (violations.PARAMETERS, self._violations),
+            quotas.PATH: (quotas.PARAMETERS, self._quotas),
+            activity.PATH: (activity.PARAMETERS, self._activity),
+        }
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes, and what runs beside them."""
-        parts: tuple[tuple[str, Collection[str], Build], ...] = (
-            ("/", (), self._overview),
-            (explanation.PATH, explanation.PARAMETERS, self._explanation),
-            (domains.PATH, domains.PARAMETERS, self._domains),
-            (violations.PATH, violations.PARAMETERS, self._violations),
-            (quotas.PATH, quotas.PARAMETERS, self._quotas),
-            (activity.PATH, activity.PARAMETERS, self._activity),
-        )
-        for path, parameters, build in parts:
-            app.router.add_get(path, self._handler(path, parameters, build))
+        for path in self._parts:
+            app.router.add_get(path, self._get)
         app.cleanup_ctx.append(self._reading)
 
     async def _reading(self, _: web.Application) -> AsyncIterator[None]:
@@ -92,35 +92,29 @@ class Pages:
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    def _handler(
-        self, path: str, parameters: Collection[str], build: Build
-    ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        title = dict(PAGES)[path] if path != "/" else "affinity-extender"
+    async def _get(self, request: web.Request) -> web.Response:
+        status, body = await self.answer(request.path, request.query)
+        return web.Response(status=status, body=body, content_type="text/html", charset="utf-8")
+
+    async def answer(self, path: str, query: Mapping[str, str]) -> tuple[HTTPStatus, bytes]:
+        """Return a page, or one that says why there is none."""
         # Explanations take memory, whoever asks.
         turns = self._shown.explain.turns if path == explanation.PATH else self._turns
-
-        async def handle(request: web.Request) -> web.Response:
-            try:
-                async with turns.waiting(), turns.working:
-                    asked = _asked(path, request, parameters)
-                    body = await in_slices(_collected(await build(asked)))
-                status = HTTPStatus.OK
-            except QueryError as error:
-                status, body = error.status, [_fault("This cannot be shown", str(error))]
-            except Exception as error:  # noqa: BLE001 - a page that failed says so
-                kind = type(error).__name__
-                self._log.log(logging.ERROR, kind, "a page cannot be shown", exc_info=error)
-                status = HTTPStatus.INTERNAL_SERVER_ERROR
-                body = [_fault("This page failed", "The log says why."), links(*LINKS)]
-            whole = "".join((opening(path, title), *body, closing(time.time())))
-            return web.Response(
-                status=status,
-                body=whole.encode("utf-8", "replace"),
-                content_type="text/html",
-                charset="utf-8",
-            )
-
-        return handle
+        parameters, build = self._parts[path]
+        try:
+            async with turns.waiting(), turns.working:
+                steps = await build(_asked(path, query, parameters))
+                body, status = await in_slices(_collected(steps)), HTTPStatus.OK
+        except QueryError as error:
+            status, body = error.status, [_fault("This cannot be shown", str(error))]
+        except Exception as error:  # noqa: BLE001 - a page that failed says so
+            kind = type(error).__name__
+            self._log.log(logging.ERROR, kind, "a page cannot be shown", exc_info=error)
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            body = [_fault("This page failed", "The log says why."), links(*LINKS)]
+        title = dict(PAGES)[path] if path != "/" else "affinity-extender"
+        whole = "".join((opening(path, title), *body, closing(time.time())))
+        return status, whole.encode("utf-8", "replace")
 
     async def _overview(self, _: Asked) -> Steps:
         shown = self._shown
@@ -177,14 +171,14 @@ class Pages:
         return self._shown.state
 
 
-def _asked(path: str, request: web.Request, parameters: Collection[str]) -> Asked:
+def _asked(path: str, query: Mapping[str, str], parameters: Collection[str]) -> Asked:
     """Refuse what would otherwise be ignored without a word."""
-    for name, value in request.query.items():
+    for name, value in query.items():
         if name not in parameters:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name[:MOST_QUERY]}")
         if len(value) > MOST_QUERY:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: longer than any name")
-    return Asked(path, dict(request.query))
+    return Asked(path, dict(query))
 
 
 def _collected(steps: Steps) -> Generator[None, None, list[str]]:

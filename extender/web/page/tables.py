@@ -8,9 +8,8 @@ from heapq import merge
 from http import HTTPStatus
 from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
-from urllib.parse import urlencode
 
-from extender.web.page.html import Html, element, joined
+from extender.web.page.html import Html, address, element, joined
 from extender.web.turns import QueryError
 from extender.wire.whole_numbers import whole_number
 
@@ -58,7 +57,7 @@ class Asked:
         query = dict(self.query) | changed
         for name in [name for name, value in changed.items() if not value]:
             del query[name]
-        return f"{self.path}?{urlencode(query)}" if query else self.path
+        return address(self.path, query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,114 @@
+"""Clusters to show: one of hostile names, and one of 5,000 nodes."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import msgspec
+
+from extender.callbacks.refused_pods import RefusedPods
+from extender.cluster.audits.violations import Watch, patrol
+from extender.cluster.state import ClusterState
+from extender.controllers.history import History, Kind
+from extender.metrics import Metrics
+from extender.model.verdict import Reason
+from extender.web.page.activity import RESULTS
+from extender.web.page.pages import Shown
+from extender.web.page.quotas import QuotaSettings
+from extender.web.page.status import Resource
+from tests.builders import (
+    HOST,
+    ZONE,
+    crossing,
+    node,
+    pod,
+    quota,
+    selector,
+    state_of,
+    term,
+)
+from tests.web.showing import shown, status
+
+RAW: Final = msgspec.Raw(b"{}")
+SCRIPT: Final = "<script>pwned=1</script><img src=x onerror=pwned=1>\"'&lt;"
+TURNED: Final = "\u202egnol\u2066\u200f שלום \u200b\u2028"
+CONTROL: Final = "\x00\x07\x1b[31m\n\r\t\x85"
+LONG: Final = "x" * 60_000
+HOSTILE: Final = (SCRIPT, TURNED, CONTROL, LONG, "</td></table></main>" * 50, "\u0301" * 400)
+LOOKED_AT: Final = QuotaSettings(looked_at=True, limited_by_default=True)
+
+
+def of_hostile_names() -> Shown:
+    """Show a cluster in which everybody who may name anything has done his worst."""
+    nodes = [
+        node(name, {HOST: name, ZONE: f"{place}{name}", name: name})
+        for place, name in enumerate(HOSTILE)
+    ]
+    pods = []
+    for number, name in enumerate(HOSTILE):
+        apart = term(ZONE, selector(**{name: name}), namespaces=[name, "other"])
+        named = pod(f"{name}{number}", name).labels(**{name: name}).anti_affinity(apart)
+        pods += [named.on(name), pod(f"b{name}", name).labels(**{name: name}).on(name)]
+        pods.append(pod(f"waits{name}", name).labels(**{name: name}).anti_affinity(apart))
+    quotas = [quota(name, {"pods": "0"}, crossing(), namespace_name=name) for name in HOSTILE]
+    state = state_of(nodes, [], pods, quotas)
+    seen = _of(state, {name: [f"waits{name}"] for name in HOSTILE}, SCRIPT)
+    for (kind, result), name in zip(RESULTS, HOSTILE * 10, strict=False):
+        seen.history.note(kind, result, f"{name}/{name}", name, name * 2)
+    return seen
+
+
+def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
+    """Show a large cluster, most of whose pages have many parts."""
+    nodes = [node(f"node-{i}", {HOST: f"node-{i}", ZONE: f"zone-{i % 10}"}) for i in range(number)]
+    pods = []
+    for each in range(0, number, 5):
+        app, team = f"app-{each % 500}", f"team-{each % 500 % 40}"
+        made = pod(f"{app}-{each}", team).labels(app=app)
+        key = HOST if each % 3 else ZONE
+        pods.append(made.anti_affinity(term(key, selector(app=app))).on(f"node-{each}"))
+    pods += [
+        pod(f"waits-{i}", "team-1")
+        .labels(app="app-1")
+        .anti_affinity(term(HOST, selector(app="app-2"), namespaceSelector={}))
+        for i in range(waiting)
+    ]
+    seen = _of(state_of(nodes, [], pods), {"team-1": [f"waits-{i}" for i in range(waiting)]})
+    for each in range(2 * waiting):
+        seen.history.note(Kind.HINT, "set", f"team-1/waits-{each}", f"node-{each}")
+    return seen
+
+
+def _of(
+    state: ClusterState, waiting: dict[str, list[str]], source: str = "https://10.0.0.1:6443"
+) -> Shown:
+    now, metrics, refused, watch = time.time(), Metrics(), RefusedPods(state), Watch(state)
+    for namespace, names in waiting.items():
+        for name in names:
+            found = state.pods[f"{namespace}/{name}"]
+            refused.refused(found, RAW, ((Reason.ANTI_AFFINITY, ["a"] * 3_200),))
+    for step in patrol(state, 100_000):
+        list(watch.take(step))
+    for verb in ("filter", "prioritize", "bind", "preempt"):
+        metrics.begin_verb(verb)
+        for place in range(200):
+            metrics.observe_request(verb, 200 if place % 50 else 499, 0.0004 * (place % 7 + 1))
+    names = ("namespaces", "nodes", "pods", "resourcequotas")
+    state_shown = status(
+        source=source,
+        resources=tuple(
+            Resource(name, synced=name != "pods", objects=5_000, last_event=now - 3)
+            for name in names
+        ),
+        calls={"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},
+    )
+    return shown(
+        state,
+        metrics,
+        status=lambda: state_shown,
+        refused=refused,
+        watch=watch,
+        history=History(),
+        quotas=LOOKED_AT,
+    )
