@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import gc
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from time import thread_time
 from typing import Final
@@ -59,7 +59,7 @@ def main() -> None:
     put_out(args, text, {"machine": machine(), "pages": [list(each) for each in lines]})
 
 
-ASKED: Final = (
+ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
     ("overview", "/", {}),
     ("pods that wait, searched", "/page/explain", {"q": "7"}),
     ("an explanation", "/page/explain", {}),

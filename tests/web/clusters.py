@@ -94,12 +94,12 @@ def _of(
         metrics.begin_verb(verb)
         for place in range(200):
             metrics.observe_request(verb, 200 if place % 50 else 499, 0.0004 * (place % 7 + 1))
-    names = ("namespaces", "nodes", "pods", "resourcequotas")
+    resources = ("namespaces", "nodes", "pods", "resourcequotas")
     state_shown = status(
         source=source,
         resources=tuple(
             Resource(name, synced=name != "pods", objects=5_000, last_event=now - 3)
-            for name in names
+            for name in resources
         ),
         calls={"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},
     )

@@ -29,13 +29,16 @@ from extender.verbs.explaining.telling import (
 )
 from extender.verbs.explaining.words import plural, summary
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import heading
+from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions, explain_link
 from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
 from extender.web.page.wording import duration
 
 PATH: Final = "/page/explain"
 PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
+
+MOST_TERMS: Final = 20
+"""Terms that are shown one by one, those that refuse most nodes first."""
 
 WAITING: Final = (
     Column("Pod"),
@@ -104,9 +107,11 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     remarks = [element("li", f"{each.text}.") for each in notes(state, found)]
     if remarks:
         yield element("ul", *remarks)
-    for place, facts in enumerate(found.terms):
+    terms = yield from choosing(found.terms, lambda _: True, lambda each: -each.refused, 1)
+    for place, facts in enumerate(terms.rows[:MOST_TERMS]):
         yield from _term(found, facts, f"term-{place}")
-        yield None
+    if terms.found > MOST_TERMS:
+        yield soft(f"And {terms.found - MOST_TERMS:,} more terms, which refuse fewer nodes.")
     yield None
     rules = [element("li", each) for each in other_rules(found)]
     if rules:
