@@ -65,13 +65,15 @@ def of_many_nodes(number: int = 5_000, waiting: int = 250) -> Shown:
     pods = []
     for each in range(0, number, 5):
         app, team = f"app-{each % 500}", f"team-{each % 500 % 40}"
-        made = pod(f"{app}-{each}", team).labels(app=app)
+        tier = "db" if each % 25 == 0 else "web"
+        made = pod(f"{app}-{each}", team).labels(app=app, tier=tier)
         key = HOST if each % 3 else ZONE
-        pods.append(made.anti_affinity(term(key, selector(app=app))).on(f"node-{each}"))
+        placed = made.anti_affinity(term(key, selector(app=app)))
+        pods.append(placed.on(f"node-{each + each // 25 % 5}"))
     pods += [
         pod(f"waits-{i}", "team-1")
         .labels(app="app-1")
-        .anti_affinity(term(HOST, selector(app="app-2"), namespaceSelector={}))
+        .anti_affinity(term(ZONE, selector(tier="db"), namespaceSelector={}))
         for i in range(waiting)
     ]
     seen = _of(state_of(nodes, [], pods), {"team-1": [f"waits-{i}" for i in range(waiting)]})
@@ -87,7 +89,7 @@ def _of(
     for namespace, names in waiting.items():
         for name in names:
             found = state.pods[f"{namespace}/{name}"]
-            refused.refused(found, RAW, ((Reason.ANTI_AFFINITY, ["a"] * 3_200),))
+            refused.refused(found, RAW, ((Reason.ANTI_AFFINITY, ["a"] * 5_000),))
     for step in patrol(state, 100_000):
         list(watch.take(step))
     for verb in ("filter", "prioritize", "bind", "preempt"):

@@ -6,10 +6,10 @@ when it is put in, and characters that are not seen, or that turn the text aroun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from html import escape
 from typing import Final, TypeAlias
+from unicodedata import category
 from urllib.parse import urlencode
 
 MOST_CHARACTERS: Final = 600
@@ -17,13 +17,10 @@ MOST_CHARACTERS: Final = 600
 
 VOID: Final = frozenset(("br", "input", "link", "meta"))
 
-_UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202f\u205f-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
-    "\U000e0000-\U000e0fff]"
-)
-"""Control characters, marks of direction, spaces and letters without width, tags, and halves of
-characters."""
+MARKS: Final = frozenset(("Mn", "Me"))
+"""Categories of characters that stand on others: hundreds of them would cover the whole page."""
+BLANKS: Final = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that show nothing."""
 
 
 class Html(str):
@@ -60,7 +57,7 @@ def text(content: Content) -> Html:
     """Escape a text; what is Html stays as it is."""
     if isinstance(content, Html):
         return content
-    return Html(escape(_UNSEEN.sub(_spelled, cut(content)), quote=False))
+    return Html(escape(seen(cut(content)), quote=False))
 
 
 def cut(content: str) -> str:
@@ -80,6 +77,17 @@ def code(content: str) -> Html:
     return element("code", content)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    number = ord(found[0])
+def seen(content: str) -> str:
+    """Return a text with those characters spelled out that are not seen, or reach beyond it."""
+    if content.isascii() and content.isprintable():
+        return content
+    return "".join(each if _is_plain(each) else _spelled(each) for each in content)
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() and category(character) not in MARKS and character not in BLANKS
+
+
+def _spelled(character: str) -> str:
+    number = ord(character)
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"  # noqa: PLR2004
