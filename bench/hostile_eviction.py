@@ -19,7 +19,7 @@ from extender.preparing import Preparer
 from extender.verbs.plugins import Plugins
 
 EVERYWHERE: Final = Execution(EVERYTHING)
-LOOK_SECONDS: Final = 30.0
+LOOK_SECONDS: Final = 5.0
 """What a pod with very many rules breaks takes as long to find out; others have their turns."""
 LOOKS: Final = 50
 """At pods that break rules: some of them, and the hostile one first."""

@@ -229,7 +229,7 @@ class NodeAffinity:
     @property
     def rules(self) -> Iterator[NodeRule]:
         """Yield what there is to be known about each node."""
-        yield from self.required_rules
+        yield from self.rules_of_anybody
         yield from self.preferred_rules
 
 
