@@ -42,8 +42,6 @@ class Refusal:
     pod: Pod
     heard: float
     """When it was refused last."""
-    shown_since: bool = False
-    """Whether the watch has shown the pod since: the scheduler writes to it as its attempt ends."""
     pause: Pause = field(default_factory=lambda: Pause(0.0))
     """Until it may be helped again."""
     _shown: bool = False
@@ -71,7 +69,6 @@ class Refusal:
     def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
         """Take over what the latest request says; it is read when somebody wants to know."""
         self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
-        self.shown_since = False
 
     def wait_for_watch(self, now: float, *, known: bool) -> float | None:
         """Return after how many seconds to look for the pod again, None if there is no need to.

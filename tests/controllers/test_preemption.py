@@ -477,7 +477,24 @@ async def test_it_begins_as_soon_as_the_scheduler_has_ended_its_attempt() -> Non
     assert rig.api.calls == []
     # It writes a condition, which is nothing to us, but an event.
     rig.api.show()
+    # That makes it try once more.
+    rig.refuse()
     await rig.pass_time(0)
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_what_the_watch_has_shown_long_ago_ends_no_attempt() -> None:
+    rig = PreemptionRig([A], db("rock", "a", HIGH), important())
+    rig.refuse()
+    rig.api.show()
+    await rig.tick()
+    rig.api.end("default-rock")
+    rig.api.pods["default-on-a"] = model_pod(ON_A)
+    rig.state.upsert_pod(model_pod(ON_A))
+    rig.refuse()
+    await rig.pass_time(0)
+    assert rig.api.calls == [], "the scheduler may still preempt by itself"
+    await rig.pass_time()
     assert rig.evicted() == ["on-a"]
 
 

@@ -111,7 +111,7 @@ class PreemptionController:
         if record.preemption is not None:
             self._queue.add(uid, BEGUN)
         elif refusal is not None and self._state.pod(refusal.pod.key, uid) is not None:
-            refusal.shown_since = True
+            refusal.note_end(self._clock())
             self._queue.add(uid)
 
     # Told by filter

@@ -171,9 +171,10 @@ class Preemptions:
     ) -> float | None:
         """Return when to look again; None when the watch shows that nobody else has begun."""
         if seen.nominated != preemption.node:
-            # The event that shows it wakes us.
             await self._nominations.renew(preemption, seen)
-            return LOOK_SECONDS
+            rest = preemption.renewal.rest(self._clock())
+            # The event that shows it wakes us, so nobody looks for the first one sooner.
+            return min(rest or 0.0, LOOK_SECONDS) if preemption.shown else LOOK_SECONDS
         preemption.shown = True
         # With the nomination, the watch has shown whatever was marked before.
         if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):

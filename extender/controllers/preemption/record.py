@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 
 from extender.controllers import refusals
 from extender.controllers.pausing import Pause
@@ -38,7 +39,7 @@ FIRST_PAUSE_SECONDS = 0.5
 """After victims that were of no use, or could not be had; it doubles each time."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 8.0
-FIRST_RENEWAL_SECONDS = 0.25
+FIRST_RENEWAL_SECONDS = 0.05
 LONGEST_RENEWAL_SECONDS = 1.0
 """Between two requests to set a nomination that was wiped out."""
 
@@ -52,6 +53,7 @@ class Refusal(refusals.Refusal):
     in_vain: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
+    _ended: float = -inf
     _manifest: PreemptorManifest | None = None
     _passed: frozenset[str] | None = None
 
@@ -67,10 +69,18 @@ class Refusal(refusals.Refusal):
             self.refused = ()
         return self._manifest
 
+    def note_end(self, now: float) -> None:
+        """Note that the watch has shown the pod: the scheduler writes to it as its attempt ends.
+
+        That wakes the pod, so one more refusal that comes at once is nothing new.
+        """
+        self._ended = now
+
     @property
     def settled_at(self) -> float:
         """Return when the scheduler has ended its attempt, for all we know."""
-        return self.heard if self.shown_since else self.heard + refusals.SETTLING_SECONDS
+        settled = self.heard + refusals.SETTLING_SECONDS
+        return self._ended if self._ended > self.heard - refusals.SETTLING_SECONDS else settled
 
     @property
     def passed(self) -> frozenset[str] | None:
