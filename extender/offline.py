@@ -93,6 +93,11 @@ class ClusterFiles:
         }
         """Reads and stores an object, by the kinds that need no more than that."""
 
+    @property
+    def workloads(self) -> Workloads | None:
+        """Return the workloads that the files have, None where they do not count."""
+        return self._workloads
+
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
         content = Content()

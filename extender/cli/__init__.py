@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from extender.cli import completion, explain, lint, quota, serve, versions, violations
+from extender.cli import completion, explain, lint, quota, serve, simulate, versions, violations
 from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
@@ -32,6 +32,8 @@ examples:
       what is wrong with the scheduler's file, and does it fit the extender's?
   affinity-extender explain web-7f9c-x2x4z -n shop
       why a pod waits: which rule refuses which nodes, and which pods are in the way
+  affinity-extender simulate --drain pool=old
+      where the pods of these nodes would go, and which of them would wait
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
   affinity-extender violations
@@ -52,6 +54,8 @@ examples:
       why does this pod wait?
   kubectl affinity explain -f deployment.yaml
       would this fit, before it is applied?
+  kubectl affinity simulate --roll deployment.yaml
+      would this update get stuck?
   kubectl affinity quota -n shop
       who uses cross-namespace affinity there, and what the quotas say
   kubectl affinity lint
@@ -79,6 +83,7 @@ def affinity_extender() -> Parser:
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
     serve.add_to(commands)
     explain.add_to(commands)
+    simulate.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)
@@ -91,6 +96,7 @@ def kubectl_affinity() -> Parser:
     """Build the parser of the kubectl plugin."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
     explain.add_to(commands)
+    simulate.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)

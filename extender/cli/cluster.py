@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
     from extender.mirrored import Mirrored
+    from extender.model.workload import Identity
+    from extender.wire.decoding import Json
     from extender.wire.objects import PodReader
+    from extender.wire.workloads import Workloads
 
 FORBIDDEN: Final = 403
 
@@ -32,21 +35,24 @@ def fill(
     *,
     templated: bool = False,
     dispensable: Mapping[str, str] | None = None,
-) -> None:
+) -> Workloads | None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
+
+    Returns the workloads in files, where these are looked at.
 
     With `templated`, workloads in files count with the pods that their templates would make.
     `dispensable` has, by its name, what to say where the right to list a resource is lacking.
     """
     if not flags.cluster:
         asyncio.run(_list(flags, state, pods, resources, dispensable or {}))
-        return
+        return None
     files = ClusterFiles(state, pods, templated=templated)
     for path in flags.cluster:
         content = files.load(path)
         if content.ignored:
             complain(f"note: {path}: {content}")
     files.finish()
+    return files.workloads
 
 
 async def _list(
@@ -66,6 +72,25 @@ async def _list(
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
                 complain(f"note: {dispensable[each.name]}")
+
+
+def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Json]:
+    """Return the Deployments, StatefulSets and DaemonSets of an API server, as they are written."""
+    from extender.wire.workloads import read_identity  # noqa: PLC0415 - as below
+
+    return {read_identity(kind, raw): raw for kind, raw in asyncio.run(_list_workloads(flags))}
+
+
+async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
+    from extender.kube.current import list_raw  # noqa: PLC0415 - 40 MB of models come along
+
+    found: list[tuple[str, Json]] = []
+    async with await api_client(flags.kubeconfig, flags.context) as client:
+        for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+            name = f"{kind.lower()}s"
+            raws = await list_raw(client, name, f"/apis/apps/v1/{name}", {})
+            found += ((kind, raw) for raw in raws)
+    return found
 
 
 async def api_client(kubeconfig: str | None, context: str | None) -> ApiClient:

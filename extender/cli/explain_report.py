@@ -54,19 +54,19 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
 
 def _text(state: ClusterState, found: Explanation, *, wide: bool) -> str:
     parts = [
-        _wrapped(f"{found.pod.key} {verdict(found)}") + "\n" + _wrapped(summary(found)),
+        wrapped(f"{found.pod.key} {verdict(found)}") + "\n" + wrapped(summary(found)),
         *(_term(found, each) for each in found.terms),
-        *map(_wrapped, other_rules(found)),
+        *map(wrapped, other_rules(found)),
         *_nearest(found),
-        *(_wrapped(f"Note: {each.text}.", "", 6) for each in notes(state, found)),
+        *(wrapped(f"Note: {each.text}.", "", 6) for each in notes(state, found)),
         _all_nodes(found) if wide else _best(found),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _term(found: Explanation, facts: TermFacts) -> str:
-    lines = [_wrapped(term_title(facts))]
-    lines += [_wrapped(f"{name:<11} {text}", INDENT, 12) for name, text in term_rows(found, facts)]
+    lines = [wrapped(term_title(facts))]
+    lines += [wrapped(f"{name:<11} {text}", INDENT, 12) for name, text in term_rows(found, facts)]
     return "\n".join((*lines, *_domains(found, facts)))
 
 
@@ -83,7 +83,7 @@ def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
 def _nearest(found: Explanation) -> Iterator[str]:
     misses = found.near_misses
     if misses and not found.fits:
-        lines = [_wrapped(f"- {near_miss(each)}", INDENT, 2) for each in misses[:MOST_NEAR]]
+        lines = [wrapped(f"- {near_miss(each)}", INDENT, 2) for each in misses[:MOST_NEAR]]
         more = found.near_miss_count - MOST_NEAR
         if more > 0:
             lines.append(f"{INDENT}and {more:,} more")
@@ -104,7 +104,8 @@ def _all_nodes(found: Explanation) -> str:
     return columns(NODE_HEAD, [node_row(found, name) for name in found.names])
 
 
-def _wrapped(text: str, indent: str = "", hanging: int = 2) -> str:
+def wrapped(text: str, indent: str = "", hanging: int = 2) -> str:
+    """Wrap a line at the width of a terminal; what comes after the first line hangs."""
     return textwrap.fill(
         text,
         WIDTH,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from extender.lint.objects import Workload
 from extender.lint.reading import Manifest
 from extender.model.labels import TEMPLATE_HASH
-from extender.wire.workloads import Identity, controller_by_name
+from extender.model.workload import Identity, controller_by_name
 
 
 class Made:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,15 +11,14 @@ from extender.errors import ObjectError
 from extender.lint.surroundings import Surroundings
 from extender.lint.template import (
     NEW,
-    ONE_POD,
     PREFERRED,
     REQUIRED,
     Owner,
-    Rollout,
     Template,
     TermAt,
 )
 from extender.model.labels import Labels
+from extender.model.workload import ONE_POD, Identity
 from extender.wire.affinity import EVERY_GATE_ON, read_affinity
 from extender.wire.annotations import AnnotationReader
 from extender.wire.decoding import Json, decode
@@ -33,7 +31,8 @@ from extender.wire.manifests import (
 )
 from extender.wire.node_affinity import NodeAffinityReader
 from extender.wire.objects import TERMINAL_PHASES
-from extender.wire.workloads import WORKLOADS, Identity
+from extender.wire.rollouts import RolloutSpec, rollout_of
+from extender.wire.workloads import WORKLOADS
 
 IGNORE: Final = "affinity-extender.io/lint-ignore"
 """Annotation with the ids of rules, separated by commas, that an object asks to be spared."""
@@ -57,27 +56,13 @@ class _Metadata(msgspec.Struct, rename="camel"):
     owner_references: list[_OwnerReference] | None = None
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _Spec(RolloutSpec, rename="camel"):
     """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
 
     affinity: msgspec.Raw = NULL
     node_selector: msgspec.Raw = NULL
     template: msgspec.Raw = NULL
     job_template: msgspec.Raw = NULL
-    replicas: int | None = None
-    parallelism: int | None = None
-    strategy: _Strategy | None = None
-    update_strategy: _Strategy | None = None
-
-
-class _RollingUpdate(msgspec.Struct, rename="camel"):
-    max_surge: int | str | None = None
-    max_unavailable: int | str | None = None
-
-
-class _Strategy(msgspec.Struct, rename="camel"):
-    type: str | None = None
-    rolling_update: _RollingUpdate | None = None
 
 
 class _Status(msgspec.Struct):
@@ -135,7 +120,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
         manifest.namespace,
         metadata.name or metadata.generate_name,
         path,
-        ONE_POD if kind == "Pod" else _rollout(kind, manifest.spec),
+        ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,
         ignored=frozenset(ignored),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
@@ -178,41 +163,6 @@ def _annotations(metadata: _Metadata) -> dict[str, str]:
     """Return the annotations that rules are in."""
     found = metadata.annotations or {}
     return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
-
-
-def _rollout(kind: str, spec: _Spec) -> Rollout:
-    strategy = spec.strategy or spec.update_strategy or _Strategy()
-    given = strategy.rolling_update or _RollingUpdate()
-    rolling = (strategy.type or "RollingUpdate") == "RollingUpdate"
-    replicas = 1 if spec.replicas is None else spec.replicas
-    match kind:
-        case "Deployment":
-            surge = _share(given.max_surge, replicas, "25%", up=True)
-            unavailable = _share(given.max_unavailable, replicas, "25%", up=False)
-            # Of both zero, the controller makes one unavailable.
-            unavailable = 1 if surge == unavailable == 0 else unavailable
-            return Rollout(replicas, surge, unavailable, rolling=rolling)
-        case "DaemonSet":
-            surge = _share(given.max_surge, 100, "0", up=True)
-            return Rollout(None, surge, 0 if surge else 1, rolling=rolling)
-        case "Job":
-            return Rollout(1 if spec.parallelism is None else spec.parallelism)
-        case "CronJob":
-            return ONE_POD
-        case _:
-            return Rollout(replicas)
-
-
-def _share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
-    """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
-    value = default if given is None else str(given)
-    percent = value.removesuffix("%")
-    if not percent.isdecimal():
-        return 0
-    if percent == value:
-        return int(value)
-    exact = int(percent) * of / 100
-    return math.ceil(exact) if up else math.floor(exact)
 
 
 def _terms(written: AffinityManifest, owner: Owner, labels: Labels) -> Iterator[TermAt]:

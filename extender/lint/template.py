@@ -11,6 +11,7 @@ from extender.lint.surroundings import Surroundings
 from extender.model.labels import Labels
 from extender.model.node_affinity import NodeAffinity, NodeRule
 from extender.model.pod_affinity import Term, WrittenTerm
+from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout
 from extender.wire.manifests import PodAffinityTerm
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -19,11 +20,6 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 OLD, NEW = "0", "1"
 """Values of a revision's label."""
 
-_REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Deployment": ("pod-template-hash",),
-    "StatefulSet": ("controller-revision-hash",),
-    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
-}
 _CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "StatefulSet": ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"),
     "Job": (
@@ -67,21 +63,6 @@ class TermAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout:
-    """How many pods a workload has, and how it replaces them."""
-
-    replicas: int | None = None
-    """None for one on each node, or for what is a single pod."""
-    surge: int = 0
-    unavailable: int = 1
-    """Old pods that may be gone before new ones are ready."""
-    rolling: bool = False
-
-
-ONE_POD: Final = Rollout(replicas=1)
-
-
-@dataclass(frozen=True, slots=True)
 class Owner:
     """Whose template it is."""
 
@@ -104,12 +85,12 @@ class Owner:
 
     def revision_labels(self, value: str) -> dict[str, str]:
         """Return the labels that tell the pods of one revision from those of another."""
-        return dict.fromkeys(_REVISION_LABELS.get(self.kind, ()), value)
+        return dict.fromkeys(REVISION_LABELS.get(self.kind, ()), value)
 
     @property
     def given_labels(self) -> tuple[str, ...]:
         """Return the labels that its controller adds to each pod."""
-        return (*_REVISION_LABELS.get(self.kind, ()), *_CONTROLLER_LABELS.get(self.kind, ()))
+        return (*REVISION_LABELS.get(self.kind, ()), *_CONTROLLER_LABELS.get(self.kind, ()))
 
 
 @dataclass(frozen=True, slots=True)

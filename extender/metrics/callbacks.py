@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.metrics.collectors import Collectors
 from extender.metrics.latencies import Calls, read_counter, read_histogram
-from extender.model.verdict import Reason
+from extender.model.verdict import OF_NODES, Reason
 
 PLUGIN_BUCKETS: Final = tuple(10e-6 * 1.5**k for k in range(20))
 """10 µs to 22 ms, as kube-scheduler's histogram of the same name, so that both compare."""
@@ -106,7 +106,7 @@ class CallbackMetrics:
         )
         for counters, values in (
             (self._attempts, ATTEMPTS),
-            (self._filtered, [reason.value for reason in Reason]),
+            (self._filtered, [reason.value for reason in Reason if reason not in OF_NODES]),
             (self._quota_refusals, ("Filter", "Bind")),
             (self._binds, BINDS),
             (self._hints, HINTS),

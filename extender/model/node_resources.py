@@ -23,6 +23,9 @@ class Taint:
     effect: str
 
 
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
 @dataclass(frozen=True, slots=True)
 class Toleration:
     """Taints that a pod does not mind; an empty key or effect means any."""

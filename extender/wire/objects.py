@@ -14,7 +14,7 @@ from extender.model.keys import Key, key_of
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import Allocatable, Taint
+from extender.model.node_resources import CORDONED, Allocatable, Taint
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -41,7 +41,6 @@ usual kind, some tens of milliseconds to read. A pod with more gets an error."""
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
 KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
-CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 NEVER = "Never"
 """The preemptionPolicy of a pod that nobody is evicted for."""

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from extender.model.node_resources import Requests, Requirements
+from extender.wire.beyond import DEFAULT_SCHEDULER, BeyondUs
 from extender.wire.decoding import Json, decode
 from extender.wire.placement import read_requirements
 
-DEFAULT_SCHEDULER = "default-scheduler"
 
-_ANYWHERE = frozenset(
-    ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
-)
-"""Volumes that no node is refused for."""
-_ALWAYS = "ScheduleAnyway"
-
-
-class _Spread(msgspec.Struct):
-    whenUnsatisfiable: str | None = None  # noqa: N815 - the API's spelling
-
-
-class _Spec(msgspec.Struct, rename="camel"):
+class _Spec(BeyondUs, rename="camel"):
     scheduler_name: str | None = None
-    volumes: list[dict[str, msgspec.Raw]] | None = None
-    resource_claims: list[msgspec.Raw] | None = None
-    topology_spread_constraints: list[_Spread] | None = None
 
 
 class _Pod(msgspec.Struct):
@@ -56,11 +41,5 @@ def read_preemptor(raw: Json, requests: Requests) -> PreemptorManifest:
     return PreemptorManifest(
         read_requirements(raw, requests),
         spec.scheduler_name or DEFAULT_SCHEDULER,
-        not any(_beyond_us(spec)),
+        not any(spec.hard()),
     )
-
-
-def _beyond_us(spec: _Spec) -> Iterator[object]:
-    yield spec.resource_claims
-    yield any(each.whenUnsatisfiable != _ALWAYS for each in spec.topology_spread_constraints or ())
-    yield any(not volume.keys() <= _ANYWHERE for volume in spec.volumes or ())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final
 
 import msgspec
 
@@ -14,6 +13,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
+from extender.model.workload import Identity, controller_by_name
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import TERMINAL_PHASES, PodReader
@@ -37,17 +37,7 @@ MOST_PODS: Final = 200_000
 _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
 
-_RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
-
 _Number = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class Identity(NamedTuple):
-    """One workload."""
-
-    namespace: str
-    kind: str
-    name: str
 
 
 class _Owner(msgspec.Struct):
@@ -122,6 +112,7 @@ class _OwnedPod(msgspec.Struct):
 
 _MANIFEST = msgspec.json.Decoder(_Manifest)
 _OWNED_POD = msgspec.json.Decoder(_OwnedPod)
+_LABELS = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class Workloads:
@@ -134,6 +125,8 @@ class Workloads:
 
     def __init__(self) -> None:
         self._manifests: dict[Identity, _Manifest] = {}
+        self.raw: dict[Identity, Json] = {}
+        """The manifests as they came."""
         self._owned: Counter[tuple[Identity, str]] = Counter()
         """Live pods by their controller and the hash of their template."""
 
@@ -146,7 +139,9 @@ class Workloads:
             raise ObjectError("metadata.name", "a workload needs a name")
         # Those with the same generateName are different ones.
         name = name if metadata.name else f"{name}{len(self._manifests)}"
-        self._manifests[Identity(metadata.space, kind, name)] = manifest
+        identity = Identity(metadata.space, kind, name)
+        self._manifests[identity] = manifest
+        self.raw[identity] = raw
 
     def add_pod(self, raw: Json) -> None:
         """Take a pod, which stands for one replica of its controller."""
@@ -193,19 +188,6 @@ class Workloads:
         return controller_by_name(identity, template_hash)
 
 
-def controller_by_name(identity: Identity, template_hash: str) -> Identity | None:
-    """Return the workload that a controller's name tells of, where the controller is missing.
-
-    `template_hash` is the label of a pod of a ReplicaSet.
-    """
-    namespace, kind, name = identity
-    if kind == "ReplicaSet" and template_hash and name.endswith(f"-{template_hash}"):
-        return Identity(namespace, "Deployment", name.removesuffix(f"-{template_hash}"))
-    if kind == "Job" and (run := _RUN_OF_CRON_JOB.fullmatch(name)):
-        return Identity(namespace, "CronJob", run["name"])
-    return None
-
-
 def _wanted(kind: str, manifest: _Manifest, nodes: int) -> int:
     """Return how many pods a workload would have; of a CronJob, those of one run."""
     spec, status = manifest.spec or _Spec(), manifest.status or _Status()
@@ -238,13 +220,32 @@ def _pods(
         yield dataclasses.replace(first, key=key, uid=key)
 
 
-def read_template(kind: str, raw: Json, pods: PodReader) -> Pod:
-    """Read the pod that a workload's template would make; it is called namespace/kind/name."""
+def read_template(
+    kind: str, raw: Json, pods: PodReader, labels: Mapping[str, str] | None = None
+) -> Pod:
+    """Read the pod that a workload's template would make; it is called namespace/kind/name.
+
+    It has the given labels besides its own, as controllers add some.
+    """
     manifest = decode(_MANIFEST, raw)
-    metadata = manifest.metadata
-    identity = Identity(metadata.space, kind, metadata.name or metadata.generateName)
+    identity = _identity(kind, manifest)
     where = f"{kind} {identity.namespace}/{identity.name}"
-    return _read_template(identity, manifest, pods, where)
+    return _read_template(identity, manifest, pods, where, labels)
+
+
+def read_identity(kind: str, raw: Json) -> Identity:
+    """Read which workload a manifest is of."""
+    return _identity(kind, decode(_MANIFEST, raw))
+
+
+def read_wanted(kind: str, raw: Json, nodes: int) -> int:
+    """Read how many pods a workload would have; a DaemonSet one on each of the nodes."""
+    return max(0, _wanted(kind, decode(_MANIFEST, raw), nodes))
+
+
+def _identity(kind: str, manifest: _Manifest) -> Identity:
+    metadata = manifest.metadata
+    return Identity(metadata.space, kind, metadata.name or metadata.generateName)
 
 
 def _template(manifest: _Manifest) -> _Template:
@@ -254,14 +255,24 @@ def _template(manifest: _Manifest) -> _Template:
     return spec.template or _Template()
 
 
-def _read_template(identity: Identity, manifest: _Manifest, pods: PodReader, where: str) -> Pod:
+def _read_template(
+    identity: Identity,
+    manifest: _Manifest,
+    pods: PodReader,
+    where: str,
+    more_labels: Mapping[str, str] | None = None,
+) -> Pod:
     template = _template(manifest)
     name = f"{identity.kind.lower()}/{identity.name}"
+    labels: object = template.metadata.labels
+    if more_labels:
+        labels = (decode(_LABELS, template.metadata.labels) or {}) | dict(more_labels)
     metadata = {
         "name": name,
         "namespace": identity.namespace,
-        "labels": template.metadata.labels,
+        "labels": labels,
         "annotations": template.metadata.annotations,
+        "ownerReferences": [{"kind": identity.kind, "name": identity.name, "controller": True}],
     }
     empty = bytes(template.spec) == bytes(NULL)
     pod = {"metadata": metadata, "spec": {} if empty else template.spec}

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.node_resources import JUST_A_POD, Allocatable, Taint
+from extender.model.node_resources import CORDONED, JUST_A_POD, Allocatable, Taint
 from extender.model.objects import Pod
-from extender.wire.objects import CORDONED
 from tests.builders import model_node, model_pod, node
 from tests.builders import pod as new_pod
 

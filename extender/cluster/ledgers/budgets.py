@@ -31,6 +31,12 @@ class Budgets:
         """Return a budget by its key, None when there is none."""
         return self._in.get(namespace_of(key), {}).get(key)
 
+    def protecting(self, pod: Pod) -> Iterator[PodDisruptionBudget]:
+        """Yield the budgets that an eviction of a pod counts against."""
+        for budget in self._in.get(pod.pod_class.namespace, {}).values():
+            if budget.selector.matches(pod.pod_class.labels):
+                yield budget
+
     def violations(self, gone: Iterable[Pod], going: Iterable[Pod]) -> int:
         """Return how many of the pods `going` some budget does not allow, once others are gone.
 

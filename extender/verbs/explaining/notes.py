@@ -11,8 +11,16 @@ from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.model.wording import pods_of
-from extender.verbs.explaining.explanation import Explanation, NearMiss, TermFacts
-from extender.verbs.explaining.words import MOST_LOOKED_AT, in_the_way, place, plural, short, some
+from extender.verbs.explaining.explanation import Explanation, NearMiss, Refusal, TermFacts
+from extender.verbs.explaining.words import (
+    MOST_LOOKED_AT,
+    in_the_way,
+    place,
+    plural,
+    room_of,
+    short,
+    some,
+)
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -169,14 +177,21 @@ def near_miss(miss: NearMiss) -> str:
     if miss.count:
         go = f"if {in_the_way(miss)} {'were' if miss.count > 1 else 'was'} not there"
         return f"{nodes}{where} {go}"
+    return f"{nodes}{where}{_otherwise(first, len(miss.nodes))}"
+
+
+def _otherwise(first: Refusal, nodes: int) -> str:
+    """Say what would have to be otherwise about nodes, other than pods that are in the way."""
     match first.reason:
         case Reason.AFFINITY if first.domain is None:
-            return f"{nodes} if {'they' if len(miss.nodes) > 1 else 'it'} had the label {first.key}"
+            return f" if {'they' if nodes > 1 else 'it'} had the label {first.key}"
         case Reason.AFFINITY:
-            return f"{nodes}{where} if a pod that meets your required affinity were there"
+            return " if a pod that meets your required affinity were there"
         case Reason.NODE_AFFINITY | Reason.ENFORCED_NODE_AFFINITY:
-            return f"{nodes} with labels that the node affinity asks for"
+            return " with labels that the node affinity asks for"
         case Reason.QUOTA:
-            return f"{nodes} if the quota allowed it"
+            return " if the quota allowed it"
+        case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:
+            return f" but for one thing: {room_of(first)}"
         case _:
-            return f"{nodes}{where}: what was in the way has gone meanwhile"
+            return ": what was in the way has gone meanwhile"

@@ -14,6 +14,7 @@ from extender.verbs.explaining.words import (
     namespaces_of,
     plural,
     quota_of,
+    room_of,
     short,
     some,
 )
@@ -118,6 +119,8 @@ def other_rules(found: Explanation) -> Iterator[str]:
                 yield f"Node affinity that the scheduler adds does not match {_nodes(each)}"
             case Reason.QUOTA:
                 yield f"Refused on {_nodes(each)}: {quota_of(each)}"
+            case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:
+                yield f"Refused on {_nodes(each)}: {room_of(each)}"
             case Reason.UNKNOWN_NODE:
                 yield f"Unknown: {some(each.nodes, len(each.nodes))}"
             case _ if each.nominated:

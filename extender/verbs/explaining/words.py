@@ -15,6 +15,7 @@ from extender.verbs.explaining.explanation import (
     NearMiss,
     Refusal,
 )
+from extender.verbs.node_room import RoomRule
 from extender.verbs.quota import Cause, QuotaRule
 
 MOST_NAMED: Final = 3
@@ -43,7 +44,7 @@ def summary(explanation: Explanation) -> str:
 
 def kind_of(refusal: Refusal) -> Kind:
     """Return what refusals have in common that differ only in the domain, or in the very term."""
-    which = quota_of(refusal) if isinstance(refusal.rule, QuotaRule) else ""
+    which = quota_of(refusal) if isinstance(refusal.rule, QuotaRule) else room_of(refusal)
     return refusal.reason, refusal.key, refusal.nominated, refusal.annotated, which
 
 
@@ -64,7 +65,12 @@ def cause(refusals: Sequence[Refusal]) -> str:
         Reason.QUOTA: quota_of(first),
         Reason.UNKNOWN_NODE: "unknown",
     }
-    return said[first.reason]
+    return said.get(first.reason) or room_of(first)
+
+
+def room_of(refusal: Refusal) -> str:
+    """Say what nodes lack for the pod; "" where it is something else that refuses them."""
+    return refusal.rule.what if isinstance(refusal.rule, RoomRule) else ""
 
 
 def quota_of(refusal: Refusal) -> str:

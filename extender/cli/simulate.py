@@ -1,0 +1,157 @@
+"""The command simulate: what would become of a cluster if something changed."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from extender.cli.changes import Kind, add_changes
+from extender.cli.parsing import (
+    DONE,
+    NOT_FINE,
+    Commands,
+    command,
+    exit_codes,
+    output_flag,
+    say,
+    whole_cluster_group,
+)
+from extender.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from extender.cluster.state import ClusterState
+    from extender.model.workload import Identity
+    from extender.wire.beyond import NotingReader
+    from extender.wire.decoding import Json
+
+DESCRIPTION = """\
+Say what would become of a cluster if something changed: which pods would land where, which would
+stay pending and why, which rule is the bottleneck, and whether an update would get stuck. Changes
+apply in the order in which they are given. Nothing is changed in the cluster.
+
+Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, taints,
+requests, host ports and quotas on cross-namespace affinity; a pod that evicts less important ones
+does so here as well. Volumes, topology spread constraints, devices and scheduling gates are not
+looked at; pods that use them are named.
+"""
+
+EPILOG = f"""\
+output:
+  text   what each change did, and why pods wait
+  wide   the same, with each pod and its node, and each turn of an update
+  json   one object with everything
+  yaml   the same
+
+  docs/simulate.md says what is modelled and what is not.
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list nodes, namespaces and pods; without that to list
+  poddisruptionbudgets and resourcequotas, these are not looked at. --cluster reads a file instead.
+
+examples:
+  affinity-extender simulate -f web.yaml --replicas 12
+      would twelve of these find a place, and where?
+  affinity-extender simulate -f web.yaml --until-full --cluster dump.json
+      how many of them does this cluster take?
+  affinity-extender simulate --lose zone=b
+      where would the pods of zone b go, and who would wait?
+  affinity-extender simulate --drain pool=old --add-nodes 3 --like node-17
+      is there room for what is on the old nodes, and do three more nodes help?
+  affinity-extender simulate --roll web.yaml -n shop
+      would this update get stuck?
+  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets,pdb -A -o json > dump.json
+  affinity-extender simulate --restart deployment/web -n shop --cluster dump.json
+
+{exit_codes("pods wait, a budget blocks a drain, or an update gets stuck")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    simulate = command(
+        commands,
+        "simulate",
+        "say what would happen if pods came, nodes went or a workload was updated",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    simulate.set_defaults(run=_run)
+    add_changes(simulate)
+    simulate.add_argument(
+        *("-n", "--namespace"),
+        default="default",
+        metavar="NAME",
+        help="namespace of workloads that are named, and of manifests that name none (default: "
+        "%(default)s)",
+    )
+    simulate.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the choice between nodes that are equally good (default: %(default)s)",
+    )
+    output_flag(simulate, "text", "wide", "json", "yaml")
+    whole_cluster_group(simulate)
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
+    from extender.cli.progress import Progress  # noqa: PLC0415
+    from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
+    from extender.whatif.outcome import Simulation  # noqa: PLC0415
+    from extender.whatif.pending import pending  # noqa: PLC0415
+    from extender.whatif.placing import begin  # noqa: PLC0415
+    from extender.whatif.scheduling import Scheduler  # noqa: PLC0415
+    from extender.wire.beyond import NotingReader  # noqa: PLC0415
+
+    files = read_files(flags.changes, flags.namespace)
+    pods = NotingReader()
+    state, workloads = _cluster(flags, pods)
+    chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
+    scheduler = Scheduler(state, chance)
+    progress = Progress()
+    steps = []
+    if scheduler.waiting:
+        first = begin(scheduler)
+        steps.append(progress.through("pods that wait already", len(scheduler.waiting), first))
+    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
+    for change in flags.changes:
+        what = f"{change.kind.value} {change.value}"
+        for total, looks in carrier.steps(change):
+            steps.append(progress.through(what, total, looks))
+    waiting = pending(state, scheduler.waiting)
+    found = Simulation(state, flags.seed, steps, waiting, scheduler.preemptions, pods.beyond)
+    say(simulate_report.write(found, flags.output))
+    return DONE if found.is_fine else NOT_FINE
+
+
+def _cluster(
+    flags: argparse.Namespace, pods: NotingReader
+) -> tuple[ClusterState, Mapping[Identity, Json]]:
+    """Return the cluster that the flags name, and the manifests of its workloads."""
+    from extender.cli.cluster import fill, list_workloads  # noqa: PLC0415 - see above
+    from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
+
+    state = ClusterState()
+    found = fill(
+        flags,
+        state,
+        pods,
+        (NAMESPACES, NODES, QUOTAS, BUDGETS, PODS),
+        templated=True,
+        dispensable={
+            QUOTAS.name: "no right to list resourcequotas, so quotas are not looked at",
+            BUDGETS.name: "no right to list poddisruptionbudgets, so budgets are not looked at",
+        },
+    )
+    if not len(state.nodes):
+        raise ConfigError("--cluster", "there is no node in it to place pods on")
+    if found is not None:
+        return state, found.raw
+    named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)
+    return state, list_workloads(flags) if named else {}

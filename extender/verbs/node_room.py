@@ -1,0 +1,171 @@
+"""What is between a pod and a node alone: taints, host ports and resources, as filter plugins.
+
+In a cluster the scheduler's own plugins see to these. Where nobody else does, as in a simulation,
+they stand beside ours, so that one verdict and one explanation covers everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypeAlias
+
+from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.topology import NO_DOMAIN
+from extender.cluster.state import ClusterState
+from extender.model.host_ports import EVERY_ADDRESS, HostPort
+from extender.model.node_resources import CORDONED, PODS, Requirements, Taint
+from extender.model.objects import Pod, PodClass
+from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
+from extender.verbs.company import Company
+from extender.verbs.verdicts import Verdicts
+
+Allows: TypeAlias = Callable[[str], bool]
+"""Whether one thing about a node, by its name, leaves room for the pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomRule:
+    """One thing that a node may lack for a pod."""
+
+    reason: Reason
+    what: str
+    """In words: too little cpu."""
+    allows: Allows = field(compare=False, repr=False)
+    annotated: ClassVar[bool] = False
+
+    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+        """Return the nodes that lack it."""
+        return {name: NO_DOMAIN for name in asked.names if not self.allows(name)}
+
+
+class _Rules(Protocol):
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]: ...
+
+
+class _OfNode:
+    """What the three plugins share: other pods' rules are nothing to them."""
+
+    compares_pods: ClassVar[bool] = False
+    of_annotations: ClassVar[bool] = False
+
+    def concerns(self, state: ClusterState, pod: Pod) -> bool:
+        """Tell that any pod may be refused."""
+        del state, pod
+        return True
+
+    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+        """Tell that any pod can be judged."""
+        del state, pod
+        return None
+
+    def filter(self: _Rules, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+        """Refuse the nodes that some rule hits; O(nodes x rules)."""
+        refused: list[tuple[Reason, Sequence[str]]] = []
+        for rule in self.rules(state, pod):
+            hits = rule.hits(asked)
+            if hits:
+                refused.append((rule.reason, list(hits)))
+                asked = asked.only([name for name in asked.names if name not in hits])
+        return Verdicts(asked, refused)
+
+    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+        """Return None: rules of other pods are no matter."""
+        del state, pod, other
+        return None
+
+    def filter_beside(
+        self: _Rules,
+        state: ClusterState,
+        pod: Pod,
+        asked: AskedNodes,
+        others: Collection[Company],
+    ) -> Verdicts:
+        """Judge as without them."""
+        del others
+        return _OfNode.filter(self, state, pod, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class TaintToleration(_OfNode):
+    """The scheduler's plugins TaintToleration and NodeUnschedulable, of which one taint tells."""
+
+    name: ClassVar[str] = TAINT_TOLERATION
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
+        """Yield each taint that some node has and the pod does not tolerate; O(nodes)."""
+        tolerations, resources = requirements_of(pod).tolerations, state.node_resources
+        every = dict.fromkeys(
+            taint for name in state.nodes for taint in resources.allocatable(name).taints
+        )
+        for taint in every:
+            if not any(each.covers(taint) for each in tolerations):
+                yield RoomRule(Reason.TAINT, _said(taint), _without(state, taint))
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts(_OfNode):
+    """The scheduler's plugin of that name."""
+
+    name: ClassVar[str] = NODE_PORTS
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
+        """Yield the pod's host ports."""
+        for port in pod.ports:
+            at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
+            what = f"host port {at}{port.number}/{port.protocol} taken"
+            yield RoomRule(Reason.PORTS, what, _free(state, port))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFit(_OfNode):
+    """The scheduler's plugin of that name, without its score."""
+
+    name: ClassVar[str] = NODE_RESOURCES_FIT
+
+    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
+        """Yield the resources that the pod requests."""
+        for resource, amount in pod.requests:
+            if amount:
+                what = "too many pods" if resource == PODS else f"too little {resource}"
+                yield RoomRule(Reason.RESOURCES, what, _enough(state, resource, amount))
+
+
+def requirements_of(pod: Pod) -> Requirements:
+    """Return what a pod asks of a node; its tolerations are known where its tenure is read."""
+    return Requirements(pod.requests, () if pod.tenure is None else pod.tenure.tolerations)
+
+
+def is_unmeasured(state: ClusterState, node: str) -> bool:
+    """Return whether nothing is said of what a node has, as in a manifest: it takes anything."""
+    return not state.node_resources.allocatable(node).amounts
+
+
+def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
+    """Return whether a node has the resources and host ports that a pod asks for."""
+    resources = state.node_resources
+    if is_unmeasured(state, node):
+        return resources.ports(node).allow(pod.ports)
+    return resources.has(node, pod.requests, pod.ports)
+
+
+def _said(taint: Taint) -> str:
+    if taint == CORDONED:
+        return "cordoned"
+    value = f"={taint.value}" if taint.value else ""
+    return f"taint {taint.key}{value}:{taint.effect}"
+
+
+def _without(state: ClusterState, taint: Taint) -> Allows:
+    resources = state.node_resources
+    return lambda node: taint not in resources.allocatable(node).taints
+
+
+def _free(state: ClusterState, port: HostPort) -> Allows:
+    resources = state.node_resources
+    return lambda node: resources.ports(node).allow((port,))
+
+
+def _enough(state: ClusterState, resource: str, amount: int) -> Allows:
+    resources, wanted = state.node_resources, ((resource, amount),)
+    return lambda node: is_unmeasured(state, node) or resources.has(node, wanted)

@@ -1,0 +1,1 @@
+"""What would become of a cluster: pods placed, nodes lost, updates rolled; all of it in memory."""

@@ -1,0 +1,72 @@
+"""Manifests as their controllers would carry them out: how many pods, of which template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from extender.errors import ObjectError
+from extender.model.keys import key_of
+from extender.model.objects import Pod
+from extender.model.workload import REVISION_LABELS, Identity
+from extender.wire.decoding import Json
+from extender.wire.objects import PodReader
+from extender.wire.workloads import read_identity, read_template, read_wanted
+
+POD: Final = "Pod"
+STATEFUL_SET: Final = "StatefulSet"
+DAEMON_SET: Final = "DaemonSet"
+ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
+"""Kinds that replace their pods when their template changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A pod, or a workload with its template."""
+
+    identity: Identity
+    pod: Pod
+    """What its template makes."""
+    wanted: int
+
+    def make(self, number: int) -> Pod:
+        """Make one of its pods, by its number from 0 on.
+
+        A StatefulSet gives names; those of other kinds are drawn at random in a cluster, so here
+        they are what tells best.
+        """
+        namespace, kind, name = self.identity
+        if kind == STATEFUL_SET:
+            key = key_of(namespace, f"{name}-{number}")
+        elif kind == POD and not number:
+            key = self.pod.key
+        else:
+            key = key_of(namespace, f"{name}-new-{number + (kind != POD)}")
+        return replace(self.pod, key=key, uid=f"{key}, new")
+
+
+def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:
+    """Read a manifest; ObjectError names the field that is broken.
+
+    `revision` tells the pods of this version of a template from those of others, in the labels
+    that controllers have for that.
+    """
+    if kind == POD:
+        pod = pods.read(raw, lambda _, prefix: f"{prefix}new")
+        if pod.node is not None:
+            raise ObjectError("spec.nodeName", "the pod has a node already")
+        namespace, _, name = pod.key.partition("/")
+        return Applied(Identity(namespace, kind, name), pod, 1)
+    labels: Mapping[str, str] = dict.fromkeys(REVISION_LABELS.get(kind, ()), revision)
+    return Applied(
+        read_identity(kind, raw),
+        read_template(kind, raw, pods, labels),
+        read_wanted(kind, raw, nodes),
+    )
+
+
+def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:
+    """Return a workload that nothing is known of but one of its pods."""
+    pod = replace(pod, node=None, deleting=False, preempted=False, victim_of=None, started=None)
+    return Applied(identity, pod, wanted)

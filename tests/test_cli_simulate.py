@@ -1,0 +1,232 @@
+"""The command simulate: what it tells, in which form, and what it ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender import cli
+from extender.cli.progress import Progress
+from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
+
+WEB = selector(app="web")
+ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
+NODES = [
+    node("a1", {HOST: "a1", ZONE: "a", "pool": "old"}, ROOM),
+    node("a2", {HOST: "a2", ZONE: "a"}, ROOM),
+    node("b1", {HOST: "b1", ZONE: "b"}, ROOM),
+]
+APART = pod("t").labels(app="web").anti_affinity(term(HOST, WEB))
+SURGE = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+DEPLOYMENT = workload("Deployment", "web", APART, replicas=3, strategy=SURGE)
+
+Simulate = Callable[..., tuple[int, str]]
+
+
+def placed(number: int, name: str) -> Pod:
+    made = APART.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    renamed = Pod(made | {"metadata": made["metadata"] | {"name": f"web-5d-{number}"}})
+    return renamed.uid(f"u{number}").on(name)
+
+
+RUNNING = [placed(number, name) for number, name in enumerate(("a1", "a2", "b1"))]
+
+
+@pytest.fixture
+def simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Simulate:
+    """Run the command on a cluster of three nodes; return its exit code and what it said."""
+
+    def run(line: str, *objects: Any, manifest: Any = None) -> tuple[int, str]:
+        dump = tmp_path / "dump.json"
+        dump.write_text(json.dumps({"kind": "List", "items": [*NODES, *objects]}))
+        path = tmp_path / "manifest.yaml"
+        path.write_text(yaml.safe_dump_all([manifest], sort_keys=True))
+        arguments = line.replace("FILE", str(path)).split()
+        code = cli.main(["simulate", *arguments, "--cluster", str(dump)])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+STUCK = """\
+Update deployment default/web, 3 pods: 0 placed, 1 pod pending, stuck
+  It gets stuck after 1 step: default/web-5d-0, default/web-5d-1,
+    default/web-5d-2 stay until default/web-new-1 runs, and default/web-new-1
+    waits for them to go
+
+1 pod waits: default/web-new-1
+  3 nodes: 3 your anti-affinity on hostname, blocked by default/web-5d-0,
+    default/web-5d-1, default/web-5d-2 on a1, a2, b1
+  Bottleneck: your anti-affinity on hostname refuses 3 nodes; 3 of them are
+    refused for nothing else
+  Nearest: a1 if default/web-5d-0 was not there
+  Nearest: a2 if default/web-5d-1 was not there
+  Nearest: b1 if default/web-5d-2 was not there
+  Note: default/web-5d-0, default/web-5d-1, default/web-5d-2 belong to another
+    revision of the same Deployment (pod-template-hash 5d): add matchLabelKeys:
+    [pod-template-hash] to the term, so that revisions do not keep each other
+    away, or let the update remove a pod first (maxSurge: 0, maxUnavailable: 1)
+"""
+
+
+def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
+    assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
+
+
+def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:
+    assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
+
+
+def test_the_nodes_that_an_update_needs(simulate: Simulate) -> None:
+    code, said = simulate(
+        "--add-nodes 1 --like b1 --roll FILE -o wide", *RUNNING, manifest=DEPLOYMENT
+    )
+    assert code == 0
+    assert "Update deployment default/web, 3 pods: 3 removed, 3 placed, done" in said
+    assert "  step 1: create default/web-new-1; placed: default/web-new-1 on b1-1" in said
+
+
+def test_pods_of_a_manifest(simulate: Simulate) -> None:
+    code, said = simulate("-f FILE", manifest=DEPLOYMENT)
+    assert code == 0
+    assert said == (
+        "Place 3 pods of deployment default/web: 3 placed\n"
+        "  by zone: a 2, b 1\n"
+        "  on 3 nodes: a1, a2, b1\n"
+    )
+
+
+def test_changes_apply_in_order(simulate: Simulate) -> None:
+    line = "-f FILE --replicas 2 --lose zone=b -f FILE --until-full -o json"
+    code, said = simulate(line, manifest=workload("Deployment", "x", APART))
+    told = json.loads(said)
+    assert [each["change"].partition(" ")[0] for each in told["steps"]] == [
+        "place",
+        "lose",
+        "place",
+    ]
+    assert told["steps"][2]["full"]["bottleneck"]["nodes"] == 2
+    assert code == (0 if told["fine"] else 1)
+
+
+@pytest.mark.parametrize("chosen", ["pool=old", "pool in (old,older)", "a1", "!topology"])
+def test_nodes_that_are_drained(simulate: Simulate, chosen: str) -> None:
+    selected = chosen if chosen != "!topology" else "pool,!topology"
+    code, said = simulate(f"--drain {selected.replace(' ', '')}", RUNNING[0])
+    if " in " in chosen:  # blanks are the shell's business
+        assert code == 2
+        return
+    assert code == 0
+    assert said.startswith("Drain 1 node: 1 removed, 1 placed\n")
+
+
+def test_what_is_not_looked_at_is_said(simulate: Simulate) -> None:
+    made = pod("p")
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}
+    made["spec"] |= {"volumes": [claim], "schedulingGates": [{"name": "g"}]}
+    code, said = simulate("", made)
+    assert code == 0
+    assert "Warning: schedulingGates of default/p are not looked at" in said
+    assert "Warning: volumes of default/p are not looked at" in said
+
+
+def test_nodes_of_which_nothing_is_said_take_anything(simulate: Simulate) -> None:
+    code, said = simulate("--lose zone=a", node("bare"), pod("p").requests(cpu="99"))
+    assert code == 0
+    assert "Note: 1 node without status.allocatable take any number of pods" in said
+
+
+def test_yaml_and_json_are_the_same(simulate: Simulate) -> None:
+    told = [simulate(f"--drain a1 -o {output}", *RUNNING) for output in ("json", "yaml")]
+    assert json.loads(told[0][1]) == yaml.safe_load(told[1][1])
+    assert {code for code, _ in told} == {1}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        pytest.param("--replicas 3", "--replicas belongs after --filename", id="of what?"),
+        pytest.param("--drain a1 --like a1", "--like belongs after --add-nodes", id="like what?"),
+        pytest.param("--add-nodes 2", "name a node that they are like", id="no --like"),
+        pytest.param("--add-nodes 0 --like a1", "expected 1 to", id="no nodes"),
+        pytest.param("--add-nodes 1 --like c9", "no node c9", id="no such node"),
+        pytest.param("--drain pool=new", "no node is called pool=new", id="no such label"),
+        pytest.param("--drain a==b==c", "is no condition", id="no selector"),
+        pytest.param("--lose zone=z", "no node has zone=z", id="no such zone"),
+        pytest.param("--restart web", "is not like deployment/web", id="no kind"),
+        pytest.param("--restart deploy/web", "is not in the cluster", id="no such workload"),
+        pytest.param("--scale deploy/web=many", "is not like deployment/web=12", id="no number"),
+        pytest.param("--roll FILE", "no pod of deployment", id="nothing to update"),
+    ],
+)
+def test_what_cannot_be_done(simulate: Simulate, line: str, says: str) -> None:
+    code, said = simulate(line, manifest=DEPLOYMENT)
+    assert code == 2
+    assert says in said
+
+
+def test_a_cluster_without_nodes_is_no_place(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [pod("p")]}))
+    assert cli.main(["simulate", "--cluster", str(dump)]) == 2
+
+
+def test_another_process_says_the_same(tmp_path: Path) -> None:
+    dump, manifest = tmp_path / "dump.json", tmp_path / "web.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [*NODES, *RUNNING]}))
+    manifest.write_text(json.dumps(workload("Deployment", "y", pod("t"), replicas=9)))
+    line = ["simulate", "-f", str(manifest), "--lose", "zone=b", "--cluster", str(dump)]
+    said = {
+        subprocess.run(
+            [sys.executable, "-m", "extender", *line, "-o", "json", "--seed", "7"],
+            check=False,
+            capture_output=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+    assert b'"fine"' in said.pop()
+
+
+@pytest.mark.parametrize(
+    ("terminal", "says"),
+    [
+        pytest.param(True, "[###############...............] 2 of 4 pods: web", id="a bar"),
+        pytest.param(False, "affinity-extender: web: 2 of 4 pods\n", id="a line"),
+    ],
+)
+def test_how_far_it_is(
+    terminal: bool,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    now = iter(range(0, 1000, 6))
+
+    def looks() -> Any:
+        for _ in range(4):
+            yield
+        return "done"
+
+    assert Progress(lambda: float(next(now))).through("web", 4, looks()) == "done"
+    assert says in capsys.readouterr().err
+
+
+def test_what_is_soon_done_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def looks() -> Any:
+        yield
+        return None
+
+    Progress(lambda: 0.0).through("web", 1, looks())
+    assert capsys.readouterr().err == ""

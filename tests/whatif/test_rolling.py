@@ -1,0 +1,163 @@
+"""Updates turn by turn: never fewer pods than may be, nor more, and stuck where they get stuck."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.model.labels import TEMPLATE_HASH
+from extender.whatif.outcome import Update
+from extender.whatif.rolling import Version, roll
+from extender.whatif.scheduling import Scheduler
+from extender.wire.applied import read_applied
+from extender.wire.beyond import NotingReader
+from extender.wire.rollouts import read_rollout
+from tests.builders import HOST, Pod, node, pod, selector, term, workload
+from tests.whatif.cases import ROOM, scheduler_of
+
+WEB = selector(app="web")
+WITH_KEY: dict[str, Any] = {"matchLabelKeys": [TEMPLATE_HASH]}
+
+
+def nodes(number: int, room: dict[str, str] | None = None) -> list[Any]:
+    return [node(f"n{each}", {HOST: f"n{each}"}, room or ROOM) for each in range(number)]
+
+
+def template(*, apart: bool = True, **of_the_term: Any) -> Pod:
+    made = pod("t").labels(app="web").requests(cpu="100m")
+    return made.anti_affinity(term(HOST, WEB, **of_the_term)) if apart else made
+
+
+def replicas(made: Pod, on: Sequence[str], owner: str = "ReplicaSet/web-old") -> list[Pod]:
+    old = made.labels({TEMPLATE_HASH: "old"}).owned_by(owner)
+    pods = []
+    for number, name in enumerate(on):
+        each = Pod(old | {"metadata": old["metadata"] | {"name": f"web-{number}"}})
+        pods.append(each.uid(f"u{number}").on(name))
+    return pods
+
+
+def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
+    """Update all pods of a cluster to a template."""
+    raw = json.dumps(workload(kind, "web", made, **spec)).encode()
+    old = [*scheduler.state.pods.values()]
+    applied = read_applied(kind, raw, NotingReader(), 3, "new")
+    rollout = read_rollout(kind, raw, len(old))
+    looks = roll(scheduler, Version("web", kind, applied.make, rollout), old)
+    while True:
+        try:
+            next(looks)
+        except StopIteration as end:
+            update = end.value.update
+            assert isinstance(update, Update)
+            return update
+
+
+SURGE = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+NO_SURGE = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+@pytest.mark.parametrize(
+    ("made", "number", "spec", "stuck"),
+    [
+        pytest.param(template(), 3, {"strategy": SURGE}, True, id="no node is left for the surge"),
+        pytest.param(
+            template(**WITH_KEY), 3, {"strategy": SURGE}, False, id="versions may share a node"
+        ),
+        pytest.param(template(), 4, {"strategy": SURGE}, False, id="a node is free"),
+        pytest.param(template(), 3, {"strategy": NO_SURGE}, False, id="an old pod goes first"),
+        pytest.param(template(), 3, {}, True, id="25% of 3 pods is no pod that may be away"),
+        pytest.param(template(), 3, {"strategy": {"type": "Recreate"}}, False, id="recreated"),
+        pytest.param(
+            template().requests(cpu="3"), 3, {"strategy": NO_SURGE}, True, id="too large for any"
+        ),
+    ],
+)
+def test_deployments(made: Pod, number: int, spec: dict[str, Any], stuck: bool) -> None:
+    old = replicas(template(), ["n0", "n1", "n2"])
+    if "matchLabelKeys" in str(made):
+        old = replicas(made, ["n0", "n1", "n2"])
+    scheduler = scheduler_of(nodes(number), [], old)
+    update = updated(scheduler, "Deployment", made, replicas=3, **spec)
+    assert (update.stuck is not None) is stuck
+    if not stuck:
+        assert {each.pod_class.labels[TEMPLATE_HASH] for each in scheduler.state.pods.values()} == {
+            "new"
+        }
+
+
+def test_it_says_who_waits_for_whom() -> None:
+    scheduler = scheduler_of(nodes(3), [], replicas(template(), ["n0", "n1", "n2"]))
+    update = updated(scheduler, "Deployment", template(), replicas=3, strategy=SURGE)
+    assert update.stuck == (
+        "after 1 step: default/web-0, default/web-1, default/web-2 stay until default/web-new-1 "
+        "runs, and default/web-new-1 waits for them to go"
+    )
+    assert update.waits == ["default/web-new-1"]
+    assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
+
+
+def test_a_stateful_set_stops_at_the_first_pod_that_finds_no_node() -> None:
+    old = replicas(template(apart=False), ["n0", "n1", "n2"], "StatefulSet/web")
+    scheduler = scheduler_of(nodes(3), [], old)
+    update = updated(scheduler, "StatefulSet", template().requests(cpu="3"), replicas=3)
+    assert [each.removed[0].pod for each in update.steps] == ["default/web-2"]
+    assert update.waits == ["default/web-2"]
+    assert update.stuck is not None
+
+
+def test_a_stateful_set_keeps_what_is_below_its_partition() -> None:
+    old = replicas(template(), ["n0", "n1", "n2"], "StatefulSet/web")
+    scheduler = scheduler_of(nodes(3), [], old)
+    strategy = {"rollingUpdate": {"partition": 2}}
+    update = updated(scheduler, "StatefulSet", template(), replicas=3, updateStrategy=strategy)
+    assert [each.removed[0].pod for each in update.steps] == ["default/web-2"]
+    assert update.stuck is None
+
+
+def test_a_daemon_set_goes_node_by_node_and_surges_where_it_may() -> None:
+    port = pod("t").labels(app="web").host_port(8080)
+    for strategy, stuck in (({}, False), ({"rollingUpdate": {"maxSurge": 1}}, True)):
+        old = replicas(port, ["n0", "n1"], "DaemonSet/web")
+        scheduler = scheduler_of(nodes(2), [], old)
+        update = updated(scheduler, "DaemonSet", port, updateStrategy=strategy)
+        assert (update.stuck is not None) is stuck, "two pods have no room for one port"
+
+
+@given(
+    wanted=st.integers(1, 6),
+    number=st.integers(1, 7),
+    surge=st.integers(0, 3),
+    unavailable=st.integers(0, 3),
+    apart=st.booleans(),
+)
+def test_a_deployment_keeps_within_its_limits_and_ends(
+    wanted: int, number: int, surge: int, unavailable: int, apart: bool
+) -> None:
+    on = [f"n{each % number}" for each in range(wanted)]
+    if apart and wanted > number:
+        return
+    scheduler = scheduler_of(nodes(number, ROOM | {"pods": "2"}), [], replicas(template(), on))
+    limits = {"maxSurge": surge, "maxUnavailable": unavailable}
+    update = updated(
+        scheduler,
+        "Deployment",
+        template(apart=apart),
+        replicas=wanted,
+        strategy={"rollingUpdate": limits},
+    )
+    least = wanted - (unavailable or int(not surge))
+    running = there = wanted
+    for step in update.steps:
+        running += len(step.placed) - len(step.removed)
+        there += len(step.created) - len(step.removed)
+        assert there <= wanted + surge
+        if step.removed:
+            assert running >= least
+    if update.stuck is None:
+        assert running == there == wanted

@@ -1,0 +1,204 @@
+"""What a simulation places obeys every rule, and what it calls pending is refused everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.whatif.pending import bottleneck, explain, pending
+from extender.whatif.scheduling import Placement, Scheduler
+from tests import oracle, strategies
+from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
+from tests.node_oracle import node_refusals
+from tests.whatif.cases import ROOM, Json, asking, scheduler_of, with_room
+
+AMOUNTS = {"100m": 100, "600m": 600, "1500m": 1500, "2": 2000, "1Gi": 1}
+
+
+class Naive:
+    """The same cluster as JSON, where each placement is judged the slow and obvious way."""
+
+    def __init__(self, nodes: Sequence[Json], spaces: Sequence[Json], pods: Sequence[Json]) -> None:
+        self.nodes = nodes
+        self.spaces = spaces
+        self.pods = {_key(each): each for each in pods}
+
+    def why_not(self, key: str, name: str) -> list[str]:
+        """Say what keeps a pod from a node."""
+        raw = self.pods[key]
+        others = [each for other, each in self.pods.items() if other != key]
+        cluster = oracle.Cluster(self.nodes, self.spaces, others)
+        refused = [
+            each.reason
+            for found in (
+                oracle.refusals(cluster, raw, [name]),
+                node_refusals(cluster, raw, [name]),
+            )
+            for each in found.values()
+        ]
+        there = [each for each in others if _is_on(each, name)]
+        return [*refused, *self._room(raw, name, there)]
+
+    def _room(self, raw: Json, name: str, there: Sequence[Json]) -> list[str]:
+        found = next(each for each in self.nodes if each["metadata"]["name"] == name)
+        if found["spec"]["taints"] and not raw["spec"].get("tolerations"):
+            return ["taint"]
+        if _ports(raw) and any(_ports(each) for each in there):
+            return ["port"]
+        if len(there) >= int(found["status"]["allocatable"]["pods"]):
+            return ["pods"]
+        every = [raw, *there]
+        return [
+            name
+            for name, most in (("cpu", 2000), ("memory", 4))
+            if _asked(raw, name) and sum(_asked(each, name) for each in every) > most
+        ]
+
+    def bind(self, key: str, name: str) -> None:
+        """Take up a placement."""
+        self.pods[key] = Pod(self.pods[key]).on(name)
+
+
+def _key(raw: Json) -> str:
+    return f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}"
+
+
+def _is_on(raw: Json, name: str) -> bool:
+    ended = raw.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+    return raw["spec"].get("nodeName") == name and not ended
+
+
+def _containers(raw: Json) -> list[Mapping[str, Any]]:
+    return list(raw["spec"].get("containers", ()))
+
+
+def _ports(raw: Json) -> bool:
+    return any(each.get("ports") for each in _containers(raw))
+
+
+def _asked(raw: Json, resource: str) -> int:
+    said = (each.get("resources", {}).get("requests", {}) for each in _containers(raw))
+    return sum(AMOUNTS[each[resource]] for each in said if resource in each)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[Json], list[Json], list[Json]]:
+    """Draw nodes with room, namespaces, and pods of which some wait."""
+    cluster = draw(strategies.clusters())
+    nodes = [draw(with_room(each)) for each in cluster.nodes]
+    every = list(cluster.pods)
+    for number in range(draw(st.integers(1, 6))):
+        template = draw(strategies.templates())
+        if draw(strategies.rarely(3)):
+            template = draw(strategies.with_node_affinity(template))
+        space = draw(strategies.namespace_names())
+        every.append(strategies.named(template, f"new-{number}", space))
+    return nodes, list(cluster.namespaces), [draw(asking(each)) for each in every]
+
+
+@settings(max_examples=40)
+@given(case=cases(), seed=st.integers(0, 3))
+def test_each_placement_obeys_every_rule_and_what_waits_is_refused_everywhere(
+    case: tuple[list[Json], list[Json], list[Json]], seed: int
+) -> None:
+    scheduler, naive = scheduler_of(*case, seed), Naive(*case)
+    seen = evicted = 0
+    for _ in scheduler.settle():
+        for each in scheduler.preemptions[evicted:]:
+            del naive.pods[each.pod]
+        evicted = len(scheduler.preemptions)
+        for placement in scheduler.placements[seen:]:
+            assert naive.why_not(placement.pod, placement.node) == []
+            naive.bind(placement.pod, placement.node)
+        seen = len(scheduler.placements)
+    state = scheduler.state
+    for waiting in scheduler.waiting:
+        found = explain(state, waiting)
+        assert list(found.fits) == []
+        limit = bottleneck(found)
+        assert (limit is None) is (len(state.nodes) == 0)
+        for name in state.nodes:
+            assert naive.why_not(waiting.key, name)
+    named = [key for each in pending(state, scheduler.waiting) for key in each.pods]
+    assert sorted(named) == sorted(pod.key for pod in scheduler.waiting)
+
+
+@settings(max_examples=10)
+@given(case=cases(), seed=st.integers(0, 3))
+def test_two_runs_with_one_seed_are_equal(
+    case: tuple[list[Json], list[Json], list[Json]], seed: int
+) -> None:
+    assert _placements(scheduler_of(*case, seed)) == _placements(scheduler_of(*case, seed))
+
+
+def _placements(scheduler: Scheduler) -> list[Placement]:
+    for _ in scheduler.settle():
+        pass
+    return scheduler.placements
+
+
+def test_another_seed_takes_another_of_equal_nodes() -> None:
+    nodes = [node(f"n{number}", {HOST: f"n{number}"}, ROOM) for number in range(4)]
+    found = {_placements(scheduler_of(nodes, [], [pod("p")], seed))[0].node for seed in range(60)}
+    assert found == {"n0", "n1", "n2", "n3"}
+
+
+def test_the_emptier_node_is_taken() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("full", "empty")]
+    there = pod("there").requests(cpu="500m").on("full")
+    (placed,) = _placements(scheduler_of(nodes, [], [there, pod("p").requests(cpu="1")]))
+    assert placed.node == "empty"
+
+
+def test_a_preference_for_company_outweighs_room() -> None:
+    nodes = [node(name, {HOST: name}, ROOM) for name in ("full", "empty")]
+    there = pod("there").labels(app="web").requests(cpu="500m").on("full")
+    near = pod("p").prefers(100, term(HOST, selector(app="web")))
+    (placed,) = _placements(scheduler_of(nodes, [], [there, near]))
+    assert placed.node == "full"
+
+
+def test_a_pod_that_waits_for_company_is_placed_once_it_is_there() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    first = pod("first").affinity(term(HOST, selector(app="web"))).priority(7)
+    placed = _placements(scheduler_of(nodes, [], [first, pod("web").labels(app="web")]))
+    assert [each.pod for each in placed] == ["default/web", "default/first"]
+
+
+def test_a_more_important_pod_evicts_others_which_wait_then() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
+    lesser = pod("lesser").owned_by("ReplicaSet/r").on("n")
+    scheduler = scheduler_of(nodes, [], [lesser, pod("p").priority(5)])
+    placed = _placements(scheduler)
+    assert [(each.pod, each.node) for each in placed] == [("default/p", "n")]
+    assert [(each.pod, each.preemptor) for each in scheduler.preemptions] == [
+        ("default/lesser", "default/p")
+    ]
+    assert [each.key for each in scheduler.waiting] == ["default/lesser"]
+
+
+def test_a_pod_that_never_preempts_waits() -> None:
+    nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
+    modest = pod("p").priority(5)
+    modest["spec"]["preemptionPolicy"] = "Never"
+    assert _placements(scheduler_of(nodes, [], [pod("lesser").on("n"), modest])) == []
+
+
+def test_the_rule_that_alone_refuses_most_nodes_is_the_bottleneck() -> None:
+    nodes = [
+        *(node(f"a{number}", {HOST: f"a{number}", ZONE: "a"}, ROOM) for number in range(3)),
+        node("b", {HOST: "b", ZONE: "b"}, {}),
+    ]
+    nodes[-1]["status"] = {"allocatable": {"cpu": "50m", "pods": "9", "memory": "1Gi"}}
+    apart = term(ZONE, selector(app="web"))
+    there = pod("there").labels(app="web").on("a0")
+    new = pod("new").labels(app="web").anti_affinity(apart).requests(cpu="100m")
+    scheduler = scheduler_of(nodes, [], [there, new])
+    assert _placements(scheduler) == []
+    (found,) = pending(scheduler.state, scheduler.waiting)
+    assert found.bottleneck is not None
+    assert found.bottleneck.what == "your anti-affinity on zone"
+    assert (found.bottleneck.refused, found.bottleneck.alone) == (3, 3)
