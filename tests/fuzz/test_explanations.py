@@ -6,12 +6,9 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from extender.cluster.state import ClusterState
 from extender.model.keys import Key
-from extender.model.objects import Pod
-from extender.verbs.plugins import Plugins, ScorePlugins
 from tests.fuzz.campaign import SEED, Campaign
-from tests.verbs.test_explaining import agree, cases
+from tests.verbs.test_explaining import Case, agree, cases
 
 CLUSTERS = 10
 """In one round."""
@@ -25,7 +22,7 @@ class Asking:
     def __init__(self) -> None:
         self.questions = 0
 
-    def ask(self, case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]) -> None:
+    def ask(self, case: Case) -> None:
         """Ask all questions that a case gives."""
         state, pod, names, plugins, scoring = case
         placed = list(state.placed_pods)

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,13 +29,15 @@ from extender.verbs.rules import PodRule
 from extender.wire.node_affinity import read_node_affinity
 from tests import builders, strategies
 from tests.annotating import split
-from tests.builders import model_pod, state_of
+from tests.builders import HOST, model_pod, selector, state_of, term
 
 MAX_SCORE = 20
 
+Case = tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]
+
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]:
+def cases(draw: st.DrawFn) -> Case:
     """Draw a cluster with quotas and node affinity, and a question about it."""
     cluster = draw(strategies.clusters())
     raw = draw(strategies.incoming_pods(cluster))
@@ -70,13 +73,15 @@ def _read(added: object) -> NodeAffinity:
 
 
 @given(case=cases())
-def test_what_is_explained_is_what_filter_and_prioritize_answer(
-    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
-) -> None:
+def test_an_explanation_says_what_filter_and_prioritize_answer_and_why(case: Case) -> None:
+    # To draw a case takes far longer than to look at it, so all looks share the draw.
     agree(case)
+    others_see_the_state_as_it_is(case)
+    each_refusal_has_a_rule_and_the_very_pods_behind_it(case)
+    near_misses_would_fit(case)
 
 
-def agree(case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]) -> None:
+def agree(case: Case) -> None:
     """Compare an explanation with what filter and prioritize answer about the same pod."""
     state, pod, names, plugins, scoring = case
     found = run(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
@@ -97,10 +102,8 @@ def agree(case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins]) -> N
     assert all(note.text for note in notes(state, found))
 
 
-@given(case=cases())
-def test_between_two_steps_others_see_the_state_as_it_is(
-    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
-) -> None:
+def others_see_the_state_as_it_is(case: Case) -> None:
+    """Ask filter between any two steps of an explanation."""
     state, pod, names, plugins, scoring = case
     asked = state.nodes.asked(names)
     before = judge(state, pod, asked, plugins)
@@ -110,10 +113,8 @@ def test_between_two_steps_others_see_the_state_as_it_is(
         assert (now.fits.names, now.refused) == (before.fits.names, before.refused)
 
 
-@given(case=cases())
-def test_each_refusal_has_a_rule_and_the_very_pods_behind_it(
-    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
-) -> None:
+def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
+    """Compare rule, topology domain and pods of each refusal with what the state holds."""
     state, pod, names, plugins, _ = case
     own = state.class_of(pod)
     for each in run(explaining(state, Question(pod, names, plugins))).refusals:
@@ -156,10 +157,7 @@ def _about(state: ClusterState, rule: PodRule, other: Pod) -> bool:
     return any(state.is_about(term, other.pod_class) for term in rule.terms)
 
 
-@given(case=cases())
-def test_a_node_that_one_rule_alone_refuses_would_fit_without_it(
-    case: tuple[ClusterState, Pod, list[str], Plugins, ScorePlugins],
-) -> None:
+def near_misses_would_fit(case: Case) -> None:
     """Of anti-affinity: with the pods in the way gone, the near misses are hits."""
     state, pod, names, plugins, _ = case
     found = run(explaining(state, Question(pod, names, plugins)))
@@ -173,3 +171,22 @@ def test_a_node_that_one_rule_alone_refuses_would_fit_without_it(
         if miss.preempted_on is not None:
             assert all(other.priority < pod.priority for other in pods)
             assert {other.node for other in pods} == {miss.preempted_on}
+
+
+@pytest.mark.parametrize(
+    ("others", "near"),
+    [
+        pytest.param([], [], id="nothing is near while the only partner is in the way"),
+        pytest.param(["partner"], [["a"]], id="a node is near that has another partner"),
+    ],
+)
+def test_a_pod_that_is_in_the_way_may_be_the_one_that_is_needed(
+    others: list[str], near: list[list[str]]
+) -> None:
+    partner = builders.pod("web").labels({"app": "web"})
+    in_the_way = partner.anti_affinity(term(HOST, selector(app="new"))).on("a")
+    pods = [in_the_way, *(strategies.named(partner, name, "default").on("a") for name in others)]
+    state = state_of([builders.node("a", {HOST: "a"})], [], pods)
+    new = builders.pod("new").labels({"app": "new"}).affinity(term(HOST, selector(app="web")))
+    question = Question(model_pod(new), ["a"], [InterPodAffinity()])
+    assert [miss.nodes for miss in run(explaining(state, question)).near_misses] == near

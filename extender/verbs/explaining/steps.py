@@ -20,7 +20,7 @@ from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
 from extender.verbs.explaining.scores import Scoring
 from extender.verbs.explaining.words import Kind, kind_of
-from extender.verbs.filtering import unclear
+from extender.verbs.filtering import judge, unclear
 from extender.verbs.preempting import fits_without, may_be_evicted
 
 COMPARISONS: Final = 150
@@ -49,9 +49,13 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     yield from survey.running()
     scoring = Scoring(state, question, refusals.fits)
     yield from scoring.running()
-    misses = yield from _nearest(refusals.near_misses)
-    for miss in misses:
-        miss.preempted_on = _preempted_on(state, question, miss)
+    nearest = yield from _nearest(refusals.near_misses)
+    misses = []
+    for miss in nearest:
+        yield from _only_where_it_helps(state, question, miss)
+        if miss.nodes:
+            misses.append(miss)
+            miss.preempted_on = _preempted_on(state, question, miss)
         yield
     groups = yield from _grouped(found)
     return Explanation(
@@ -63,7 +67,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         refused=refusals.by_node,
         terms=survey.terms,
         near_misses=misses,
-        near_miss_count=len(refusals.near_misses),
+        near_miss_count=len(refusals.near_misses) - len(nearest) + len(misses),
         matching_all=survey.matching_all,
         is_first=survey.is_first,
         scores=scoring.scores,
@@ -118,6 +122,34 @@ def _distance(miss: NearMiss) -> tuple[bool, int, int, str]:
     return not count, count, -len(miss.nodes), miss.refusals[0].domain or ""
 
 
+def _only_where_it_helps(
+    state: ClusterState, question: Question, miss: NearMiss
+) -> Generator[None, None, None]:
+    """Take away the nodes that would not fit either with the pods in the way gone.
+
+    The same pods may be those that the pod's own affinity asks for.
+    """
+    if miss.count > MOST_BLOCKERS or any(each.nominated for each in miss.refusals):
+        return
+    helped: list[str] = []
+    for start in range(0, len(miss.nodes), AT_ONCE):
+        if not _still_there(state, miss):
+            return
+        asked = state.nodes.asked(miss.nodes[start : start + AT_ONCE])
+        verdicts = judge(state, question.pod, asked, question.plugins, gone=miss.pods)
+        helped += verdicts.fits.names
+        yield
+    miss.nodes = helped
+
+
+def _still_there(state: ClusterState, miss: NearMiss) -> bool:
+    """Return whether pods are named, and are where they were found.
+
+    A pod whose bind is under way may turn out to be elsewhere.
+    """
+    return bool(miss.pods) and all(state.pod(each.key, each.uid) is each for each in miss.pods)
+
+
 def _preempted_on(state: ClusterState, question: Question, miss: NearMiss) -> str | None:
     """Return the node from which evicting the pods in the way would let the pod in, if any.
 
@@ -132,7 +164,6 @@ def _preempted_on(state: ClusterState, question: Question, miss: NearMiss) -> st
         each.node == node and may_be_evicted(each, pod) for each in pods
     ):
         return None
-    # A pod whose bind is under way may turn out to be elsewhere: nobody evicts it.
-    if any(state.pod(each.key, each.uid) is not each for each in pods):
+    if not _still_there(state, miss):
         return None
     return node if fits_without(state, pod, node, pods, question.plugins) else None
