@@ -43,7 +43,7 @@ system-tools: ## install what is no Python package: prometheus with its promtool
 	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus chromium >/dev/null; }
 
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
-	@$(BIN)/python -m pytest tests --ignore=tests/e2e
+	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist worksteal
 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v -m "not long"
