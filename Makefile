@@ -49,7 +49,7 @@ e2e: $(STAMP) ## the same project against a real control plane (builds it into a
 	@$(BIN)/python -m pytest tests/e2e -v -m "not long"
 
 e2e-all: $(STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
-	@$(BIN)/python -m pytest tests/e2e -v
+	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
 
 recordings: $(STAMP) ## record the real control plane anew, for the simulation to be compared with
 	@$(BIN)/python -m pytest tests/e2e/test_recordings.py -v --record

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _NEWEST = (KUBERNETES, f"{KUBERNETES}+{FAST_PATH}")
-ALL_RELEASES = (*RELEASES, _NEWEST[-1])
+_RELEASES = {"newest": _NEWEST, "all": (*RELEASES, _NEWEST[-1])}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     differential = parser.getgroup("differential")
     differential.addoption("--questions", type=int, default=2000, help="new ones for each release")
     differential.addoption(
-        "--releases", default=",".join(_NEWEST), help="Kubernetes versions, each with +Gate, or all"
+        "--releases",
+        default=KUBERNETES,
+        help="Kubernetes versions, some +Gate; newest; all",
     )
     parser.addoption("--record", action="store_true", help="write tests/simulation/recordings anew")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")
@@ -51,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("repeat", range(1, repeats + 1))
     if "release" in metafunc.fixturenames:
         named = metafunc.config.getoption("--releases")
-        releases = ALL_RELEASES if named == "all" else named.split(",")
+        releases = _RELEASES.get(named) or named.split(",")
         metafunc.parametrize("release", releases, scope="module")
 
 

@@ -1,7 +1,7 @@
 """Fresh questions in every run, answered by the extender and by the scheduler's own plugins.
 
-`make e2e` asks the plugins of one release, with and without its fast path for rules by hostname;
-`make conformance` asks those of every release, and far more often.
+`make e2e` asks the plugins of one release; `make e2e-all` also those with its fast path for rules
+by hostname; `make conformance` asks those of every release, and far more often.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tests.e2e.extending import EXTENDER
 from tests.e2e.moving import GRACE_S, QUIET_S, SLACK_S, SSD, moving, on_ssd, replica_set, together
 from tests.e2e.objects import JSON, ZONE, node, pod
 from tests.e2e.preempting import budget
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -156,7 +157,7 @@ async def test_a_dry_run_only_says_what_it_would_do(sandbox: Sandbox) -> None:
         assert moves.evicted() == []
 
 
-@pytest.mark.parametrize("ending", ["killed", "cut off"])
+@pytest.mark.parametrize("ending", ["killed", in_e2e_all("cut off")])
 async def test_two_replicas_evict_once_whatever_happens_to_the_leader(
     sandbox: Sandbox, ending: str
 ) -> None:

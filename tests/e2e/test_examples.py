@@ -18,6 +18,7 @@ from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path, refusal
 from tests.e2e.scheduling import STOCK
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +29,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 POOL = "example.com/node-pool"
 
 # The examples are about Kubernetes, so they hold without us as well.
-with_and_without_us = pytest.mark.parametrize("mode", [STOCK, REPLACE])
+with_and_without_us = pytest.mark.parametrize("mode", [in_e2e_all(STOCK), REPLACE])
 
 
 async def until_placed(sandbox: Sandbox, count: int) -> dict[str, str]:

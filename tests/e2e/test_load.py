@@ -231,6 +231,7 @@ async def test_figures_are_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None
     assert 0 < latency["data"]["Perc50"] <= latency["data"]["Perc99"] < 1000
 
 
+@pytest.mark.long
 async def test_a_broken_limit_fails_the_run(sandbox: Sandbox, tmp_path: Path) -> None:
     async with load_on(sandbox, tmp_path) as load:
         run = await load.run(

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -68,7 +69,7 @@ async def test_in_replace_a_pod_waits_until_the_extender_is_back(sandbox: Sandbo
     await sandbox.assert_lawful()
 
 
-@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+@pytest.mark.parametrize("mode", [in_e2e_all(ASSIST), REPLACE])
 async def test_the_extender_goes_on_after_a_restart_of_the_api_server(
     sandbox: Sandbox, mode: str
 ) -> None:

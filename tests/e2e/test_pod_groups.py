@@ -19,6 +19,7 @@ from tests.e2e.extending import ASSIST, EXTENDER, REPLACE, SHADOW
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pods_path
 from tests.e2e.scheduling import STOCK
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +118,7 @@ def told(sandbox: Sandbox, each: JSON) -> tuple[str, str]:
     return "", ""
 
 
-@pytest.mark.parametrize("mode", [STOCK, ASSIST, SHADOW])
+@pytest.mark.parametrize("mode", [in_e2e_all(STOCK), in_e2e_all(ASSIST), SHADOW])
 @pytest.mark.parametrize("members", [SOLOS, CREWS], ids=["apart", "together"])
 async def test_the_scheduler_keeps_required_rules_within_a_group(
     sandbox: Sandbox, mode: str, members: list[JSON]
@@ -134,9 +135,9 @@ async def test_the_scheduler_keeps_required_rules_within_a_group(
     await sandbox.assert_lawful()
 
 
-@pytest.mark.parametrize(("mode", "alike"), [(STOCK, False), (ASSIST, True), (REPLACE, True)])
+@pytest.mark.parametrize("mode", [in_e2e_all(STOCK), in_e2e_all(ASSIST), REPLACE])
 async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
-    sandbox: Sandbox, mode: str, alike: bool
+    sandbox: Sandbox, mode: str
 ) -> None:
     # A little pull to zone b, and a stronger push away from each other.
     pull, push = [(1, term(ZONE, DB))], [(100, term(ZONE, SOLO))]
@@ -146,7 +147,7 @@ async def test_soft_rules_among_the_pods_of_a_group_do_not_count_where_we_score(
         await create(sandbox, gang(members), members)
         nodes = await placed(sandbox, members)
     assert "b1" in nodes.values()
-    assert (len(set(nodes.values())) == 1) is alike
+    assert (len(set(nodes.values())) == 1) is (mode != STOCK)
 
 
 async def test_a_group_with_rules_about_others_alone_is_ours_to_place(sandbox: Sandbox) -> None:
@@ -190,10 +191,10 @@ async def test_a_topology_constraint_asks_us_about_one_domain_at_a_time(sandbox:
 @pytest.mark.parametrize(
     ("members", "spec"),
     [
-        pytest.param(SOLOS, gang(SOLOS), id="a gang apart"),
-        pytest.param(CREWS, gang(CREWS), id="a gang together"),
+        in_e2e_all(SOLOS, gang(SOLOS), id="a gang apart"),
+        in_e2e_all(CREWS, gang(CREWS), id="a gang together"),
         pytest.param(FOLLOWERS, gang(FOLLOWERS), id="a gang with a leader"),
-        pytest.param(SOLOS, _group(BASIC), id="apart, and not a gang"),
+        in_e2e_all(SOLOS, _group(BASIC), id="apart, and not a gang"),
     ],
 )
 async def test_a_group_with_rules_among_its_pods_waits_as_a_whole_and_says_why(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "preemptions"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
-FEWEST = 5_000
+FEWEST = 2_000
 """Preemptors of a run, whatever is asked for."""
 MOST_ROUNDS = 3
 """Of so many preemptors, until each part of a cluster has decided about some."""

@@ -10,6 +10,7 @@ from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import refusal
 from tests.e2e.scheduling import STOCK
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -19,7 +20,7 @@ NODES = [node("a1", "a"), node("a2", "a"), node("b1", "b")]
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
-@pytest.mark.parametrize("mode", [STOCK, REPLACE])
+@pytest.mark.parametrize("mode", [in_e2e_all(STOCK), REPLACE])
 @pytest.mark.parametrize(
     ("there", "coming", "reasons"),
     [

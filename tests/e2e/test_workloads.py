@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 from tests.e2e.scheduling import MODES, STOCK
+from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -66,7 +67,7 @@ def mixed(seed: int, count: int) -> list[JSON]:
     ]
 
 
-@pytest.mark.parametrize("mode", [ASSIST, REPLACE])
+@pytest.mark.parametrize("mode", [in_e2e_all(ASSIST), REPLACE])
 async def test_the_same_pods_wait_as_under_the_stock_scheduler(sandbox: Sandbox, mode: str) -> None:
     waiting = {}
     for each in (STOCK, mode):
@@ -82,7 +83,7 @@ async def test_the_same_pods_wait_as_under_the_stock_scheduler(sandbox: Sandbox,
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, in_e2e_all(2)])
 async def test_a_mixed_workload_obeys_every_rule(sandbox: Sandbox, mode: str, seed: int) -> None:
     await sandbox.add(*SIX_NODES, *NAMESPACES)
     async with sandbox.scheduled_by(mode):
