@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from extender.cli import completion, explain, lint, quota, serve, simulate, versions, violations
+from extender.cli import (
+    advise,
+    completion,
+    explain,
+    lint,
+    quota,
+    serve,
+    simulate,
+    versions,
+    violations,
+)
 from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
@@ -36,6 +46,8 @@ examples:
       where the pods of these nodes would go, and which of them would wait
   affinity-extender quota --what-if pods=0
       who uses cross-namespace affinity, and who could not if nobody were allowed to
+  affinity-extender advise
+      does the extender pay in this cluster, and in which mode?
   affinity-extender violations
       which placed pods break required rules by now
   affinity-extender serve --help
@@ -84,6 +96,7 @@ def affinity_extender() -> Parser:
     serve.add_to(commands)
     explain.add_to(commands)
     simulate.add_to(commands)
+    advise.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)
@@ -97,6 +110,7 @@ def kubectl_affinity() -> Parser:
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
     explain.add_to(commands)
     simulate.add_to(commands)
+    advise.add_to(commands)
     lint.add_to(commands)
     quota.add_to(commands)
     violations.add_to(commands)

@@ -1,0 +1,94 @@
+"""The command advise: does the extender pay in a cluster, and in which mode?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from extender.cli.parsing import (
+    DONE,
+    Commands,
+    command,
+    complain,
+    exit_codes,
+    output_flag,
+    say,
+    whole_cluster_group,
+)
+
+if TYPE_CHECKING:
+    import argparse
+
+    from extender.cluster.state import ClusterState
+    from extender.lint.finding import Report
+
+DESCRIPTION = """\
+Say whether the extender pays in a cluster: which affinity rules its pods carry and how many pods
+these are about, what they cost each pod that is scheduled, in the scheduler alone and with the
+extender, and which mode to take. Traps that lint finds are listed as well. Nothing is changed.
+"""
+
+EPILOG = f"""\
+  The costs are estimates: a model that is fitted to the project's benchmarks, with the number of
+  nodes and the machine of these. docs/advise.md says how far they may be off.
+
+examples:
+  affinity-extender advise
+      of the cluster of kubectl's current context
+  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets -A -o json > dump.json
+  affinity-extender advise --cluster dump.json
+      of a dump that somebody has sent you
+
+{exit_codes("never: an advice is no refusal")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    advise = command(
+        commands,
+        "advise",
+        "say whether the extender pays in a cluster, and which mode to take",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    advise.set_defaults(run=_run)
+    output_flag(advise, "text", "json")
+    whole_cluster_group(advise)
+
+
+def _run(flags: argparse.Namespace) -> int:
+    from extender.advice.census import census  # noqa: PLC0415 - see the head of this package
+    from extender.advice.costs import costs  # noqa: PLC0415
+    from extender.cli import advise_report  # noqa: PLC0415
+
+    found = census(_cluster(flags))
+    advised = advise_report.Advised(found, costs(found), _traps(flags))
+    say(advise_report.json_text(advised) if flags.output == "json" else advise_report.text(advised))
+    return DONE
+
+
+def _cluster(flags: argparse.Namespace) -> ClusterState:
+    from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
+    from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.mirrored import NAMESPACES, NODES, PODS  # noqa: PLC0415
+    from extender.wire.objects import PodReader  # noqa: PLC0415
+
+    state = ClusterState()
+    fill(flags, state, PodReader(), (NAMESPACES, NODES, PODS), templated=True)
+    return state
+
+
+def _traps(flags: argparse.Namespace) -> Report:
+    """Return what lint finds in the workloads of the same cluster."""
+    from extender.lint.files import read_objects  # noqa: PLC0415 - see the head of this package
+    from extender.lint.linting import lint  # noqa: PLC0415
+    from extender.lint.objects import Objects  # noqa: PLC0415
+
+    objects, minor = Objects(), None
+    for path in flags.cluster:
+        objects.take(read_objects(path, lambda why: complain(f"note: passed over: {why}")))
+    if not flags.cluster:
+        from extender.cli.lint_live import list_cluster  # noqa: PLC0415
+
+        minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects))
+    return lint(objects, (), objects.around(whole=True, minor=minor))

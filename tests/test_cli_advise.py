@@ -1,0 +1,115 @@
+"""The command advise: the census, the costs by the fitted model, the mode and the traps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cost_model import FITTED, line, text
+from extender import cli
+from extender.advice.census import Census, RuleCount, RuleKind, census
+from extender.advice.costs import Advice, costs, model
+from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload
+
+WEB, DB = selector(app="web"), selector(app="db")
+NODES = [node(name, {HOST: name, ZONE: "z"}) for name in ("n1", "n2")]
+
+Advise = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def advise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Advise:
+    """Run the command on a dump; return its exit code and what it said."""
+
+    def run(line: str, *objects: Any) -> tuple[int, str]:
+        dump = tmp_path / "dump.json"
+        dump.write_text(json.dumps({"kind": "List", "items": [*NODES, *objects]}))
+        code = cli.main(["advise", *line.split(), "--cluster", str(dump)])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+def test_the_model_in_the_package_is_what_the_measurements_say() -> None:
+    assert FITTED.read_text() == text(), "run `python -m bench.cost_model`"
+
+
+def test_a_line_through_points_on_it_is_that_line() -> None:
+    assert line([(0, 100.0), (1000, 600.0), (4000, 2100.0)], level=False) == {
+        "fixed": 100.0,
+        "each": 0.5,
+        "error": 0.0,
+    }
+
+
+def test_a_level_line_says_how_far_it_is_off() -> None:
+    found = line([(0, 100.0), (1000, 300.0)], level=True)
+    assert (found["fixed"], found["each"]) == (120.0, 0.0)
+    assert found["error"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("kind", RuleKind)
+def test_the_model_knows_every_kind(kind: RuleKind) -> None:
+    assert model().kinds[kind.value].in_tree.filter.fixed >= 0
+
+
+def test_each_kind_is_counted_with_the_pods_that_it_is_about() -> None:
+    anywhere = term(HOST, WEB, namespaceSelector={})
+    pods = [
+        pod("a").labels(app="web").anti_affinity(term(HOST, WEB)).on("n1"),
+        pod("b").labels(app="web").anti_affinity(anywhere).on("n2"),
+        pod("c").labels(app="db").on("n1"),
+        pod("d").affinity(term(ZONE, DB)).prefers(1, term(ZONE, WEB)),
+        pod("e"),
+    ]
+    found = census(state_of(NODES, [], pods))
+    assert (found.nodes, found.pods, found.with_rules) == (2, 5, 3)
+    assert [(each.kind, each.carriers, each.matched) for each in found.rules] == [
+        (RuleKind.PREFERRED, 1, 2),
+        (RuleKind.APART_BY_HOST, 1, 2),
+        (RuleKind.APART_BY_HOST_ANYWHERE, 1, 2),
+        (RuleKind.OTHER_REQUIRED, 1, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "carriers", "advice"),
+    [
+        pytest.param(RuleKind.PREFERRED, 500, Advice.NOTHING, id="few pods with rules"),
+        pytest.param(RuleKind.PREFERRED, 100_000, Advice.ASSIST, id="many preferences"),
+        pytest.param(RuleKind.APART_BY_HOST, 100_000, Advice.REPLACE, id="many hard rules"),
+    ],
+)
+def test_the_mode_to_take(kind: RuleKind, carriers: int, advice: Advice) -> None:
+    found = costs(Census(5000, carriers, carriers, [RuleCount(kind, carriers, carriers)]))
+    assert found.advice is advice
+
+
+def test_without_rules_nothing_pays() -> None:
+    assert costs(Census(5000, 150_000, 0, [])).advice is Advice.NOTHING
+
+
+def test_the_page(advise: Advise) -> None:
+    stuck = pod("t").labels(app="web").anti_affinity(term(HOST, WEB))
+    code, said = advise("", workload("Deployment", "web", stuck, replicas=3))
+    assert code == 0
+    assert said.startswith("3 of 3 pods on 2 nodes carry affinity rules.\n")
+    assert "required, apart by host   3                     0" in said
+    assert "Take: nothing, for the scheduler's own plugin is as fast" in said
+    assert "- more-replicas-than-domains: " in said
+
+
+def test_the_same_as_json(advise: Advise) -> None:
+    told = json.loads(advise("-o json", pod("p").on("n1"))[1])
+    assert (told["mode"], told["podsWithRules"], told["rules"], told["traps"]) == (
+        "nothing",
+        0,
+        [],
+        [],
+    )
+    assert told["millisecondsPerPod"]["replace"] > told["millisecondsPerPod"]["inTree"]
