@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What the program needs to run is a fifth of what its development needs.
+# What the program needs to run is a seventh of what its development needs.
 RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
 

@@ -268,6 +268,16 @@ async def test_others_are_served_while_a_page_of_a_large_cluster_is_made(
     churning.cancel()
 
 
+async def test_a_hundred_names_of_60_kib_are_cut(read: Read, aiohttp_client: Any) -> None:
+    turned = "\u202e" * 60_000
+    waits = [pod(f"{turned}{number}", "x" * 60_000) for number in range(100)]
+    seen = shown(state_of(NODES, [], waits))
+    text = await read(seen, "/page/explain")
+    assert text.count("(120,00") == 100
+    response = await (await aiohttp_client(app_of(seen))).get("/page/explain")
+    assert len(await response.read()) < 500_000
+
+
 def test_every_page_is_in_the_navigation() -> None:
     paths = {
         route.resource.canonical for route in app_of(shown()).router.routes() if route.resource

@@ -17,7 +17,7 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.existing_terms import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.wording import pods_of
-from extender.web.page.html import Html, address, code, element, joined
+from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions
 from extender.web.page.tables import Asked, Column, Steps, choosing, pager, search, table
@@ -231,11 +231,11 @@ def _back() -> Html:
 
 
 def _key_link(key: str) -> Html:
-    return element("a", code(key), href=address(PATH, {"key": key}))
+    return named(key, PATH, {"key": key})
 
 
 def _domain_link(key: str, value: str) -> Html:
-    return element("a", code(value), href=address(PATH, {"key": key, "value": value}))
+    return named(value, PATH, {"key": key, "value": value})
 
 
 def _some(names: Sequence[str]) -> str:

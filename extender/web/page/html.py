@@ -72,6 +72,13 @@ def address(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query, errors='replace')}" if query else path
 
 
+def named(name: str, path: str, query: Mapping[str, str]) -> Html:
+    """Show a name that leads to a page; one that no API server would take leads nowhere."""
+    if len(name) > MOST_CHARACTERS:
+        return code(name)
+    return element("a", code(name), href=address(path, query))
+
+
 def code(content: str) -> Html:
     """Show a name, a selector or the like as it is spelled."""
     return element("code", content)

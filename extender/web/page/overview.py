@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPod
 from extender.model.keys import name_of, namespace_of
-from extender.web.page.html import Html, address, code, element, joined
+from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import heading, links, soft
 from extender.web.page.recent import Recent
 from extender.web.page.status import MODES, Resource, Status
@@ -200,7 +200,7 @@ def refused_row(each: RefusedPod, now: float) -> Sequence[str]:
 def explain_link(key: str) -> Html:
     """Link a pod to its explanation."""
     query = {"namespace": namespace_of(key), "pod": name_of(key)}
-    return element("a", code(key), href=address("/page/explain", query))
+    return named(key, "/page/explain", query)
 
 
 def _watch(resource: Resource, shown: Overview) -> Sequence[str]:

@@ -37,7 +37,7 @@ from extender.wire.explained import Explained
 LOG_SECONDS: Final = 10.0
 """Between two lines about the same failure: a page may be asked for all the time."""
 MOST_BYTES: Final = 2 << 20
-"""Of a page; a hundred rows of the longest texts are half of that."""
+"""Of a page."""
 
 Build: TypeAlias = Callable[[Asked], Awaitable[Steps]]
 
