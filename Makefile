@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 # What the program needs to run is a seventh of what its development needs.
 RUN_STAMP := $(VENV)/.installed-to-run
 STAMP  := $(VENV)/.installed
+RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
 .PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate bench bench-intree bench-memory performance reference lint format types lock clean
@@ -29,18 +30,34 @@ $(STAMP): $(RUN_STAMP) requirements-dev.txt
 	@$(PIP_INSTALL) --require-hashes -r requirements-dev.txt
 	@touch $@
 
+$(RELEASE_STAMP): $(STAMP) requirements-release.txt
+	@$(PIP_INSTALL) --require-hashes -r requirements-release.txt
+	@touch $@
+
 run: $(RUN_STAMP) ## serve the bundled sample cluster in replace mode
 	@$(BIN)/affinity-extender serve --cluster extender/samples/cluster.yaml --mode replace
 
 # Where results count, tests fail for want of a tool; so there it is installed first.
 ifeq ($(CI),true)
 test e2e e2e-all: system-tools
+e2e-all: image-tools
 endif
 
-.PHONY: system-tools
+.PHONY: system-tools image-tools image sbom
 system-tools: ## install what is no Python package: prometheus with its promtool, and chromium (Debian, as root)
 	@{ command -v promtool && command -v chromium; } >/dev/null || { apt-get -qq update && \
 	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends prometheus chromium >/dev/null; }
+
+image-tools: ## install what builds the image: buildah and mmdebstrap (Debian, as root)
+	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || { apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends buildah mmdebstrap >/dev/null; }
+
+image: sbom ## build the image without Docker, with buildah and Debian's packages, into dist/
+	@release/image.sh
+
+sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
+	@mkdir -p dist
+	@release/sbom.sh $(BIN)/cyclonedx-py dist/affinity-extender.cdx.json
 
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist worksteal
@@ -48,7 +65,7 @@ test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault an
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v -m "not long"
 
-e2e-all: $(STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
+e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
 
 recordings: $(STAMP) ## record the real control plane anew, for the simulation to be compared with
@@ -106,6 +123,7 @@ results = --markdown bench/results/$(1).md --json bench/results/$(1).json
 lock: ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml -o requirements.txt
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' --extra release -c requirements-dev.txt pyproject.toml -o requirements-release.txt
 	printf 'editables\nhatchling\n' | uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-emit-index-url --custom-compile-command 'make lock' -c requirements-dev.txt - -o requirements-build.txt
 
 clean: ## remove what the targets made here

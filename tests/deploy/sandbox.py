@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 from tests.deploy.places import ROOT
 from tests.missing import missing
@@ -28,6 +29,17 @@ exec "$@"
 
 # Only so that it may read a Python that lies in somebody's home.
 _READS = "dac_read_search"
+
+
+def contained(command: list[str], root: Path) -> list[str]:
+    """Return what runs a command of an unpacked image as its user, with nothing else in sight."""
+    _require()
+    return [
+        *("unshare", "--mount", "sh", "-c", _READ_ONLY, "sh"),
+        *("setpriv", "--no-new-privs"),
+        *("chroot", f"--userspec={USER}:{GROUP}", "--groups=", str(root)),
+        *command,
+    ]
 
 
 def confined(command: list[str]) -> list[str]:

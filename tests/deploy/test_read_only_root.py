@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import contextlib
 import re
 import ssl
 import sys
@@ -12,7 +10,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import trustme
 import yaml
@@ -21,11 +18,9 @@ from tests.builders import node, pod
 from tests.deploy.places import MANIFESTS
 from tests.deploy.pods import extender, static_pod
 from tests.deploy.sandbox import confined
+from tests.deploy.starting import started, until_ready
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
-
-WAIT = 60.0
-"""Seconds after which a test that waits has failed."""
 
 IMAGE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "PATH": "/usr/bin:/bin"}
 """The environment of the image: neither HOME nor TMPDIR."""
@@ -92,47 +87,6 @@ def shipped_arguments(files: dict[str, Path]) -> list[str]:
     return [command, *named, "--port=0", "--ops-port=0"]
 
 
-@contextlib.asynccontextmanager
-async def started(
-    command: list[str], environ: dict[str, str]
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """Run it until the block ends, and yield it with the URL of its operations port."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd="/",
-        env=environ,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(WAIT):
-            yield process, await _operations(process)
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-async def _operations(process: asyncio.subprocess.Process) -> str:
-    assert process.stderr is not None
-    said = []
-    async for line in process.stderr:
-        said.append(line.decode())
-        if found := re.search(r"operations at (http://[\d.:]+)", said[-1]):
-            return found[1]
-    raise AssertionError(f"it ended: {''.join(said)}")
-
-
-async def until_ready(url: str) -> str:
-    """Return the verbose report once all is well."""
-    async with aiohttp.ClientSession() as session:
-        while True:
-            async with session.get(f"{url}/readyz?verbose") as response:
-                if response.status == 200:
-                    return await response.text()
-            await asyncio.sleep(0.05)
-
-
 def serve(arguments: list[str]) -> list[str]:
     return [sys.executable, "-m", "extender", *arguments]
 
@@ -145,8 +99,8 @@ async def test_it_gets_ready_as_the_images_user_where_nothing_can_be_written(
     tmp_path: Path, api: FakeApi, authority: trustme.CA
 ) -> None:
     arguments = shipped_arguments(write_settings(tmp_path, api.url, authority))
-    async with started(confined(serve(arguments)), environment()) as (_, operations):
-        report = await until_ready(operations)
+    async with started(confined(serve(arguments)), environment()) as program:
+        report = await until_ready(program.operations)
     assert "informer-sync/pods ok" in report
 
 
@@ -157,8 +111,8 @@ async def test_killed_it_leaves_nothing_behind(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environ: dict[str, Any] = {**environment(), "TMPDIR": str(temporary)}
-    async with started(serve(arguments), environ) as (process, operations):
-        await until_ready(operations)
-        process.kill()
-        await process.wait()
+    async with started(serve(arguments), environ) as program:
+        await until_ready(program.operations)
+        program.process.kill()
+        await program.process.wait()
     assert list(temporary.iterdir()) == []

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Build the image where there is neither Docker nor a registry: with buildah, as root, on a base made of
+# Debian's packages. Writes dist/affinity-extender-VERSION.oci.tar.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+for tool in buildah mmdebstrap; do
+  command -v "$tool" >/dev/null || {
+    echo "image.sh: $tool is not installed (Debian: apt-get install buildah mmdebstrap)" >&2
+    exit 3
+  }
+done
+
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+archive=dist/affinity-extender-$version.oci.tar
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/affinity-extender
+# A new one each month, for the fixes in Debian's packages.
+base=$cache/image-base-$(date +%Y-%m).tar
+mkdir -p "$cache" dist
+# Images and working containers are gone with this folder, however the build ends.
+store=$(mktemp -d "$cache/building-image-XXXXXX")
+trap 'rm -rf "$store"' EXIT
+
+in_store() {
+  buildah --root "$store/images" --runroot "$store/run" --storage-driver vfs "$@"
+}
+
+if [ ! -e "$base" ]; then
+  rm -f "$cache"/image-base-*.tar
+  mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=essential \
+    --include=ca-certificates,python-is-python3,python3-venv \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$store/base.tar" || exit 3
+  mv "$store/base.tar" "$base"
+fi
+container=$(in_store from scratch)
+in_store add --quiet "$container" "$base" / >/dev/null
+in_store commit --quiet --rm "$container" localhost/python-of-debian >/dev/null
+
+# Whom this machine trusts, pip trusts as well: behind a proxy that is more than Debian's own list.
+in_store build --quiet --isolation chroot --volume /etc/ssl/certs:/etc/ssl/certs:ro \
+  --build-arg BASE=localhost/python-of-debian --tag localhost/affinity-extender . >/dev/null
+rm -f "$archive"
+in_store push --quiet localhost/affinity-extender "oci-archive:$archive:$version"
+echo "$archive"
