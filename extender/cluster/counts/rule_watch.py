@@ -53,6 +53,9 @@ class RuleWatch:
         """Owners of ordinary rules, by namespace."""
         self._keys: dict[str, int] = {}
         """How many rules of pods are about each label key of nodes."""
+        self._latest: tuple[frozenset[PodSelector], PodSet, PodSelector] | None = None
+        """What was made of the selectors of a term: a pod may have hundreds of terms that share
+        hundreds of selectors."""
         self._suspects: dict[str, Identity] = {}
         self._marks: dict[tuple[int, str], Mark] = {}
 
@@ -181,10 +184,14 @@ class RuleWatch:
     def _watch(self, rule: ExecutionRule) -> WatchedTerm:
         if rule.term is None:
             raise ValueError("node affinity is no term")
-        weights = frozenset((pods, 1) for pods in rule.counted)
-        watched = WatchedTerm(rule, (PodSet(How.ALL, weights), rule.term.topology_key))
+        latest = self._latest
+        if latest is None or latest[0] is not rule.counted:
+            weights = frozenset((pods, 1) for pods in rule.counted)
+            latest = self._latest = rule.counted, PodSet(How.ALL, weights), _filed(rule)
+        _, pods, filed = latest
+        watched = WatchedTerm(rule, (pods, rule.term.topology_key), filed)
         self._terms[rule] = watched
-        self._index.add(_filed(rule), watched)
+        self._index.add(filed, watched)
         return watched
 
     def _disown(self, watched: WatchedTerm, domain: Domain, uid: str) -> None:
@@ -198,7 +205,7 @@ class RuleWatch:
             self._marks.pop((id(watched), domain), None)
         if not watched.owners:
             del self._terms[watched.rule]
-            self._index.remove(_filed(watched.rule), watched)
+            self._index.remove(watched.filed, watched)
 
     # Pods that rules speak of, nodes and namespaces
 
@@ -215,8 +222,12 @@ class RuleWatch:
     def _about(self, pod_class: PodClass) -> Iterator[WatchedTerm]:
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = self._counters.namespace_labels(namespace)
+        met: dict[int, bool] = {}
         for watched in self._index.matching(namespace, namespace_labels, labels):
-            if len(watched.rule.counted) == 1 or watched.pods[0].weigh(pod_class, namespace_labels):
+            pods = watched.pods[0]
+            if len(pods.weights) > 1 and id(pods) not in met:
+                met[id(pods)] = bool(pods.weigh(pod_class, namespace_labels))
+            if met.get(id(pods), True):
                 yield watched
 
     def relabelled(self, node: str, before: Labels) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from extender.cluster.counts.pod_sets import KeyedSet
 from extender.model.execution import ExecutionRule, RuleKind
 from extender.model.keys import Identity
+from extender.model.pod_affinity import PodSelector
 
 Domain: TypeAlias = "str | None"
 """A label value; None where the node lacks the key."""
@@ -20,6 +21,8 @@ class WatchedTerm:
     rule: ExecutionRule
     pods: KeyedSet
     """The pods that count, and by which key."""
+    filed: PodSelector
+    """One selector that finds those pods, the narrowest there is."""
     owners: dict[Domain, dict[str, Identity]] = field(default_factory=dict)
     """By domain and uid."""
     levels: dict[str, int] = field(default_factory=dict)
