@@ -48,6 +48,7 @@ ARROWS = [
     ),
     pytest.param(PURE, "verbs/binding.py", "time", id="a rule on the clock"),
     pytest.param(PURE, "cluster/state.py", "logging", id="the state on logs"),
+    pytest.param(PURE, "whatif/scheduling.py", "random", id="a simulation on chance"),
     pytest.param(
         "kubernetes-asyncio stays in kube",
         "source.py",

@@ -156,5 +156,5 @@ def _warnings(found: Simulation) -> Iterator[str]:
         who = some(pods, len(pods))
         yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
     if found.unmeasured:
-        what = plural(found.unmeasured, "node")
-        yield wrapped(f"Note: {what} without status.allocatable take any number of pods")
+        what = f"{plural(found.unmeasured, 'node')} without status.allocatable"
+        yield wrapped(f"Note: any number of pods has room on {what}")
