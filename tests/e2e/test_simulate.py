@@ -116,7 +116,5 @@ async def test_an_update_gets_stuck_where_simulate_says_so(
 
 def _is_updated(found: JSON) -> bool:
     status = found["status"]
-    return (
-        status.get("observedGeneration") == found["metadata"]["generation"]
-        and status.get("updatedReplicas") == status.get("replicas") == 3
-    )
+    seen: bool = status.get("observedGeneration") == found["metadata"]["generation"]
+    return seen and status.get("updatedReplicas") == status.get("replicas") == 3
