@@ -60,7 +60,7 @@ sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 	@release/sbom.sh $(BIN)/cyclonedx-py dist/affinity-extender.cdx.json
 
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
-	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m pytest tests/e2e -v -m "not long"

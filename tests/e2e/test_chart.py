@@ -31,6 +31,8 @@ CHART = ROOT / "charts" / "affinity-extender"
 HELM = "4.3.1"
 """The newest release that the Go of these tests (1.26) can build."""
 
+pytestmark = pytest.mark.long  # Helm takes longer to build than all of Kubernetes' commands.
+
 QUOTA = {"quota": {"enabled": True}}
 VALUES: dict[str, JSON] = {
     "sidecar": {},
