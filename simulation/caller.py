@@ -48,12 +48,11 @@ class Caller:
             spawn(serve(), OWNER)
 
         up.send(arrive)
+        patience = answer.get_loop().call_later(PATIENCE, reject, answer, UnansweredError())
         try:
-            async with asyncio.timeout(PATIENCE):
-                return await answer
-        except TimeoutError as failure:
-            raise UnansweredError from failure
+            return await answer
         finally:
+            patience.cancel()
             down.close()
 
     async def try_to(self, act: Callable[[], object]) -> bool:

@@ -1,4 +1,4 @@
-"""What goes wrong: each fault of `plan.FAULTS`, done to the world."""
+"""What goes wrong: each fault of `themes.FAULTS`, done to the world."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ LESSER: Final = (0, 0, 0, 5, 50)
 
 
 class ImportantTenants:
-    """Carries out some of the actions of `plan.USERS`."""
+    """Carries out some of the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
         self._caller = caller

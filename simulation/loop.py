@@ -38,27 +38,24 @@ def _nothing() -> None:
 class _Timer(asyncio.TimerHandle):
     """A call to come. Half of a simulation is these, so nothing is done that nobody asks for."""
 
+    __slots__ = ("args", "callback", "context", "is_cancelled")
+
     def __init__(
         self,
-        when: float,
         callback: Callable[..., object],
         args: Sequence[Any],
-        loop: SimulatedLoop,
         context: contextvars.Context | None,
     ) -> None:
         # Asyncio's own also ask for the loop's debug mode, several times.
         self.is_cancelled = False
-        self._callback: Callable[..., object] = callback
-        self._args = args
-        self._loop = loop
-        self._context = contextvars.copy_context() if context is None else context
-        self._when = when
-        self._repr = None
+        self.callback = callback
+        self.args = args
+        self.context = contextvars.copy_context() if context is None else context
 
     def cancel(self) -> None:
         """Never call it."""
         self.is_cancelled = True
-        self._callback, self._args = _nothing, ()
+        self.callback, self.args = _nothing, ()
 
     def cancelled(self) -> bool:
         """Tell whether it is never called."""
@@ -67,17 +64,7 @@ class _Timer(asyncio.TimerHandle):
     @property
     def owner(self) -> str:
         """Return whose code it is."""
-        return self._context.get(OWNER, "")
-
-    def run(self) -> None:
-        """Call it."""
-        try:
-            self._context.run(self._callback, *self._args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as failure:  # noqa: BLE001 - as asyncio does
-            about = {"message": f"exception in {self._callback}", "exception": failure}
-            self._loop.call_exception_handler(about)
+        return self.context.get(OWNER, "")
 
 
 class _Task(asyncio.Task[T]):
@@ -95,6 +82,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     _ready: deque[_Timer]
     """What is to run in this turn; asyncio's own."""
+    _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,7 +110,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         """Have something called in the next turn."""
-        handle = _Timer(self._now, callback, args, self, context)
+        handle = _Timer(callback, args, context)
         self._ready.append(handle)
         return handle
 
@@ -146,7 +134,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Have something called at a time, after all that was asked for the same time before."""
-        timer = _Timer(when, callback, args, self, context)
+        timer = _Timer(callback, args, context)
         heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
@@ -158,30 +146,47 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """Have something called after some seconds."""
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        timer = _Timer(callback, args, context)
+        heappush(self._timers, (self._now + delay, next(self._numbers), timer))
+        return timer
 
     def _run_once(self) -> None:
-        """Let time pass as far as the next timer if nobody has anything to do, and let all run."""
-        self.turns += 1
-        if self._on_turn is not None:
-            self._on_turn()
+        """Let time pass as far as the next timer if nobody has anything to do, and let all run.
+
+        And so on, until somebody stops the loop: asyncio's own goes round with more ado.
+        """
         timers, ready = self._timers, self._ready
-        while timers and timers[0][2].is_cancelled:
-            heappop(timers)
-        now = self._now + TURN_SECONDS
-        if not ready:
-            if not timers:
-                raise StuckError("everybody waits for somebody else")
-            now = max(now, timers[0][0])
-        self._now = now
-        while timers and timers[0][0] <= now + RESOLUTION:
-            ready.append(heappop(timers)[2])
-        if self._halted:
-            self._hold()
+        while not self._stopping:
+            self.turns += 1
+            if self._on_turn is not None:
+                self._on_turn()
+            while timers and timers[0][2].is_cancelled:
+                heappop(timers)
+            now = self._now + TURN_SECONDS
+            if not ready:
+                if not timers:
+                    raise StuckError("everybody waits for somebody else")
+                now = max(now, timers[0][0])
+            self._now = now
+            until = now + RESOLUTION
+            while timers and timers[0][0] <= until:
+                ready.append(heappop(timers)[2])
+            if self._halted:
+                self._hold()
+            self._run_ready(ready)
+
+    def _run_ready(self, ready: deque[_Timer]) -> None:
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not handle.is_cancelled:
-                handle.run()
+            if handle.is_cancelled:
+                continue
+            try:
+                handle.context.run(handle.callback, *handle.args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as failure:  # noqa: BLE001 - as asyncio does
+                about = {"message": f"exception in {handle.callback}", "exception": failure}
+                self.call_exception_handler(about)
 
     def at_turn(self, turn: int, act: Callable[[], None]) -> None:
         """Do something between two steps of the program, wherever in its awaits that finds it."""

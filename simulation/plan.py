@@ -16,9 +16,12 @@ from simulation.evicting_plan import (
     Evicting,
     draw,
 )
+from simulation.themes import CONTENTION, FAULTS, PREEMPTION, QUOTAS, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
+UNCLEAR_SECONDS: Final = 60.0
+"""Of the calm, in which writes are still carried out that were given up before."""
 CALM_ENDS_WITH: Final = 40.0
 """Seconds at the end in which nothing may be left waiting that has a place."""
 
@@ -42,10 +45,15 @@ class Setup:
     """Of the extender; the schedulers that lead ask one of them."""
     network: float
     """Usual delay of a message in seconds."""
-    preempting: bool = False
-    """Whether users have hardly anything but important pods, and others in their way."""
+    theme: str = ""
+    """What most of the run is about: one of `themes.THEMES`."""
     evicting: Evicting | None = None
     """How the extender evicts pods that break rules, None where it does not."""
+
+    @property
+    def preempting(self) -> bool:
+        """Return whether users have hardly anything but important pods, and others in their way."""
+        return self.theme == PREEMPTION
 
     def any_scheduler(self, chance: Random) -> str:
         """Return the name of one of the schedulers."""
@@ -88,126 +96,46 @@ class Plan:
     """Seconds until the calm begins."""
 
 
-USERS: Final = {
-    "wave": 16,
-    "new workload": 8,
-    "scale": 10,
-    "roll out": 6,
-    "delete workload": 3,
-    "burst of pods": 6,
-    "delete pods": 6,
-    "recreate by name": 3,
-    "place by hand": 2,
-    "urgent pods": 3,
-    "relabel node": 1,
-    "relabel namespace": 1,
-    "cordon": 1,
-    "add node": 1,
-    "remove node": 1,
-    "drain": 1,
-    "couple": 4,
-    "bound to a zone": 2,
-    "taint": 1,
-    "quota": 0,
-    "important wave": 8,
-}
-"""What users do, by weight."""
-
-PREEMPTING_USERS: Final = {
-    **dict.fromkeys(USERS, 1),
-    "important wave": 60,
-    "recreate by name": 8,
-    "wave": 0,
-    "quota": 0,
-}
-"""What they do where there is a lot of preemption."""
-PREEMPTING_NODES: Final = (3, 4, 6, 9)
-QUOTAS: Final = 0.25
-"""How many of the runs have tenants with quotas."""
-PREEMPTING: Final = 0.25
-"""How many of the runs of minutes are of that kind."""
-
-FAULTS: Final = {
-    "kill extender": 3,
-    "kill extender at a step": 4,
-    "kill scheduler": 1,
-    "twin scheduler": 1,
-    "restart API server": 1,
-    "close watches": 2,
-    "reset connections": 2,
-    "compact": 2,
-    "stall etcd": 3,
-    "throttle": 1,
-    "lose answers": 3,
-    "unsure binds": 4,
-    "fail binds": 2,
-    "unsure evictions": 3,
-    "fail evictions": 2,
-    "forbid evictions": 1,
-    "cut extender from API server": 2,
-    "cut API server from extender": 2,
-    "cut scheduler from API server": 1,
-    "cut scheduler from extender": 2,
-    "cut extender from scheduler": 2,
-    "slow watches": 2,
-    "slow scheduler": 1,
-    "clock jumps": 1,
-    "lead moves": 2,
-    "lagging server": 3,
-    "repeated events": 1,
-}
-"""What goes wrong, by weight."""
-
-PREEMPTING_FAULTS: Final = {
-    **FAULTS,
-    "kill extender": 6,
-    "kill extender at a step": 12,
-    "lead moves": 8,
-    "unsure evictions": 6,
-    "lose answers": 6,
-}
-"""In runs that are about preemption: more of what may make a process forget whom it evicts."""
-
-
 def make_plan(seed: int) -> Plan:
     """Draw a run from its seed."""
     chance = Random(f"plan {seed}")
     shape = chance.choices(SHAPES, [each.weight for each in SHAPES])[0]
-    preempting = shape.episodes == 0 and Random(f"preempting {seed}").random() < PREEMPTING
     if shape.episodes == 0 and Random(f"evicting runs {seed}").random() < EVICTING:
         return _evicting_plan(seed)
+    named = "" if shape.episodes else any_theme(seed)
+    theme = THEMES[named]
     setup = Setup(
-        preempting=preempting,
-        nodes=chance.choice(PREEMPTING_NODES if preempting else shape.nodes),
+        theme=named,
+        nodes=chance.choice(theme.nodes or shape.nodes),
         zones=chance.choice((1, 2, 3, 4)),
         cpu=chance.choice((3, 8, 16)),
-        workloads=chance.randint(1, 6),
+        workloads=chance.choice(theme.workloads),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
         least_sampled=chance.choice((2, 5, 100)),
         schedulers=chance.choice((1, 1, 2)),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 1, 2, 3)),
-        replicas=chance.choice((1, 2) if preempting else (1, 1, 2)),
+        replicas=chance.choice(theme.replicas),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
     busy = round(chance.uniform(*shape.busy), 3)
+    episodes = _episodes(chance, shape, busy)
     faulty = chance.random() < 0.95
     actions: list[Action] = []
-    for start, end in _episodes(chance, shape, busy):
+    for start, end in episodes:
         minutes = (end - start) / 60.0
-        least, most = (4, 8 + int(6 * minutes)) if preempting else (10, 30 + int(20 * minutes))
-        users = PREEMPTING_USERS if preempting else USERS
-        actions += some_actions(chance, users, chance.randint(least, most), start, end)
+        anyway, each_minute = theme.most
+        count = chance.randint(theme.least, anyway + int(each_minute * minutes))
+        actions += some_actions(chance, theme.users, count, start, end)
         if faulty:
-            faults = PREEMPTING_FAULTS if preempting else FAULTS
-            actions += some_actions(
-                chance, faults, chance.randint(1, 4 + int(8 * minutes)), start, end
-            )
+            count = chance.randint(1, 4 + int(8 * minutes))
+            actions += some_actions(chance, theme.faults, count, start, end)
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
     tenants = Random(f"quotas {seed}")
-    if tenants.random() < QUOTAS:
+    if named != CONTENTION and tenants.random() < QUOTAS:
+        start, end = tenants.choice(episodes)
         actions += some_actions(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 

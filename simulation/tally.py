@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simulation.evicting_plan import LEADER_FAULTS
 from simulation.outcome import Outcome
-from simulation.plan import FAULTS
+from simulation.themes import FAULTS
 
 HOUR = 3600.0
 

@@ -22,7 +22,7 @@ TAINT: Final = {"key": "dedicated", "value": "others", "effect": "NoSchedule"}
 
 
 class Tenants:
-    """Carries out some of the actions of `plan.USERS`."""
+    """Carries out some of the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
         self._caller = caller

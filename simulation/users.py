@@ -17,6 +17,7 @@ from simulation.important import ImportantTenants
 from simulation.loop import spawn
 from simulation.plan import Setup
 from simulation.tenants import Tenants
+from simulation.themes import CONTENTION
 from simulation.workloads import Controllers, Workload
 
 MOST_AT_ONCE: Final = 30
@@ -24,7 +25,7 @@ MOST_AT_ONCE: Final = 30
 
 
 class Users:
-    """Carries out the actions of `plan.USERS`."""
+    """Carries out the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
         self._caller = caller
@@ -33,6 +34,13 @@ class Users:
         self._setup = setup
         self._apps: list[str] = []
         self._nodes = 0
+        crowded = setup.theme == CONTENTION
+        self._wave_of = (200, 800) if crowded else (40, 240)
+        """The fewest and the most pods of a wave."""
+        self._shares = (0.5, 0.5, 0.7) if crowded else (0.75, 1.0, 1.0)
+        """How many of the places are taken by a wave at once."""
+        self._too_many = 0 if crowded else 1
+        """Replicas that have no place."""
         self.acts: dict[str, Callable[[Random], None]] = {
             "wave": self._wave,
             "new workload": self.new_workload,
@@ -93,7 +101,7 @@ class Users:
         """
         wanted = sum(each.replicas for each in self._controllers.workloads.values())
         room = 3 * len(self._store.all("nodes")) + 10 - wanted
-        return max(min(replicas, room, self._places(made_of) + 1), 1)
+        return max(min(replicas, room, self._places(made_of) + self._too_many), 1)
 
     def _apply(self, chance: Random, name: str, made_of: Json, replicas: int) -> None:
         kind = chance.random()
@@ -121,12 +129,17 @@ class Users:
     def _wave(self, chance: Random) -> None:
         """Create jobs whose pods exclude each other, one after the other, where few have a place.
 
+        Those without a place are tried again at each event, so that there are not always some.
+
         They may be of several apps, and of several schedulers.
         """
         group = f"app{len(self._apps)}"
         sort = chance.choice(("rivals by host", "rivals by host", "rivals by zone"))
+        if self._setup.zones < 3:
+            sort = "rivals by host"
         places = self._places(templates.template(sort, group, group))
-        at_once = min(places, MOST_AT_ONCE) + chance.choice((-1, 0, 1))
+        at_once = max(round(min(places, MOST_AT_ONCE) * chance.choice(self._shares)), 2)
+        at_once += chance.choice((-1, 0, 1)) * self._too_many
         jobs = chance.randint(1, max(min(at_once // 2, 3), 1))
         for _ in range(jobs):
             app = f"app{len(self._apps)}"
@@ -140,7 +153,7 @@ class Users:
                     scheduler=self._setup.any_scheduler(chance),
                     milli=10,
                     lasts=chance.uniform(0.1, 2.0),
-                    completions=chance.randint(40, 240) // jobs,
+                    completions=chance.randint(*self._wave_of) // jobs,
                 )
             )
 

@@ -41,10 +41,12 @@ class Workload:
     """Key to revision of the pods that it has made and that have not gone."""
 
     @property
-    def is_over(self) -> bool:
-        """Tell whether it is a job whose pods have all been made."""
+    def left(self) -> int:
+        """Return how many pods may still be made; only jobs come to an end."""
+        if self.lasts is None:
+            return self.replicas + 1
         wanted = self.replicas if self.completions is None else self.completions
-        return self.lasts is not None and self.started >= wanted
+        return wanted - self.started
 
     def pod(self, name: str, **more: Any) -> Json:
         """Build one of its pods, made of `more` than the others if need be."""
@@ -75,6 +77,12 @@ class Controllers:
         """Create a workload."""
         self.workloads[workload.name] = workload
         self.wake(workload.name)
+
+    def end_jobs(self) -> None:
+        """Start no more pods of jobs."""
+        for workload in self.workloads.values():
+            if workload.lasts is not None:
+                workload.completions = workload.started
 
     def wake(self, name: str) -> None:
         """Look at a workload soon."""
@@ -110,7 +118,7 @@ class Controllers:
             self.wake(name)
 
     async def _reconcile(self, workload: Workload) -> None:
-        if workload.is_over:
+        if workload.left <= 0:
             return
         old = [key for key, made in workload.pods.items() if made != str(workload.revision)]
         wanted = workload.replicas
@@ -122,10 +130,11 @@ class Controllers:
                 settled = await self._delete(max(old))
             elif len(workload.pods) < wanted:
                 settled = await self._create(workload)
-        elif len(workload.pods) - len(going) < wanted + bool(old):
-            settled = await self._create(workload)
-            if settled and len(workload.pods) - len(going) < wanted + bool(old):
-                self.wake(workload.name)
+                if settled and len(workload.pods) < wanted:
+                    self.wake(workload.name)
+        elif (missing := wanted + bool(old) - len(workload.pods) + len(going)) > 0:
+            # One that is rolled out goes on with the next.
+            settled = await self._create_many(workload, missing) and not old
         elif old and (first := next((key for key in old if key not in going), None)):
             settled = await self._delete(first)
         if len(workload.pods) - len(going) > wanted + bool(old):
@@ -154,8 +163,19 @@ class Controllers:
             if key not in self._store.all("pods"):
                 workload.pods.pop(key, None)
             return False
-        if len(workload.pods) < workload.replicas:
-            self.wake(workload.name)
+        return True
+
+    async def _create_many(self, workload: Workload, missing: int) -> bool:
+        """Create pods in batches, each twice as large as the last, until one is refused.
+
+        So do those of ReplicaSets and Jobs (slowStartBatch).
+        """
+        left, batch = min(missing, workload.left), 1
+        while left > 0:
+            pods = (self._create(workload) for _ in range(min(batch, left)))
+            if not all(await asyncio.gather(*pods)):
+                return False
+            left, batch = left - batch, 2 * batch
         return True
 
     async def _delete(self, key: str) -> bool:

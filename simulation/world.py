@@ -29,7 +29,7 @@ from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
 from simulation.network import Link
 from simulation.outcome import Outcome
-from simulation.plan import CALM_SECONDS, Plan
+from simulation.plan import CALM_SECONDS, UNCLEAR_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
@@ -185,6 +185,7 @@ class World:
             self._populate()
             await self._until(self._act())
             self.faults.end_all()
+            self._loop.call_later(UNCLEAR_SECONDS, self.controllers.end_jobs)
             await self._until(asyncio.sleep(CALM_SECONDS))
             self.calm.check_end()
             self.moving.check_end()

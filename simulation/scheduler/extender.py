@@ -76,8 +76,7 @@ class Extender:
 
     async def _ask(self, verb: str, body: bytes) -> Any:
         try:
-            async with asyncio.timeout(HTTP_TIMEOUT):
-                answer = await self._exchange(verb, body)
+            answer = await self._exchange(verb, body)
         except TimeoutError as failure:
             raise CallError(f"{verb}: timeout") from failure
         except OSError as failure:
@@ -104,9 +103,11 @@ class Extender:
                 down.send(lambda: reject(arrived, failure))
 
         up.send(arrive)
+        patience = loop.call_later(HTTP_TIMEOUT, reject, arrived, TimeoutError())
         try:
             return await arrived
         finally:
+            patience.cancel()
             down.close()
 
 

@@ -111,11 +111,12 @@ class Queue:
                 return queued
             self._changed.clear()
             pause = min((each.ready_at for each in self.backing_off.values()), default=now() + 30.0)
+            loop = asyncio.get_running_loop()
+            alarm = loop.call_later(max(pause - now(), 0.0) + 0.001, self._changed.set)
             try:
-                async with asyncio.timeout(max(pause - now(), 0.0) + 0.001):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+                await self._changed.wait()
+            finally:
+                alarm.cancel()
 
     def done(self, queued: Queued) -> None:
         """Take a pod out of flight that has a place."""

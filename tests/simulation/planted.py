@@ -58,8 +58,10 @@ def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> N
 
     async def changed(self: Binder, pod: Pod, node: str, within: float) -> Bound:
         bound = await bind(self, pod, node, within)
-        # With a reason, it would be told to the scheduler as a failure.
-        return Bound(after) if bound.outcome is before else bound
+        if bound.outcome is not before:
+            return bound
+        # With a reason, it is told to the scheduler as a failure.
+        return Bound(after, "" if after is BindOutcome.BOUND else bound.why)
 
     patch.setattr(Binder, "bind", changed)
 

@@ -18,8 +18,9 @@ from simulation.evicting_plan import EVICTING_FAULTS, EVICTING_USERS
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.registries import check_registries
 from simulation.loop import simulate
-from simulation.plan import FAULTS, USERS, make_plan
+from simulation.plan import make_plan
 from simulation.templates import namespace
+from simulation.themes import FAULTS, USERS
 from simulation.trace import Trace
 
 

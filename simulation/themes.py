@@ -1,0 +1,120 @@
+"""What runs are about: what users do in them, and what goes wrong meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+USERS: Final = {
+    "wave": 16,
+    "new workload": 8,
+    "scale": 10,
+    "roll out": 6,
+    "delete workload": 3,
+    "burst of pods": 6,
+    "delete pods": 6,
+    "recreate by name": 3,
+    "place by hand": 2,
+    "urgent pods": 3,
+    "relabel node": 1,
+    "relabel namespace": 1,
+    "cordon": 1,
+    "add node": 1,
+    "remove node": 1,
+    "drain": 1,
+    "couple": 4,
+    "bound to a zone": 2,
+    "taint": 1,
+    "quota": 0,
+    "important wave": 8,
+}
+"""What users do, by weight."""
+
+FAULTS: Final = {
+    "kill extender": 3,
+    "kill extender at a step": 4,
+    "kill scheduler": 1,
+    "twin scheduler": 1,
+    "restart API server": 1,
+    "close watches": 2,
+    "reset connections": 2,
+    "compact": 2,
+    "stall etcd": 3,
+    "throttle": 1,
+    "lose answers": 3,
+    "unsure binds": 4,
+    "fail binds": 2,
+    "unsure evictions": 3,
+    "fail evictions": 2,
+    "forbid evictions": 1,
+    "cut extender from API server": 2,
+    "cut API server from extender": 2,
+    "cut scheduler from API server": 1,
+    "cut scheduler from extender": 2,
+    "cut extender from scheduler": 2,
+    "slow watches": 2,
+    "slow scheduler": 1,
+    "clock jumps": 1,
+    "lead moves": 2,
+    "lagging server": 3,
+    "repeated events": 1,
+}
+"""What goes wrong, by weight."""
+
+PREEMPTION: Final = "preemption"
+CONTENTION: Final = "contention"
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What users do most of, and what goes wrong meanwhile."""
+
+    weight: int
+    users: Mapping[str, int]
+    faults: Mapping[str, int] = field(default_factory=lambda: FAULTS)
+    nodes: tuple[int, ...] = ()
+    """Sizes of clusters; () for any."""
+    least: int = 10
+    most: tuple[int, int] = (30, 20)
+    """Most things that users do: anyway, and more for each minute."""
+    replicas: tuple[int, ...] = (1, 1, 2)
+    """Of the extender."""
+    workloads: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+
+
+THEMES: Final[Mapping[str, Theme]] = {
+    "": Theme(25, USERS),
+    PREEMPTION: Theme(
+        25,
+        {**dict.fromkeys(USERS, 1), "important wave": 60, "recreate by name": 8}
+        | {"wave": 0, "quota": 0},
+        # More of what may make a process forget whom it evicts.
+        {**FAULTS, "kill extender": 6, "kill extender at a step": 12, "lead moves": 8}
+        | {"unsure evictions": 6, "lose answers": 6},
+        (3, 4, 6, 9),
+        4,
+        (8, 6),
+        (1, 2),
+    ),
+    CONTENTION: Theme(
+        50,
+        {**dict.fromkeys(USERS, 1), "wave": 60, "couple": 2}
+        | {"important wave": 0, "bound to a zone": 0, "taint": 0, "quota": 0},
+        nodes=(6, 9, 12, 20, 30),
+        least=6,
+        most=(12, 10),
+        workloads=(0, 0, 1, 2),
+    ),
+}
+"""What runs of minutes are about, by weight: users who hardly have anything but important pods, and
+others in their way; or hardly anything but pods that exclude each other."""
+QUOTAS: Final = 0.25
+"""How many of the runs have tenants with quotas."""
+
+
+def any_theme(seed: int) -> str:
+    """Draw what a run of minutes is about."""
+    weights = [each.weight for each in THEMES.values()]
+    return Random(f"theme {seed}").choices([*THEMES], weights)[0]
