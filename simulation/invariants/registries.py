@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from extender.controllers import history
+from extender.controllers.history import History
 from extender.model.lru_cache import LruCache
 from simulation.invariants.broken import BrokenError
 
@@ -49,14 +51,17 @@ def reachable(roots: Iterable[object]) -> Iterator[object]:
 def check_registries(roots: Iterable[object], objects: int) -> list[object]:
     """Raise when anything holds more than it may; `objects` is how many the cluster has.
 
-    Caches may hold what their budget allows, and what they say they hold; everything else that is
-    kept must be in proportion to the cluster as it is, not as it once was. Return everything.
+    Caches may hold what their budget allows, and what they say they hold, and the history of the
+    last hour what it may; everything else that is kept must be in proportion to the cluster as it
+    is, not as it once was. Return everything.
     """
     everything = [*reachable(roots)]
     caches = [each for each in everything if isinstance(each, LruCache)]
     for cache in caches:
         _check_cache(cache)
     inside = {id(part) for cache in caches for part in gc.get_referents(cache)}
+    histories = [each for each in everything if isinstance(each, History)]
+    inside |= {_check_history(each) for each in histories}
     most = ENTRIES_ANYWAY + ENTRIES_PER_OBJECT * objects
     for each in everything:
         if isinstance(each, _CONTAINERS) and id(each) not in inside and len(each) > most:
@@ -65,6 +70,7 @@ def check_registries(roots: Iterable[object], objects: int) -> list[object]:
             raise BrokenError("registry out of bounds", about, ())
     taken = sum(map(_size, everything))
     allowed = BYTES_ANYWAY + BYTES_PER_OBJECT * objects + sum(each.size for each in caches)
+    allowed += len(histories) * history.MOST_BYTES
     if taken > allowed:
         about = f"{taken} bytes in all, of {allowed}"
         raise BrokenError("registry out of bounds", about, ())
@@ -74,6 +80,16 @@ def check_registries(roots: Iterable[object], objects: int) -> list[object]:
 def _size(one: object) -> int:
     # A Raw is a view of bytes that are counted with it.
     return len(one) if isinstance(one, msgspec.Raw) else sys.getsizeof(one)
+
+
+def _check_history(one: History) -> int:
+    """Return the id of what holds its entries."""
+    entries = one._entries  # noqa: SLF001 - as with caches
+    size = sum(each.size for each in entries)
+    if len(entries) > history.MOST or size > history.MOST_BYTES:
+        about = f"a history has {len(entries)} entries of {size} bytes"
+        raise BrokenError("registry out of bounds", about, ())
+    return id(entries)
 
 
 def _check_cache(cache: LruCache[object, object]) -> None:
