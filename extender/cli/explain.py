@@ -129,11 +129,12 @@ def _run(flags: argparse.Namespace) -> int:
 def _explained(
     state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
 ) -> Explanation:
+    from extender.model.stepping import at_once  # noqa: PLC0415
     from extender.verbs.explaining.explanation import Question  # noqa: PLC0415
-    from extender.verbs.explaining.steps import explaining, run  # noqa: PLC0415
+    from extender.verbs.explaining.steps import explaining  # noqa: PLC0415
 
     question = Question(asked.pod, names, by.plugins, by.scoring, by.max_score)
-    return run(explaining(state, question))
+    return at_once(explaining(state, question))
 
 
 def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:

@@ -11,9 +11,10 @@ from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
+from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Explanation, Question, Refusal
-from extender.verbs.explaining.steps import explaining, run
+from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import Kind, cause, kind_of, short
 from extender.whatif.rooms import Shape, shape_of
 from extender.whatif.scheduling import EVERYTHING
@@ -59,7 +60,7 @@ def pending(state: ClusterState, waiting: Sequence[Pod]) -> list[PendingPods]:
 
 def explain(state: ClusterState, pod: Pod) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return run(explaining(state, Question(pod, list(state.nodes), EVERYTHING)))
+    return at_once(explaining(state, Question(pod, list(state.nodes), EVERYTHING)))
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:

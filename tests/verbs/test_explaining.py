@@ -14,10 +14,11 @@ from extender.cluster.counts.existing_terms import Role, carried_by
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.model.objects import Pod
+from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
 from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.steps import explaining, run
+from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import summary
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -84,7 +85,7 @@ def test_an_explanation_says_what_filter_and_prioritize_answer_and_why(case: Cas
 def agree(case: Case) -> None:
     """Compare an explanation with what filter and prioritize answer about the same pod."""
     state, pod, names, plugins, scoring = case
-    found = run(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
+    found = at_once(explaining(state, Question(pod, names, plugins, scoring, MAX_SCORE)))
 
     verdicts = judge(state, pod, state.nodes.asked(names), plugins)
     assert list(found.fits) == list(verdicts.fits.names)
@@ -117,7 +118,7 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
     """Compare rule, topology domain and pods of each refusal with what the state holds."""
     state, pod, names, plugins, _ = case
     own = state.class_of(pod)
-    for each in run(explaining(state, Question(pod, names, plugins))).refusals:
+    for each in at_once(explaining(state, Question(pod, names, plugins))).refusals:
         if each.reason is Reason.UNKNOWN_NODE or each.nominated:
             continue
         assert each.rule is not None
@@ -160,7 +161,7 @@ def _about(state: ClusterState, rule: PodRule, other: Pod) -> bool:
 def near_misses_would_fit(case: Case) -> None:
     """Of anti-affinity: with the pods in the way gone, the near misses are hits."""
     state, pod, names, plugins, _ = case
-    found = run(explaining(state, Question(pod, names, plugins)))
+    found = at_once(explaining(state, Question(pod, names, plugins)))
     for miss in found.near_misses:
         pods = miss.pods
         if not pods or miss.count > len(pods) or any(each.nominated for each in miss.refusals):
@@ -189,4 +190,4 @@ def test_a_pod_that_is_in_the_way_may_be_the_one_that_is_needed(
     state = state_of([builders.node("a", {HOST: "a"})], [], pods)
     new = builders.pod("new").labels({"app": "new"}).affinity(term(HOST, selector(app="web")))
     question = Question(model_pod(new), ["a"], [InterPodAffinity()])
-    assert [miss.nodes for miss in run(explaining(state, question)).near_misses] == near
+    assert [miss.nodes for miss in at_once(explaining(state, question)).near_misses] == near

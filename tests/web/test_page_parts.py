@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.audits.overview import at_once
 from extender.metrics import Metrics
 from extender.metrics.latencies import NONE, Latencies
+from extender.model.stepping import at_once
 from extender.web.page import html as html_module
 from extender.web.page import tables
 from extender.web.page.html import Html, element, text

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import pytest
 
 from extender.model.objects import Pod as ModelPod
+from extender.model.stepping import at_once
 from extender.whatif.nodes import add_nodes, drain, lose, names_in
-from extender.whatif.outcome import After, Looks, Step
+from extender.whatif.outcome import After
 from extender.whatif.placing import daemons, fill, place
 from extender.whatif.scaling import scale
 from extender.whatif.scheduling import Scheduler
@@ -23,16 +24,6 @@ T = TypeVar("T")
 
 WEB = selector(app="web")
 NODES = [node(name, {HOST: name, ZONE: name[0]}, ROOM) for name in ("a1", "a2", "b1")]
-
-
-def through(looks: Looks) -> Step:
-    """Carry a change out."""
-    while True:
-        try:
-            next(looks)
-        except StopIteration as end:
-            step: Step = end.value
-            return step
 
 
 def web(name: str, owner: str = "ReplicaSet/web-5d") -> Pod:
@@ -49,7 +40,7 @@ def where(scheduler: Scheduler) -> dict[str, str | None]:
 
 def test_evicted_pods_are_placed_elsewhere_and_say_from_where() -> None:
     scheduler = scheduler_of(NODES, [], [apart(web("w")).on("a1")])
-    step = through(drain(scheduler, ["a1", "a2"]))
+    step = at_once(drain(scheduler, ["a1", "a2"]))
     assert [(each.pod, each.node, each.before) for each in step.placed] == [
         ("default/w", "b1", "a1")
     ]
@@ -61,14 +52,14 @@ def test_a_drained_pod_without_another_node_waits() -> None:
         apart(web(f"w{each['metadata']['name']}")).on(each["metadata"]["name"]) for each in NODES
     ]
     scheduler = scheduler_of(NODES, [], pods)
-    step = through(drain(scheduler, ["b1"]))
+    step = at_once(drain(scheduler, ["b1"]))
     assert step.waiting == ["default/wb1"]
 
 
 def test_pods_of_daemon_sets_stay_on_a_drained_node_and_bare_ones_are_lost() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), pod("bare").on("a1")]
     scheduler = scheduler_of(NODES, [], there)
-    step = through(drain(scheduler, ["a1"]))
+    step = at_once(drain(scheduler, ["a1"]))
     assert where(scheduler) == {"agent": "a1"}
     assert [(each.pod, each.after) for each in step.removed] == [("default/bare", After.GONE)]
 
@@ -76,7 +67,7 @@ def test_pods_of_daemon_sets_stay_on_a_drained_node_and_bare_ones_are_lost() -> 
 def test_a_budget_lets_the_next_pod_go_when_the_one_before_has_a_node() -> None:
     scheduler = scheduler_of(NODES, [], [web(f"w{number}").on("a1") for number in range(3)])
     scheduler.state.upsert_budget(read_budget(json.dumps(budget("b", WEB, 1)).encode()))
-    step = through(drain(scheduler, ["a1"]))
+    step = at_once(drain(scheduler, ["a1"]))
     assert (len(step.placed), step.blocked) == (3, [])
 
 
@@ -86,7 +77,7 @@ def test_a_budget_blocks_a_drain_while_an_evicted_pod_waits() -> None:
     full = [pod(f"f{number}").on("b1") for number in range(3)]
     scheduler = scheduler_of(small, [], [*pods, *full])
     scheduler.state.upsert_budget(read_budget(json.dumps(budget("b", WEB, 1)).encode()))
-    step = through(drain(scheduler, ["a1"]))
+    step = at_once(drain(scheduler, ["a1"]))
     assert step.waiting == ["default/w0"]
     assert [(each.pod, each.budget) for each in step.blocked] == [
         ("default/w1", "default/b"),
@@ -98,7 +89,7 @@ def test_a_lost_zone_takes_its_nodes_and_their_daemons_along() -> None:
     there = [pod("agent").owned_by("DaemonSet/agent").on("a1"), web("w").on("a2")]
     scheduler = scheduler_of(NODES, [], there)
     names = list(names_in(scheduler.state, "zone", "a"))
-    step = through(lose(scheduler, names, "zone=a"))
+    step = at_once(lose(scheduler, names, "zone=a"))
     assert names == ["a1", "a2"]
     assert (where(scheduler), [*scheduler.state.nodes]) == ({"w": "b1"}, ["b1"])
     assert [each.after for each in step.removed] == [After.WITH_NODE, After.MADE_ANEW]
@@ -109,7 +100,7 @@ def test_new_nodes_are_like_the_old_one_with_its_daemons() -> None:
     big = pod("big").requests(cpu="1")
     others = [pod(f"o{name}").requests(cpu="1500m").on(name) for name in ("a1", "a2")]
     scheduler = scheduler_of(NODES, [], [agent, *others, big])
-    step = through(add_nodes(scheduler, 2, "b1"))
+    step = at_once(add_nodes(scheduler, 2, "b1"))
     state = scheduler.state
     assert state.nodes.labels("b1-1") == {HOST: "b1-1", ZONE: "b"}
     assert [each.node for each in step.placed] == ["b1-1", "b1-2"]
@@ -128,14 +119,14 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_its_template_may_go_to() -> No
     cordoned["spec"]["unschedulable"] = True
     scheduler = scheduler_of([*NODES, tainted, cordoned], [], [])
     made = applied("DaemonSet", pod("t"))
-    step = through(place(scheduler, "it", daemons(scheduler, made.pod)))
+    step = at_once(place(scheduler, "it", daemons(scheduler, made.pod)))
     assert sorted(each.node for each in step.placed) == ["a1", "a2", "b1", "d1"]
 
 
 def test_pods_are_placed_until_one_finds_no_node() -> None:
     scheduler = scheduler_of(NODES, [], [])
     make = applied("Deployment", apart(pod("t").labels(app="web"))).make
-    step = through(fill(scheduler, "it", make))
+    step = at_once(fill(scheduler, "it", make))
     assert len(step.placed) == 3
     assert step.full is not None
     assert step.full.pods == ["default/new-new-4"]
@@ -145,7 +136,7 @@ def test_pods_are_placed_until_one_finds_no_node() -> None:
 
 def test_there_is_an_end_to_until_full() -> None:
     scheduler = scheduler_of(NODES, [], [])
-    step = through(fill(scheduler, "it", applied("Deployment", pod("t")).make, most=2))
+    step = at_once(fill(scheduler, "it", applied("Deployment", pod("t")).make, most=2))
     assert (len(step.placed), step.notes) == (2, ["stopped after 2 pods: more would fit"])
 
 
@@ -184,7 +175,7 @@ def test_fewer_pods(there: list[Pod], gone: set[str]) -> None:
     scheduler = scheduler_of(NODES, [], there)
     before = {*where(scheduler)}
     old = members(scheduler)
-    through(scale(scheduler, "it", old, 2, as_applied(_identity(), old[0], 3).make))
+    at_once(scale(scheduler, "it", old, 2, as_applied(_identity(), old[0], 3).make))
     assert before - {*where(scheduler)} == gone
 
 
@@ -195,7 +186,7 @@ def _identity() -> Any:
 def test_more_pods_are_like_those_that_there_are() -> None:
     scheduler = scheduler_of(NODES, [], [apart(web("w0")).on("a1")])
     old = members(scheduler)
-    step = through(scale(scheduler, "it", old, 4, as_applied(_identity(), old[0], 1).make))
+    step = at_once(scale(scheduler, "it", old, 4, as_applied(_identity(), old[0], 1).make))
     assert sorted(each.node for each in step.placed) == ["a2", "b1"]
     assert len(step.waiting) == 1
     assert read(apart(web("w0"))).pod_class == scheduler.waiting[0].pod_class

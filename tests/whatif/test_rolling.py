@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.labels import TEMPLATE_HASH
+from extender.model.stepping import at_once
 from extender.whatif.outcome import Update
 from extender.whatif.rolling import Version, roll
 from extender.whatif.scheduling import Scheduler
@@ -49,13 +50,9 @@ def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
     applied = read_applied(kind, raw, NotingReader(), 3, "new")
     rollout = read_rollout(kind, raw, len(old))
     looks = roll(scheduler, Version("web", kind, applied.make, rollout), old)
-    while True:
-        try:
-            next(looks)
-        except StopIteration as end:
-            update = end.value.update
-            assert isinstance(update, Update)
-            return update
+    update = at_once(looks).update
+    assert isinstance(update, Update)
+    return update
 
 
 SURGE = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}

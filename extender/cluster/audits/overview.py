@@ -10,6 +10,7 @@ from extender.cluster.counts.existing_terms import ExistingTerm
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.pod_affinity import PodSelector, Term
+from extender.model.stepping import at_once
 
 AT_ONCE: Final = 200
 """Nodes, or pairs of a class and a node, that are looked at in one step, in a tenth of a ms."""
@@ -91,13 +92,3 @@ def choosing_namespaces(state: ClusterState, pods: PodSelector) -> Generator[Non
 def covered_namespaces(state: ClusterState, pods: PodSelector) -> list[str]:
     """Return the namespaces that a term is about now, in one step."""
     return at_once(choosing_namespaces(state, pods))
-
-
-def at_once(steps: Generator[None, None, T]) -> T:
-    """Take all steps, where nobody else is waiting, and return what the last one returns."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: T = end.value
-            return found

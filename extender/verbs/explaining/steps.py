@@ -78,16 +78,6 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     )
 
 
-def run(steps: Steps) -> Explanation:
-    """Take all steps at once, where nobody else is waiting."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Explanation = end.value
-            return found
-
-
 def _unclear(state: ClusterState, question: Question) -> str | None:
     broken = question.pod.broken_annotation
     if broken is not None:
