@@ -21,9 +21,12 @@ from tests.kube.rig import Rig
 WAIT = 10.0
 BOTH = ["InterPodAffinity", "CrossNamespacePodAffinity"]
 
+TOLD = set(Reason) - OF_NODES
+"""The reasons that a scheduler can be given."""
+
 EVERYWHERE = {
     "schedule_attempts_total": len(ATTEMPTS),
-    "nodes_filtered_total": len(set(Reason) - OF_NODES),
+    "nodes_filtered_total": len(TOLD),
     "bind_total": len(BINDS),
     "hints_total": len(HINTS),
     "quota_refusals_total": 2,
@@ -82,7 +85,7 @@ ANNOTATED_IN_ASSIST = {("InterPodAffinity", "Filter"): 4, ("InterPodAffinity", "
             4,
             {"filter", "prioritize"},
             PER_PLUGIN | SCORES | ANNOTATED,
-            {"shadow_disagreements_total": 2 * len(Reason)},
+            {"shadow_disagreements_total": 2 * len(TOLD)},
             id="shadow",
         ),
     ],
