@@ -48,16 +48,26 @@ def program_parser(
 
 def run_program(program: Parser, arguments: Sequence[str] | None) -> int:
     """Run one command and return the exit code; end quietly when the reader or user has gone."""
+    code = DONE
     try:
         code = _run(program, arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is left in the buffer would fail once more when Python exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return CLOSED_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as error:  # of argparse's help, or of what was left in the buffer
+        if code != UNREADABLE:  # else it was said when the answer was written
+            complain(f"cannot write to standard output: {error.strerror}", program.prog)
+        _drop_output()
+        return UNREADABLE
     return code
+
+
+def _drop_output() -> None:
+    """Forget what is left in the buffer: it would fail once more when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(program: Parser, arguments: Sequence[str] | None) -> int:

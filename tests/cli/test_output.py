@@ -48,9 +48,14 @@ def test_a_reader_who_leaves_ends_the_program_quietly(arguments: list[str]) -> N
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_a_full_disk_is_said() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("arguments", [["version"], ["--help"]], ids=" ".join)
+def test_a_full_disk_is_said(
+    arguments: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        done = run(["version"], full.fileno())
+        done = run(arguments, full.fileno())
     assert done.returncode == 3
     assert done.stderr == (
         "affinity-extender: cannot write to standard output: No space left on device\n"
