@@ -100,8 +100,12 @@ class ClusterFiles:
 
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
+        return self.take(path, objects_in(path))
+
+    def take(self, path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Content:
+        """Put the objects of a file into the state that somebody else reads as well."""
         content = Content()
-        for index, (kind, raw) in enumerate(objects_in(path)):
+        for index, (kind, raw) in enumerate(objects):
             try:
                 known = self._put(kind, raw)
             except ObjectError as error:

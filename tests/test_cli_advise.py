@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,3 +115,14 @@ def test_the_same_as_json(advise: Advise) -> None:
         [],
     )
     assert told["millisecondsPerPod"]["replace"] > told["millisecondsPerPod"]["inTree"]
+
+
+def test_a_dump_from_standard_input_is_read_once_for_costs_and_traps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = pod("").labels(app="web").anti_affinity(term("no-such-key", WEB))
+    items = [*NODES, workload("Deployment", "web", apart, replicas=2)]
+    dump = io.BytesIO(json.dumps({"kind": "List", "items": items}).encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(dump))
+    assert cli.main(["advise", "--cluster", "-"]) == 0
+    assert "topology-key-unknown" in capsys.readouterr().out

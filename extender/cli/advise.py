@@ -9,7 +9,6 @@ from extender.cli.parsing import (
     DONE,
     Commands,
     command,
-    complain,
     exit_codes,
     output_flag,
     say,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from extender.cluster.state import ClusterState
     from extender.lint.finding import Report
+    from extender.lint.objects import Objects
 
 DESCRIPTION = """\
 Say whether the extender pays in a cluster: which affinity rules its pods carry and how many pods
@@ -60,33 +60,40 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.advice.census import census  # noqa: PLC0415 - see the head of this package
     from extender.advice.costs import costs  # noqa: PLC0415
     from extender.cli import advise_report  # noqa: PLC0415
+    from extender.lint.objects import Objects  # noqa: PLC0415
 
-    found = census(_cluster(flags))
-    advised = advise_report.Advised(found, costs(found), _traps(flags))
+    objects = Objects()
+    found = census(_cluster(flags, objects))
+    advised = advise_report.Advised(found, costs(found), _traps(flags, objects))
     say(advise_report.json_text(advised) if flags.output == "json" else advise_report.text(advised))
     return DONE
 
 
-def _cluster(flags: argparse.Namespace) -> ClusterState:
+def _cluster(flags: argparse.Namespace, objects: Objects) -> ClusterState:
+    """Return the cluster; what its files hold is put to the objects for lint as well."""
     from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
     from extender.cluster.state import ClusterState  # noqa: PLC0415
+    from extender.lint.files import numbered  # noqa: PLC0415
     from extender.mirrored import NAMESPACES, NODES, PODS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState()
-    fill(flags, state, PodReader(), (NAMESPACES, NODES, PODS), templated=True)
+    fill(
+        flags,
+        state,
+        PodReader(),
+        (NAMESPACES, NODES, PODS),
+        templated=True,
+        also=lambda path, found: objects.take(numbered(path, found)),
+    )
     return state
 
 
-def _traps(flags: argparse.Namespace) -> Report:
+def _traps(flags: argparse.Namespace, objects: Objects) -> Report:
     """Return what lint finds in the workloads of the same cluster."""
-    from extender.lint.files import read_objects  # noqa: PLC0415 - see the head of this package
-    from extender.lint.linting import lint  # noqa: PLC0415
-    from extender.lint.objects import Objects  # noqa: PLC0415
+    from extender.lint.linting import lint  # noqa: PLC0415 - see the head of this package
 
-    objects, minor = Objects(), None
-    for path in flags.cluster:
-        objects.take(read_objects(path, lambda why: complain(f"note: passed over: {why}")))
+    minor = None
     if not flags.cluster:
         from extender.cli.lint_live import list_cluster  # noqa: PLC0415
 

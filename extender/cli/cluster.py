@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from extender.cli.parsing import complain
 from extender.errors import ApiError, ConfigError
-from extender.offline import ClusterFiles
+from extender.offline import ClusterFiles, objects_in
 
 if TYPE_CHECKING:
     import argparse
+
+    from msgspec import Raw
 
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
@@ -35,6 +37,7 @@ def fill(
     *,
     templated: bool = False,
     dispensable: Mapping[str, str] | None = None,
+    also: Callable[[Path, Iterable[tuple[str, Raw]]], None] | None = None,
 ) -> Workloads | None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
@@ -42,15 +45,21 @@ def fill(
 
     With `templated`, workloads in files count with the pods that their templates would make.
     `dispensable` has, by its name, what to say where the right to list a resource is lacking.
+    `also` gets the objects of each file: standard input cannot be read twice.
     """
     if not flags.cluster:
         asyncio.run(_list(flags, state, pods, resources, dispensable or {}))
         return None
     files = ClusterFiles(state, pods, templated=templated)
     for path in flags.cluster:
-        content = files.load(path)
+        objects: Iterable[tuple[str, Raw]] = objects_in(path)
+        if also is not None:
+            objects = list(objects)
+        content = files.take(path, objects)
         if content.ignored:
             complain(f"note: {path}: {content}")
+        if also is not None:
+            also(path, objects)
     files.finish()
     return files.workloads
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from extender.lint.objects import Raw
 from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
@@ -39,5 +41,10 @@ def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
 
 
 def _of_file(path: Path) -> Iterator[Raw]:
-    for index, (kind, raw) in enumerate(objects_in(path)):
+    return numbered(path, objects_in(path))
+
+
+def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:
+    """Yield the objects of a file with their places in it."""
+    for index, (kind, raw) in enumerate(objects):
         yield Raw(str(path), index, kind, raw)
