@@ -30,7 +30,7 @@ from extender.verbs.explaining.telling import (
 from extender.verbs.explaining.words import plural, summary
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import heading, soft
-from extender.web.page.overview import definitions, explain_link
+from extender.web.page.overview import definitions, explain_link, why_refused
 from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
 from extender.web.page.wording import duration
 
@@ -92,7 +92,7 @@ def waiting(
 def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
     why, since = "", ""
     if refused is not None:
-        why = "; ".join(f"{number:,} {reason}" for reason, number in refused.reasons)
+        why = why_refused(refused)
         since = duration(now - refused.since)
     return explain_link(pod.key), f"{pod.priority}", pod.nominated or "", why, since
 

@@ -178,19 +178,23 @@ def _refused(shown: Overview) -> Iterator[Html]:
         none = "No pod that waits was refused on every node."
         yield soft(none if refused is not None else f"In mode {mode} the scheduler refuses nodes.")
         return
-    rows = (refused_row(each, shown.now) for each in refused[:MOST_REFUSED])
+    rows = (_refused_row(each, shown.now) for each in refused[:MOST_REFUSED])
     yield from table("refused", "Refused on every node, the latest first", REFUSED, rows)
     if len(refused) > MOST_REFUSED:
         more = f"and {len(refused) - MOST_REFUSED:,} more"
         yield element("p", element("a", more, href="/page/explain"))
 
 
-def refused_row(each: RefusedPod, now: float) -> Sequence[str]:
+def why_refused(each: RefusedPod) -> str:
+    """Say for which reasons how many nodes were refused."""
+    return "; ".join(f"{number:,} {reason}" for reason, number in each.reasons)
+
+
+def _refused_row(each: RefusedPod, now: float) -> Sequence[str]:
     """Say whom filter refused, why and for how long."""
-    why = "; ".join(f"{number:,} {reason}" for reason, number in each.reasons)
     return (
         explain_link(each.key),
-        why,
+        why_refused(each),
         f"{each.times:,}",
         duration(now - each.since),
         ago(now - each.last),
