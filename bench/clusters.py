@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
 from bench.workloads import MIXED, cluster_items
@@ -22,4 +23,7 @@ def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:
             case _:
                 state.upsert_pod(reader.read(raw))
     state.compact()
+    # As in the program, where what stays is taken out of the collector's sight after the start.
+    gc.collect()
+    gc.freeze()
     return state

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,9 +86,6 @@ def main() -> None:
     args = parser.parse_args()
     reader = PodReader(node_affinity=True, charges=True)
     state = mixed_cluster(NODES, PODS, reader)
-    # As in the program, where what stays is taken out of the collector's sight after the start.
-    gc.collect()
-    gc.freeze()
     costs = uvloop.run(_measure(state, reader))
     head = ("the pod", "first, ms", "median, ms", "slowest, ms", "held at most, ms", "answer, KB")
     lines = [

@@ -136,8 +136,6 @@ def main() -> None:
 
 async def _measure() -> dict[tuple[int, str, str], tuple[Cost, Cost]]:
     state = mixed_cluster(NODES, PODS, PodReader(node_affinity=True))
-    gc.collect()
-    gc.freeze()
     gc.disable()
     found = {}
     for names in NAMES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -46,9 +45,6 @@ def main() -> None:
     args = parser.parse_args()
     reader = PodReader(node_affinity=True, charges=True)
     state = mixed_cluster(NODES, PODS, reader)
-    # As in the program, where what stays is taken out of the collector's sight after the start.
-    gc.collect()
-    gc.freeze()
     lines = uvloop.run(_measure(state, reader))
     head = ("page", "median, ms", "slowest, ms", "held at most, ms", "KB")
     size = (
