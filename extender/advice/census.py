@@ -9,10 +9,10 @@ from enum import Enum
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.labels import HOSTNAME
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 MOST_SELECTORS: Final = 2_000
 """Selectors of a kind whose pods are counted; each costs a look at classes that it may match."""
 

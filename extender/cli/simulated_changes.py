@@ -12,7 +12,7 @@ from extender.cli.changes import Change, Kind
 from extender.errors import ConfigError, ObjectError
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
-from extender.model.workload import Identity, controller_by_name
+from extender.model.workload import DAEMON_SET, Identity, controller_by_name
 from extender.offline import ClusterFileError, objects_in
 from extender.whatif.nodes import add_nodes, drain, lose, names_in
 from extender.whatif.outcome import Looks
@@ -20,7 +20,8 @@ from extender.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, repli
 from extender.whatif.rolling import Version, roll
 from extender.whatif.scaling import scale
 from extender.whatif.scheduling import Scheduler
-from extender.wire.applied import DAEMON_SET, ROLLING, Applied, as_applied, read_applied
+from extender.whatif.successors import owner_of
+from extender.wire.applied import ROLLING, Applied, as_applied, read_applied
 from extender.wire.decoding import Json
 from extender.wire.explained import KINDS, in_namespace
 from extender.wire.label_selectors import parse_selector
@@ -121,7 +122,7 @@ class Carrier:
 
     def _place(self, manifest: Manifest, change: Change) -> tuple[int, Looks]:
         applied = self._applied(manifest.kind, manifest.raw)
-        what = _said(applied.identity)
+        what = str(applied.identity)
         if change.until_full:
             return 0, fill(self._scheduler, what, applied.make, change.replicas or MOST_UNTIL_FULL)
         if manifest.kind == DAEMON_SET:
@@ -135,17 +136,17 @@ class Carrier:
         applied = self._applied(kind, raw)
         if kind not in ROLLING:
             raise ConfigError(Kind.RESTART.value, f"a {kind} does not replace its pods by itself")
-        old = self.members(applied.identity)
+        old = self._members(applied.identity)
         if not old:
             raise ConfigError(
-                "update", f"no pod of {_said(applied.identity)} is in the cluster; place it with -f"
+                "update", f"no pod of {applied.identity} is in the cluster; place it with -f"
             )
         rollout = read_rollout(kind, raw, len(old))
         if kind != "Deployment" and not rollout.rolling:
             raise ConfigError(
-                "update", f"{_said(applied.identity)} has updateStrategy OnDelete: nothing rolls"
+                "update", f"{applied.identity} has updateStrategy OnDelete: nothing rolls"
             )
-        version = Version(_said(applied.identity), kind, applied.make, rollout)
+        version = Version(str(applied.identity), kind, applied.make, rollout)
         return roll(self._scheduler, version, old)
 
     def _scale(self, change: Change) -> tuple[int, Looks]:
@@ -153,14 +154,14 @@ class Carrier:
         if not number.isdecimal() or len(number) > len("200000"):
             raise ConfigError("--scale", f"{change.value!r} is not like deployment/web=12")
         identity = self._identity(replace(change, value=name))
-        old = self.members(identity)
+        old = self._members(identity)
         if old:
             # As most of its pods are: those of another version go in an update, not here.
             likely = max(old, key=lambda pod: sum(pod.pod_class == each.pod_class for each in old))
             make = as_applied(identity, likely, len(old)).make
         else:
             make = self._applied(identity.kind, self._raw(identity)).make
-        looks = scale(self._scheduler, _said(identity), old, int(number), make)
+        looks = scale(self._scheduler, str(identity), old, int(number), make)
         return max(0, int(number) - len(old)), looks
 
     def _applied(self, kind: str, raw: Json) -> Applied:
@@ -168,7 +169,7 @@ class Carrier:
         nodes = len(self._state.nodes)
         return read_applied(kind, raw, self._pods, nodes, f"new-{self._revision}")
 
-    def members(self, identity: Identity) -> list[Pod]:
+    def _members(self, identity: Identity) -> list[Pod]:
         """Return the pods of a workload, by the controllers that they name."""
         return [pod for pod in self._state.pods.values() if _belongs(pod, identity)]
 
@@ -183,7 +184,7 @@ class Carrier:
         raw = self._workloads.get(identity)
         if raw is None:
             raise ConfigError(
-                _said(identity),
+                str(identity),
                 "is not in the cluster that was given; a dump has it where `kubectl get` was asked "
                 "for deployments,statefulsets,daemonsets as well",
             )
@@ -220,13 +221,9 @@ def _some(found: list[str], kind: Kind, why: str) -> list[str]:
 
 
 def _belongs(pod: Pod, identity: Identity) -> bool:
-    owner = None if pod.tenure is None else pod.tenure.owner
+    owner = owner_of(pod)
     if owner is None or pod.pod_class.namespace != identity.namespace:
         return False
     direct = Identity(identity.namespace, owner.kind, owner.name)
     above = controller_by_name(direct, pod.pod_class.labels.get(TEMPLATE_HASH, ""))
     return identity in {direct, above}
-
-
-def _said(identity: Identity) -> str:
-    return str(identity)

@@ -11,6 +11,9 @@ Labels: TypeAlias = Mapping[str, str]
 
 NO_LABELS: Labels = {}
 
+HOSTNAME: Final = "kubernetes.io/hostname"
+"""The topology key whose domains are single nodes."""
+
 TEMPLATE_HASH: Final = "pod-template-hash"
 """Tells the pods of one version of a Deployment's template from those of another."""
 

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from extender.model.labels import TEMPLATE_HASH
+
+STATEFUL_SET: Final = "StatefulSet"
+DAEMON_SET: Final = "DaemonSet"
+
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
 
 REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Deployment": ("pod-template-hash",),
-    "StatefulSet": ("controller-revision-hash",),
-    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
+    "Deployment": (TEMPLATE_HASH,),
+    STATEFUL_SET: ("controller-revision-hash",),
+    DAEMON_SET: ("controller-revision-hash", "pod-template-generation"),
 }
 """Labels by which controllers tell the pods of one version of a template from another's."""
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
-from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
+from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
 from extender.model.node_resources import CORDONED, Allocatable
 from extender.model.objects import Node, Pod
@@ -17,8 +17,6 @@ from extender.verbs.explaining.words import plural
 from extender.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from extender.whatif.scheduling import Scheduler
 from extender.whatif.successors import belongs_to_node, successor
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def drain(scheduler: Scheduler, names: Sequence[str]) -> Looks:
@@ -77,7 +75,7 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
         state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
     scheduler.nodes_changed()
     there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
-    pods = [only_on(pod, name, Key(f"{pod.key}@{name}")) for name in new for pod in there]
+    pods = [only_on(pod, name) for name in new for pod in there]
     # What each node has comes before what waits: else a new node seems to have more room.
     for pod in pods:
         scheduler.add(pod)
@@ -93,8 +91,9 @@ def _new_names(state: ClusterState, like: str) -> Iterator[str]:
     return (name for name in names if name not in known)
 
 
-def only_on(pod: Pod, node: str, key: Key) -> Pod:
-    """Return a pod that may go to one node alone, as those of a DaemonSet."""
+def only_on(pod: Pod, node: str) -> Pod:
+    """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
+    key = Key(f"{pod.key}@{node}")
     rule = NodeRule.required([NodeTerm(names=frozenset((node,)))])
     affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule)
     return replace(pod, key=key, uid=key, node=None, node_affinity=affinity)

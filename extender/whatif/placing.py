@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Final, TypeAlias
 
-from extender.model.keys import Key
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
 from extender.verbs.explaining.words import plural
@@ -92,7 +91,7 @@ def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     suits = suitable(state, template, requirements_of(template))
     for name in state.nodes:
         if suits(name):
-            yield only_on(template, name, Key(f"{template.key}@{name}"))
+            yield only_on(template, name)
 
 
 def _wait(number: int) -> str:

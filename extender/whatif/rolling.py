@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from extender.model.keys import Key
 from extender.model.objects import Pod
-from extender.model.workload import Rollout
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
 from extender.verbs.explaining.words import plural, some
 from extender.whatif.nodes import only_on
 from extender.whatif.outcome import Looks, Removal, Step, Update, UpdateStep, ended
@@ -17,9 +16,6 @@ from extender.whatif.pending import explain
 from extender.whatif.placing import MakePod, replicas
 from extender.whatif.scaling import expendable, ordinal, remove
 from extender.whatif.scheduling import Scheduler
-
-DAEMON_SET: Final = "DaemonSet"
-STATEFUL_SET: Final = "StatefulSet"
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
@@ -94,7 +90,7 @@ def _take(
 
 def _at_once(now: _State) -> Iterator[_Turn]:
     """Recreate: all old pods go before any new one comes."""
-    wanted = len(now.old) if now.rollout.replicas is None else now.rollout.replicas
+    wanted = _wanted(now)
     yield list(now.old), ()
     yield (), list(islice(replicas(now.scheduler, now.make), wanted))
 
@@ -102,7 +98,7 @@ def _at_once(now: _State) -> Iterator[_Turn]:
 def _deployment(now: _State) -> Iterator[_Turn]:
     """Yield the turns of a Deployment: new pods up to maxSurge, then old ones away."""
     rollout, scheduler = now.rollout, now.scheduler
-    wanted = len(now.old) if rollout.replicas is None else rollout.replicas
+    wanted = _wanted(now)
     names = replicas(scheduler, now.make)
     least = wanted - rollout.unavailable
     while True:
@@ -115,6 +111,11 @@ def _deployment(now: _State) -> Iterator[_Turn]:
             yield gone, ()
         if not created and not gone:
             return
+
+
+def _wanted(now: _State) -> int:
+    """Return how many pods there are to be; to be asked before the first of them goes."""
+    return len(now.old) if now.rollout.replicas is None else now.rollout.replicas
 
 
 def _deletable(now: _State, least: int) -> list[Pod]:
@@ -145,7 +146,7 @@ def _daemon_set(now: _State) -> Iterator[_Turn]:
     surge, template = now.rollout.surge, now.make(0)
     for pod in list(now.old):
         node = str(pod.node)
-        new = only_on(template, node, Key(f"{template.key}@{node}"))
+        new = only_on(template, node)
         if not surge:
             yield [pod], [new]
         else:

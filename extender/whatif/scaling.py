@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from extender.model.objects import Pod
+from extender.model.workload import STATEFUL_SET
 from extender.verbs.explaining.words import plural
 from extender.whatif.outcome import After, Looks, Removal, Step, ended
 from extender.whatif.placing import MakePod, replicas
@@ -41,7 +42,7 @@ def expendable(scheduler: Scheduler, pods: Sequence[Pod], beside: Iterable[Pod] 
     pods of other versions.
     """
     owner = owner_of(pods[0]) if pods else None
-    if owner is not None and owner.kind == "StatefulSet":
+    if owner is not None and owner.kind == STATEFUL_SET:
         return sorted(pods, key=lambda pod: -ordinal(pod))
     together = Counter(pod.node for pod in (*pods, *beside) if not scheduler.waits(pod.key))
     return sorted(

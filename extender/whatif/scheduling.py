@@ -120,14 +120,14 @@ class Scheduler:
         A placed pod is of use to those alone that have to be near others, so only they are looked
         at again; where pods were evicted, all are.
         """
-        candidates: Sequence[Pod] = self.waiting
-        while candidates:
+        hopeful: Sequence[Pod] = self.waiting
+        while hopeful:
             placed, evicted = False, len(self.preemptions)
-            for pod in candidates:
+            for pod in hopeful:
                 placed |= self.place(pod)
                 yield
             changed = len(self.preemptions) > evicted
-            candidates = [
+            hopeful = [
                 pod
                 for pod in self.waiting
                 if changed or (placed and pod.pod_class.affinity.required)

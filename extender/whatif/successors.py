@@ -7,8 +7,9 @@ from typing import Final
 
 from extender.model.execution import STATIC, Owner
 from extender.model.objects import Pod
+from extender.model.workload import DAEMON_SET
 
-STAYING: Final = frozenset(("DaemonSet", STATIC))
+STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
 
 

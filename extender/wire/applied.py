@@ -9,14 +9,12 @@ from typing import Final
 from extender.errors import ObjectError
 from extender.model.keys import key_of
 from extender.model.objects import Pod
-from extender.model.workload import REVISION_LABELS, Identity
+from extender.model.workload import DAEMON_SET, REVISION_LABELS, STATEFUL_SET, Identity
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import read_identity, read_template, read_wanted
 
 POD: Final = "Pod"
-STATEFUL_SET: Final = "StatefulSet"
-DAEMON_SET: Final = "DaemonSet"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
 """Kinds that replace their pods when their template changes."""
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.template import Template, TermAt
-
-_HOSTNAME: Final = "kubernetes.io/hostname"
+from extender.model.labels import HOSTNAME
 
 
 def _apart(template: Template) -> Iterator[tuple[TermAt, int, int]]:
@@ -48,7 +47,7 @@ def _daemons(template: Template) -> Iterator[Spot]:
         if template.owner.rollout.surge and template.holds_old_pods_off(at):
             message = "maxSurge needs the new pod beside the old one, which the term excludes"
             yield Spot(at.path, message)
-        elif key != _HOSTNAME and template.matches_itself(at.term) and _shared(template, key):
+        elif key != HOSTNAME and template.matches_itself(at.term) and _shared(template, key):
             yield Spot(at.path, f"one pod for each {key}, and one is wanted on each node")
 
 
