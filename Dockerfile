@@ -6,19 +6,20 @@ FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 WORKDIR /src
-# Everything that is downloaded is pinned by hash, the build backend too; a second environment, which is
-# thrown away, builds the wheel without the network.
+# Everything that is downloaded is pinned by hash, the build backend too. A second environment, which is
+# thrown away, has the installer and builds the wheel without the network.
 COPY requirements.txt requirements-build.txt ./
-RUN python -m venv /opt/affinity-extender \
- && /opt/affinity-extender/bin/pip install --require-hashes --only-binary :all: -r requirements.txt \
- && python -m venv /opt/build \
- && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-build.txt
+RUN python -m venv /opt/build \
+ && python -m venv --without-pip /opt/affinity-extender \
+ && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements-build.txt \
+ && /opt/build/bin/pip --python /opt/affinity-extender install --require-hashes --only-binary :all: \
+    -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY clusterload clusterload
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
- && /opt/affinity-extender/bin/pip install --no-deps --no-index --find-links /wheels affinity-extender \
- && /opt/affinity-extender/bin/pip uninstall --yes pip
+ && /opt/build/bin/pip --python /opt/affinity-extender install --no-deps --no-index --find-links /wheels \
+    affinity-extender
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="affinity-extender" \

@@ -49,8 +49,8 @@ def test_it_serves_when_nothing_else_is_said() -> None:
 
 def test_every_download_is_checked_by_hash() -> None:
     (dependencies, build) = instructions("RUN")
-    installs = re.findall(r"pip install ([^&]*)", dependencies)
-    assert installs
+    installs = re.findall(r"pip (?:--python \S+ )?install ([^&]*)", dependencies)
+    assert len(installs) == 2
     assert all("--require-hashes" in install for install in installs)
     assert "--no-index" in build
 

@@ -76,6 +76,7 @@ def config(layout: Path) -> dict[str, Any]:
 def root(layout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Put the layers on top of each other."""
     folder = tmp_path_factory.mktemp("root")
+    folder.chmod(0o755)  # The image's user has to enter it.
     for layer in manifest(layout)["layers"]:
         assert layer["mediaType"] == _LAYER
         path = str(blob(layout, layer["digest"]))
