@@ -44,6 +44,7 @@ from extender.callbacks.preempting import Preemptions
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
+from extender.collecting import keep_collecting
 from extender.controllers.drift import STEP_CLASSES
 from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
@@ -218,12 +219,17 @@ async def _stepwise(steps: Iterable[object]) -> None:
 
 async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     """Return the longest turn of each activity."""
+    # The cluster of the pod before.
+    gc.unfreeze()
+    gc.collect()
     bench, turns = _Bench(hostile, pods), Turns()
     # Who breaks a rule from the start is known when the hostile pod comes.
     await bench.evicting.look()
     state, spent = bench.state, {}
+    # As in the program.
     gc.collect()
     gc.freeze()
+    collecting = asyncio.create_task(keep_collecting())
     newcomer = shown(PLAIN, node="n5")
 
     async def relabel() -> None:
@@ -275,6 +281,7 @@ async def _measured(hostile: Json, pods: int) -> dict[str, float]:
     for name, activity in activities.items():
         spent[name], _ = await turns.longest(activity())
         print(f"  {name}: {spent[name]:.0f} ms", file=sys.stderr)
+    collecting.cancel()
     return spent
 
 

@@ -30,7 +30,8 @@ _ROOM = Allocatable({"pods": 110, "cpu": 64_000})
 def hostile_pods() -> dict[str, Json]:
     """Return the pods, by what they contain."""
     plain = _pod("podAntiAffinity", {})
-    return {**_about_pods(), **_about_nodes(), **_other(), **in_annotations(plain)}
+    others = {**_about_pods(), **_about_nodes(), **_other(), **in_annotations(plain)}
+    return {"nothing, to compare with": plain, **others}
 
 
 def _about_pods() -> dict[str, Json]:
@@ -69,6 +70,8 @@ def _about_nodes() -> dict[str, Json]:
     other = [_one(HOST, "NotIn", f"x{n}") for n in range(1000)]
     values = [_one(HOST, "In", *(f"n{n}" for n in range(2600))) for _ in range(3)]
     bare = [_one("k", "Exists") for _ in range(25_000)]
+    met = [_is("number", "Lt", str(NODES + n)) for n in range(20_000)]
+    unmet = {"matchExpressions": [*met, _is("number", "Gt", str(NODES))]}
     return {
         "1,000 node terms by number": _pod("nodeAffinity", _requiring(above)),
         "1,000 preferred node terms": _pod(
@@ -77,6 +80,7 @@ def _about_nodes() -> dict[str, Json]:
         ),
         "7,800 names of nodes": _pod("nodeAffinity", _requiring(values)),
         "25,000 node terms, 1.5 MiB": _pod("nodeAffinity", _requiring(bare)),
+        "20,000 conditions on nodes": _pod("nodeAffinity", _requiring([unmet])),
     }
 
 

@@ -11,7 +11,9 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
+from extender.wire.node_affinity import MOST_CONDITIONS
 
 SLICE = 2_000
 """Comparisons between two turns of the event loop: a few milliseconds."""
@@ -60,7 +62,11 @@ class Preparer:
 
     def takes_long(self, pod: Pod) -> bool:
         """Return whether a pod's question has to be prepared before it is asked."""
-        return len(pod.pod_class.affinity) > MOST_TERMS or self._state.expense_of(pod) > AT_ONCE
+        return (
+            len(pod.pod_class.affinity) > MOST_TERMS
+            or _asks_too_much_of_nodes(pod)
+            or self._state.expense_of(pod) > AT_ONCE
+        )
 
     async def prepare(self, pod: Pod) -> None:
         """Return when the question can be asked at once, or raise OverBudgetError.
@@ -70,6 +76,8 @@ class Preparer:
         """
         if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
             self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
+        if _asks_too_much_of_nodes(pod):
+            self._refuse(pod, f"its node affinity has more than {MOST_CONDITIONS} conditions")
         if self._waiting >= MOST_WAITING:
             self._refuse(pod, "too many pods with costly affinity rules at a time")
         self._waiting += 1
@@ -128,3 +136,17 @@ class Preparer:
                 break
         if self._queue:
             asyncio.get_running_loop().call_soon(self._next)
+
+
+def _asks_too_much_of_nodes(pod: Pod) -> bool:
+    """Return whether a pod has more conditions on nodes than a request may have; O(terms).
+
+    It is judged for all nodes in one step. A watch shows what there is, and pods that run may have
+    to be moved.
+    """
+    return pod.node_affinity is not None and any(map(_is_too_long, pod.node_affinity.rules))
+
+
+def _is_too_long(rule: NodeRule) -> bool:
+    conditions = len(rule.common) + sum(len(term.conditions) for term, _ in rule.terms)
+    return conditions > MOST_CONDITIONS

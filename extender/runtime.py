@@ -20,6 +20,7 @@ from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
+from extender.collecting import keep_collecting
 from extender.config import Config, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
@@ -238,7 +239,9 @@ async def _until_signalled(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(config) as program:
+    async with AsyncExitStack() as parts:
+        _keep_running("collector", keep_collecting(), parts)
+        program = await parts.enter_async_context(running(config))
         _announce(config, program)
         await stop.wait()
         program.lifecycle.stopping = True

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from time import monotonic, time
 from typing import TYPE_CHECKING, Protocol
 
 from extender.cluster.state import ClusterState
+from extender.collecting import resting
 from extender.config import Config
 from extender.metrics import Metrics
 from extender.mirrored import VITAL, needed, object_counts
@@ -145,7 +145,7 @@ def gates_of(config: Config) -> Gates:
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
     files = ClusterFiles(state, pod_reader(config))
-    with _collector_resting():
+    with resting():
         for path in config.cluster_files:
             start = monotonic()
             content = files.load(path)
@@ -234,24 +234,9 @@ def lease_key(config: Config) -> Key | None:
 
 async def _settle(watchers: Watchers, state: ClusterState) -> None:
     start = monotonic()
-    with _collector_resting():
+    with resting():
         await watchers.wait_synced()
     state.compact()
     found = object_counts(state)
     counts = ", ".join(f"{found[name]} {name}" for name in watchers.synced)
     _log.info("synced in %.1f s: %s", monotonic() - start, counts)
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Build the first state without the garbage collector, then keep that state out of its way.
-
-    Nothing of it is garbage, yet every full collection would walk all of it.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.collect()
-        gc.freeze()

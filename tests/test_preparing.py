@@ -13,8 +13,10 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
+from extender.wire.node_affinity import MOST_CONDITIONS
+from extender.wire.objects import PodReader
 from tests.answering import Answering
-from tests.builders import Pod, model_node, model_pod, node, pod
+from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
 from tests.hostile import crowded, hostile, narrow
 
 CLASSES = 60
@@ -44,6 +46,8 @@ class Desk:
 
 
 HOSTILE = hostile(800)
+CONDITIONS = [requirement("number", "Lt", str(9000 + n)) for n in range(MOST_CONDITIONS + 1)]
+NODE_READER = PodReader(node_affinity=True)
 PLAIN = pod("plain", "ns1").labels(app="a1").anti_affinity(*narrow(2))
 
 
@@ -122,6 +126,48 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
     assert state.expense_of(model_pod(HOSTILE)) > AT_ONCE
     with pytest.raises(OverBudgetError, match="dropped from memory"):
         await preparer.prepare(model_pod(HOSTILE))
+
+
+@pytest.mark.parametrize(
+    ("asking", "refused"),
+    [
+        pytest.param(
+            pod("p").requires_nodes(node_term(*CONDITIONS[:MOST_CONDITIONS])),
+            False,
+            id="as many conditions as a request may have",
+        ),
+        pytest.param(
+            pod("p").requires_nodes(node_term(*CONDITIONS)),
+            True,
+            id="one more condition",
+        ),
+        pytest.param(
+            pod("p").requires_nodes(*map(node_term, CONDITIONS)),
+            True,
+            id="one more term with a condition",
+        ),
+        pytest.param(
+            pod("p").prefers_nodes(1, node_term(*CONDITIONS)),
+            True,
+            id="one more condition of a preference",
+        ),
+        pytest.param(
+            pod("p").selects(**{f"k{n}": "v" for n in range(MOST_CONDITIONS + 1)}),
+            True,
+            id="one more label in the node selector",
+        ),
+    ],
+)
+async def test_a_pod_of_the_watch_is_not_judged_by_longer_node_affinity_than_a_request_may_have(
+    asking: Pod, refused: bool
+) -> None:
+    desk = Desk(10**9)
+    running = NODE_READER.read(json.dumps(asking).encode())
+    assert desk.preparer.takes_long(running) is refused
+    if refused:
+        with pytest.raises(OverBudgetError, match="node affinity"):
+            await desk.preparer.prepare(running)
+        assert desk.counted("questions_over_budget") == 1
 
 
 async def test_prioritize_and_plain_pods_never_wait_for_a_turn() -> None:

@@ -1,0 +1,165 @@
+"""Full collections of garbage: none while a call waits, and little to walk in each."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from extender.collecting import DUE, FULL_SECONDS, SPARE, Collector, keep_collecting, resting
+
+MANY = 200_000
+"""Objects, more than enough for a full collection by Python's own rule."""
+
+
+class Circle:
+    """Refers to itself: only the collector frees it."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """Start with nothing to walk, and leave nothing frozen."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+    gc.collect()
+
+
+@contextmanager
+def full_collections() -> Iterator[list[int]]:
+    """Note how many objects each full collection begins with."""
+    found: list[int] = []
+
+    def note(phase: str, info: dict[str, Any]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            found.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        yield found
+    finally:
+        gc.callbacks.remove(note)
+
+
+def survivors(number: int) -> list[list[int]]:
+    """Make objects that the collector looks at, and that stay."""
+    return [[] for _ in range(number)]
+
+
+def became_due() -> None:
+    """Have as many collections of young objects as it takes."""
+    for _ in range(DUE):
+        gc.collect(1)
+
+
+async def test_no_full_collection_begins_by_itself() -> None:
+    usual = gc.get_threshold()
+    collecting = asyncio.create_task(keep_collecting())
+    await asyncio.sleep(0)
+    with full_collections() as found:
+        kept = survivors(MANY)
+    assert (len(kept), found) == (MANY, [])
+    collecting.cancel()
+    await asyncio.gather(collecting, return_exceptions=True)
+    assert gc.get_threshold() == usual
+
+
+def test_python_alone_would_have_begun_one() -> None:
+    with full_collections() as found:
+        kept = survivors(MANY)
+    assert kept
+    assert found
+
+
+def test_what_is_alive_is_walked_once() -> None:
+    collector, kept = Collector(lambda: 0.0), survivors(MANY)
+    became_due()
+    collector.step()
+    assert len(gc.get_objects(generation=2)) < MANY // 100
+    assert len(kept) == MANY
+
+
+def test_what_is_frozen_is_freed_when_nobody_refers_to_it() -> None:
+    collector, kept = Collector(lambda: 0.0), survivors(MANY)
+    became_due()
+    collector.step()
+    before = gc.get_freeze_count()
+    kept.clear()
+    assert gc.get_freeze_count() <= before - MANY
+
+
+def test_a_circle_that_nobody_refers_to_is_freed_at_the_next_look() -> None:
+    collector, circle = Collector(lambda: 0.0), Circle()
+    gone = weakref.ref(circle)
+    became_due()
+    del circle
+    collector.step()
+    assert gone() is None
+
+
+def test_nothing_is_walked_before_it_is_much() -> None:
+    collector = Collector(lambda: 0.0)
+    with full_collections() as found:
+        for _ in range(DUE - 1):
+            gc.collect(1)
+            collector.step()
+    assert not found
+
+
+def test_nothing_is_walked_while_the_first_state_is_built() -> None:
+    collector = Collector(lambda: 0.0)
+    became_due()
+    with full_collections() as found, resting():
+        collector.step()
+        assert not found
+
+
+def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> None:
+    collector, circle = Collector(lambda: 0.0), Circle()
+    gone = weakref.ref(circle)
+    became_due()
+    collector.step()
+    del circle
+    kept = survivors(SPARE // 2)
+    became_due()
+    collector.step()
+    assert gone() is not None, "little is frozen beside what was: it is not walked yet"
+    kept += survivors(gc.get_freeze_count() + SPARE)
+    became_due()
+    collector.step()
+    assert gone() is None
+
+
+def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
+    collector, circle = Collector(lambda: 0.0), Circle()
+    gone = weakref.ref(circle)
+    became_due()
+    collector.step()
+    del circle
+    for _ in range(4):
+        passing = survivors(gc.get_freeze_count() // 2 + SPARE)
+        became_due()
+        collector.step()
+        del passing
+    assert gone() is not None
+
+
+def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:
+    times, circle = iter((0.0, FULL_SECONDS - 1, FULL_SECONDS, FULL_SECONDS)), Circle()
+    collector, gone = Collector(lambda: next(times)), weakref.ref(circle)
+    became_due()
+    collector.step()
+    del circle
+    assert gone() is not None
+    became_due()
+    collector.step()
+    assert gone() is None
