@@ -70,11 +70,14 @@ class Collector:
 
     def step(self) -> None:
         """Walk what is new, if there is much of it; O(new objects), seldom O(all objects)."""
-        if not gc.isenabled() or gc.get_count()[2] < DUE:
+        rounds = gc.get_count()[2]
+        if not gc.isenabled() or rounds < DUE:
             return
         gc.collect()
-        self._frozen += len(gc.get_objects(generation=2))
         gc.freeze()
+        # Not by gc.get_objects(): a tuple that another thread is making must not be referred to.
+        young, middle, _ = gc.get_threshold()
+        self._frozen += (rounds + 1) * (young + 1) * (middle + 1)
         if self._frozen > self._most:
             # Looked up only now, because counting them takes a fifth of a walk.
             self._frozen = gc.get_freeze_count()
