@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,9 +27,11 @@ class Circle:
 @pytest.fixture(autouse=True)
 def clean() -> Iterator[None]:
     """Start with nothing to walk, and leave nothing frozen."""
+    usual = gc.get_threshold()
     gc.collect()
     gc.freeze()
     yield
+    gc.set_threshold(*usual)
     gc.unfreeze()
     gc.collect()
 
@@ -53,6 +55,12 @@ def full_collections() -> Iterator[list[int]]:
 def survivors(number: int) -> list[list[int]]:
     """Make objects that the collector looks at, and that stay."""
     return [[] for _ in range(number)]
+
+
+def collector(clock: Callable[[], float] = lambda: 0.0) -> Collector:
+    """Build a collector where no full collection begins by itself."""
+    gc.set_threshold(*gc.get_threshold()[:2], 1 << 30)
+    return Collector(clock)
 
 
 def became_due() -> None:
@@ -81,85 +89,85 @@ def test_python_alone_would_have_begun_one() -> None:
 
 
 def test_what_is_alive_is_walked_once() -> None:
-    collector, kept = Collector(lambda: 0.0), survivors(MANY)
+    looks, kept = collector(), survivors(MANY)
     became_due()
-    collector.step()
+    looks.step()
     assert len(gc.get_objects(generation=2)) < MANY // 100
     assert len(kept) == MANY
 
 
 def test_what_is_frozen_is_freed_when_nobody_refers_to_it() -> None:
-    collector, kept = Collector(lambda: 0.0), survivors(MANY)
+    looks, kept = collector(), survivors(MANY)
     became_due()
-    collector.step()
+    looks.step()
     before = gc.get_freeze_count()
     kept.clear()
     assert gc.get_freeze_count() <= before - MANY
 
 
 def test_a_circle_that_nobody_refers_to_is_freed_at_the_next_look() -> None:
-    collector, circle = Collector(lambda: 0.0), Circle()
+    looks, circle = collector(), Circle()
     gone = weakref.ref(circle)
     became_due()
     del circle
-    collector.step()
+    looks.step()
     assert gone() is None
 
 
 def test_nothing_is_walked_before_it_is_much() -> None:
-    collector = Collector(lambda: 0.0)
+    looks = collector()
     with full_collections() as found:
         for _ in range(DUE - 1):
             gc.collect(1)
-            collector.step()
+            looks.step()
     assert not found
 
 
 def test_nothing_is_walked_while_the_first_state_is_built() -> None:
-    collector = Collector(lambda: 0.0)
+    looks = collector()
     became_due()
     with full_collections() as found, resting():
-        collector.step()
+        looks.step()
         assert not found
 
 
 def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> None:
-    collector, circle = Collector(lambda: 0.0), Circle()
+    looks, circle = collector(), Circle()
     gone = weakref.ref(circle)
     became_due()
-    collector.step()
+    looks.step()
     del circle
     kept = survivors(SPARE // 2)
     became_due()
-    collector.step()
+    looks.step()
     assert gone() is not None, "little is frozen beside what was: it is not walked yet"
     kept += survivors(gc.get_freeze_count() + SPARE)
     became_due()
-    collector.step()
+    looks.step()
     assert gone() is None
 
 
 def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
-    collector, circle = Collector(lambda: 0.0), Circle()
+    looks, circle = collector(), Circle()
     gone = weakref.ref(circle)
     became_due()
-    collector.step()
+    looks.step()
     del circle
     for _ in range(4):
         passing = survivors(gc.get_freeze_count() // 2 + SPARE)
         became_due()
-        collector.step()
+        looks.step()
         del passing
     assert gone() is not None
 
 
 def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:
     times, circle = iter((0.0, FULL_SECONDS - 1, FULL_SECONDS, FULL_SECONDS)), Circle()
-    collector, gone = Collector(lambda: next(times)), weakref.ref(circle)
+    looks, gone = collector(lambda: next(times)), weakref.ref(circle)
     became_due()
-    collector.step()
+    looks.step()
     del circle
     assert gone() is not None
     became_due()
-    collector.step()
+    looks.step()
     assert gone() is None
