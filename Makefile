@@ -59,6 +59,10 @@ sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 	@mkdir -p dist
 	@release/sbom.sh $(BIN)/cyclonedx-py dist/affinity-extender.cdx.json
 
+.PHONY: krew
+krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
+	@$(BIN)/python -m release.krew $(or $(URL),$(error URL= is missing: where the archives will be found)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+
 test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
 
@@ -86,7 +90,7 @@ lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/lint-imports
 
 types: $(STAMP) ## mypy, strict
-	@$(BIN)/mypy extender clusterload simulation tests bench
+	@$(BIN)/mypy extender clusterload simulation tests bench release
 
 reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
 	@$(BIN)/python -m extender.cli.reference docs/reference
