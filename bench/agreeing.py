@@ -16,6 +16,11 @@ class Agreeing:
         del pod, before, node
         return True
 
+    async def wake(self, pod: Pod) -> bool:
+        """Accept every wish."""
+        del pod
+        return True
+
     async def mark(self, victim: Pod, message: str) -> bool:
         """Accept every condition."""
         del victim, message

@@ -41,6 +41,9 @@ class Nominator(Protocol):
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
         """Change it from `before`; False when it is something else, or the pod is gone."""
 
+    async def wake(self, pod: Pod) -> bool:
+        """Make the scheduler try a refused pod again; False when the pod is gone."""
+
 
 class Evictor(Protocol):
     """Has pods deleted for the sake of others, each exactly the one that was seen."""

@@ -150,6 +150,10 @@ class Churn:
         self.state.upsert_pod(replace(known, nominated=node))
         return True
 
+    async def wake(self, pod: Pod) -> bool:
+        """Know whether a pod is there."""
+        return self.state.pod(pod.key, pod.uid) is not None
+
     async def mark(self, victim: Pod, message: str) -> bool:
         """Set the condition, and show it."""
         known = self.state.pod(victim.key, victim.uid)

@@ -51,11 +51,20 @@ class NominationPatches:
         except ExtenderError as error:
             why = str(error)
             self._failed(pod, node or before, why)
-            self._warn(pod, why)
+            self._warn(pod, "pointed to a node", why)
             clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
             return Patched.REFUSED if clear else Patched.UNCLEAR
         return Patched.DONE if done else Patched.OVERTAKEN
 
-    def _warn(self, pod: Pod, why: str) -> None:
+    async def wake(self, pod: Pod) -> None:
+        """Make the scheduler try a pod again that an extender refused."""
+        try:
+            await self._nominator.wake(pod)
+        except ExtenderError as error:
+            why = str(error)
+            self._failed(pod, pod.nominated, why)
+            self._warn(pod, "woken", why)
+
+    def _warn(self, pod: Pod, what: str, why: str) -> None:
         kind = why.replace(name_of(pod.key), "")
-        self._log.log(logging.WARNING, kind, "%s could not be pointed to a node: %s", pod.key, why)
+        self._log.log(logging.WARNING, kind, "%s could not be %s: %s", pod.key, what, why)

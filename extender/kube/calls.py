@@ -8,6 +8,7 @@ import socket
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ from extender.kube.flowcontrol import Flow
 from extender.model.keys import name_of, namespace_of
 
 JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 
 ANSWER_SECONDS: Final = 0.5
 """What is kept of a caller's time for the answer itself: a request that cannot go out before that
@@ -133,3 +136,8 @@ def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
         if hasattr(socket, option):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return connection
+
+
+def second_now() -> str:
+    """Return the time as the API has it in metav1.Time, which knows no fractions of a second."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -15,7 +15,13 @@ from uuid import uuid4
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.calls import events_path, eviction_path, pod_path
+from extender.kube.calls import (
+    STRATEGIC_MERGE,
+    events_path,
+    eviction_path,
+    pod_path,
+    second_now,
+)
 from extender.kube.client import ApiClient
 from extender.kube.failures import (
     CONFLICT,
@@ -30,7 +36,6 @@ from extender.model.objects import Pod
 from extender.ports import Evicted, Eviction, Occurrence
 
 REQUEST_SECONDS: Final = 10.0
-STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 CONTROLLER: Final = "affinity-extender"
 LONGEST_NOTE: Final = 1024
 LONGEST_INSTANCE: Final = 128
@@ -62,7 +67,7 @@ class Evictor:
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": message,
-            "lastTransitionTime": f"{_now():%Y-%m-%dT%H:%M:%SZ}",
+            "lastTransitionTime": second_now(),
         }
         patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
         return await _unless_gone(
@@ -105,7 +110,7 @@ class Evictor:
                 "namespace": namespace,
                 "name": f"{name[:LONGEST_NAME].rstrip('-.')}.{uuid4().hex[:16]}",
             },
-            "eventTime": f"{_now():%Y-%m-%dT%H:%M:%S.%fZ}",
+            "eventTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
             "type": "Warning" if occurrence.warns else "Normal",
             "reason": occurrence.reason,
             "action": occurrence.action,
@@ -187,7 +192,3 @@ def _reference(pod: Pod) -> dict[str, str]:
         "name": name_of(pod.key),
         "uid": pod.uid,
     }
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

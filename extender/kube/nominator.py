@@ -1,4 +1,4 @@
-"""Points pods at nodes, by the field that the scheduler itself uses for that."""
+"""Points pods at nodes, by the field that the scheduler itself uses for that, and wakes them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.calls import pod_path
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, pod_path, second_now
 from extender.kube.client import ApiClient
 from extender.model.objects import Pod
 
 PATCH_SECONDS: Final = 2.5
-
-JSON_PATCH: Final = "application/json-patch+json"
 
 _FIELD: Final = "/status/nominatedNodeName"
 
@@ -24,7 +22,7 @@ _OVERTAKEN: Final = frozenset((404, 409, 422))
 
 
 class Nominator:
-    """Sets status.nominatedNodeName of pods."""
+    """Sets status.nominatedNodeName of pods, and has the scheduler try them again."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -35,10 +33,23 @@ class Nominator:
         `before` is what the field has to be at that moment. ApiError when the API server refuses,
         NoAnswerError and BrokenAnswerError leave open whether it was done.
         """
+        return await self._patch(pod, _nomination(pod.uid, before, node), JSON_PATCH)
+
+    async def wake(self, pod: Pod) -> bool:
+        """Make the scheduler try a pod again that an extender refused; False when it is gone.
+
+        Any change to such a pod does (pkg/scheduler/scheduler.go, buildQueueingHintMap). This one
+        says no more than that the pod was looked at, and in a second only the first is a change.
+        Errors as of `nominate`.
+        """
+        condition = {"type": "PodScheduled", "lastProbeTime": second_now()}
+        patch = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        return await self._patch(pod, msgspec.json.encode(patch), STRATEGIC_MERGE)
+
+    async def _patch(self, pod: Pod, patch: bytes, kind: str) -> bool:
         path = f"{pod_path(pod.key)}/status"
-        patch = _patch(pod.uid, before, node)
         try:
-            await self._client.patch(path, patch, JSON_PATCH, within=PATCH_SECONDS)
+            await self._client.patch(path, patch, kind, within=PATCH_SECONDS)
         except ApiError as error:
             if error.status in _OVERTAKEN:
                 return False
@@ -46,7 +57,7 @@ class Nominator:
         return True
 
 
-def _patch(uid: str, before: str | None, node: str | None) -> bytes:
+def _nomination(uid: str, before: str | None, node: str | None) -> bytes:
     """Write a JSON Patch: unlike a merge, it can tell what must not have changed meanwhile."""
     # A missing field passes a test for null.
     patch: list[dict[str, object]] = [

@@ -21,7 +21,7 @@ ATTEMPTS: Final = ("feasible", "unschedulable", "error")
 BINDS: Final = ("bound", "refused", "unclear", "error")
 HINTS: Final = (
     *("set", "renewed", "taken", "elsewhere", "gone"),
-    *("refused", "withdrawn", "preempted", "failed", "skipped"),
+    *("refused", "withdrawn", "preempted", "woken", "failed", "skipped"),
 )
 PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed")
 EVICTIONS: Final = ("evicted", "gone", "failed")

@@ -63,17 +63,17 @@ def _applied(pod: Json, operation: dict[str, Any]) -> Json:
 
 
 def mark(store: Store, key: str, conditions: list[Json], by: str, *, uid: str = "") -> None:
-    """Set conditions of a pod; each takes the place of the one of its type."""
-    named = {each["type"] for each in conditions}
-    # The time of it would be that of the wall, and no two runs alike.
-    new = [
-        {name: value for name, value in each.items() if name != "lastTransitionTime"}
-        for each in conditions
-    ]
+    """Change conditions of a pod; each is merged into the one of its type."""
 
     def change(pod: Json) -> Json:
-        kept = [each for each in pod["status"].get("conditions", ()) if each["type"] not in named]
-        return patched_status(pod, conditions=[*kept, *new])
+        known = {each["type"]: each for each in pod["status"].get("conditions", ())}
+        for each in conditions:
+            # Times are those of the wall, so no two runs would be alike.
+            new = {name: value for name, value in each.items() if name != "lastTransitionTime"}
+            if "lastProbeTime" in new:
+                new["lastProbeTime"] = f"version {store.version}"
+            known[each["type"]] = {**known.pop(each["type"], {}), **new}
+        return patched_status(pod, conditions=[*known.values()])
 
     store.update("pods", key, change, by, uid=uid)
 

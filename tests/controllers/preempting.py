@@ -108,6 +108,11 @@ class Api:
         self._set(replace(known, nominated=node))
         return True
 
+    async def wake(self, pod: ModelPod) -> bool:
+        """Make the scheduler try a pod again, which is nothing that a watch shows us."""
+        await self._arrive(f"wake {short(pod.key)}")
+        return pod.uid in self.pods
+
     async def mark(self, victim: ModelPod, message: str) -> bool:
         """Set a condition."""
         await self._arrive(f"mark {short(victim.key)}")

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from extender.callbacks.preempting import Preemptions
 from extender.controllers.nomination import nominations
+from extender.controllers.nomination.controller import WAKING_SECONDS
 from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, State
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.controllers.reconciling import LOOK_SECONDS
@@ -144,6 +145,42 @@ async def test_a_preemption_that_finds_no_candidate_leaves_the_hint_to_us(
     assert (await ask(client, asked))["NodeNameToMetaVictims"] == {}
     await by_patience(rig)
     assert rig.api.made == [SET, WITHDRAWN]
+
+
+@pytest.mark.parametrize("asked_before", [True, False], ids=["by us", "by another process"])
+async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried_again(
+    aiohttp_client: Any, asked_before: bool
+) -> None:
+    boss = BOSS.nominated("a")
+    rig = NominationRig(ONE.on("a"), boss)
+    client: Client = await aiohttp_client(preempting(rig))
+    if asked_before:
+        await ask(client, question(boss, {"a": [model_pod(ONE).uid]}))
+    rig.refuse(boss, asked=1)
+    await rig.tick()
+    assert rig.api.woken == [], "the victim is there, for all we know"
+    rig.state.upsert_pod(model_pod(ONE.on("a").being_deleted()))
+    await rig.tick()
+    assert rig.api.woken == [], "the victim takes its time"
+    rig.state.remove_pod(model_pod(ONE).key, model_pod(ONE).uid)
+    await rig.tick()
+    assert rig.api.woken == ["two"]
+    assert rig.counts()["woken"] == 1
+    await rig.pass_time(WAKING_SECONDS - 2 * LOOK_SECONDS)
+    assert rig.api.woken == ["two"], "the second of two changes within a second is none"
+    rig.controller.admitted(model_pod(boss))
+    await rig.pass_time(2 * WAKING_SECONDS)
+    assert (rig.api.woken, rig.api.made) == (["two"], [])
+
+
+async def test_a_pod_that_was_admitted_since_is_not_woken() -> None:
+    boss = BOSS.nominated("a")
+    rig = NominationRig(ONE.on("a"), boss)
+    rig.refuse(boss, asked=1)
+    rig.controller.admitted(model_pod(boss))
+    rig.state.remove_pod(model_pod(ONE).key, model_pod(ONE).uid)
+    await rig.tick()
+    assert rig.api.woken == []
 
 
 async def test_no_hint_is_set_while_the_scheduler_preempts_for_the_pod(aiohttp_client: Any) -> None:

@@ -47,6 +47,7 @@ RESULTS = (
     "refused",
     "withdrawn",
     "preempted",
+    "woken",
     "failed",
     "skipped",
 )
@@ -66,6 +67,7 @@ class Nominator:
     def __init__(self, state: ClusterState) -> None:
         self.state = state
         self.made: list[tuple[str, str | None, str | None]] = []
+        self.woken: list[str] = []
         self.done = True
         self.error: Exception | None = None
         self.shown = True
@@ -86,6 +88,13 @@ class Nominator:
         if self.shown:
             show(self.state, pod.key.removeprefix("default/"), node)
         return True
+
+    async def wake(self, pod: ModelPod) -> bool:
+        """Take the wish to have a pod tried again."""
+        self.woken.append(pod.key.removeprefix("default/"))
+        if self.error is not None:
+            raise self.error
+        return self.state.pod(pod.key, pod.uid) is not None
 
 
 def show(state: ClusterState, name: str, nominated: str | None) -> None:

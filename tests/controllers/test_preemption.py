@@ -11,7 +11,11 @@ import pytest
 from msgspec import Raw
 
 from extender.controllers.preemption.evictions import DENIED_SECONDS
-from extender.controllers.preemption.preemptions import BINDING_SECONDS, EVICTING_SECONDS
+from extender.controllers.preemption.preemptions import (
+    BINDING_SECONDS,
+    EVICTING_SECONDS,
+    TRYING_SECONDS,
+)
 from extender.controllers.preemption.ranking import SHARED_SECONDS
 from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS, FIRST_RENEWAL_SECONDS
 from extender.errors import ApiError
@@ -246,6 +250,28 @@ async def test_a_place_that_is_not_taken_after_all_is_given_up() -> None:
     await rig.pass_time(BINDING_SECONDS)
     assert rig.done("nominate")[1:] == ["nominate important a->None"]
     assert rig.counts() == {"started": 1, "useless": 1}
+
+
+async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried_again() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    async with rig.held_at("delete"):
+        rig.api.shows = False
+    rig.refuse()
+    rig.api.shows = True
+    rig.api.show()
+    await rig.tick()
+    await rig.pass_time(TRYING_SECONDS)
+    await rig.tick(4)
+    assert rig.done("nominate", "wake") == ["nominate important None->a", "wake important"]
+
+
+async def test_a_pod_that_nobody_has_refused_since_is_left_to_the_scheduler() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    await rig.pass_time()
+    await rig.tick(4)
+    assert rig.done("nominate", "wake") == ["nominate important None->a"]
 
 
 async def test_who_comes_between_goes_as_well_but_later() -> None:

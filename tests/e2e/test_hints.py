@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.kube.client import ApiClient
+from extender.kube.credentials import load_credentials
+from extender.kube.nominator import Nominator
+from extender.wire.objects import PodReader
 from tests.e2e.api import for_each
-from tests.e2e.extending import REPLACE
+from tests.e2e.extending import EXTENDER, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, node, pod, term
 from tests.e2e.sandbox import pods_path
 
@@ -20,6 +25,8 @@ DB, WEB = {"app": "db"}, {"app": "web"}
 MANY = 3000
 """Nodes of which the scheduler looks at a quarter at a time."""
 SECONDS = 2.0
+QUIET_S = 1.5
+"""Longer than the scheduler keeps coming back with a pod that was refused."""
 _TOTAL = "affinity_extender_hints_total"
 
 
@@ -109,6 +116,22 @@ async def test_a_hint_never_takes_the_place_of_a_nomination(
                 await asyncio.sleep(0.02)
         assert await sandbox.extender.counter(_TOTAL, result="set") == 0
     assert _nominated(sandbox) == names[0]
+
+
+async def test_a_refused_pod_is_tried_again_when_it_is_woken(sandbox: Sandbox) -> None:
+    lonely = pod("lonely", near=[term(HOSTNAME, DB)])
+    await sandbox.add(node("a"))
+    credentials = await load_credentials(str(sandbox.control_plane.kubeconfig(EXTENDER)))
+    async with ApiClient(credentials) as client, sandbox.scheduled_by(REPLACE):
+        assert sandbox.extender is not None
+        await sandbox.settle(lonely)
+        seen = PodReader().read(json.dumps(sandbox.pods.objects["default/lonely"]).encode())
+        await asyncio.sleep(QUIET_S)
+        before = await sandbox.extender.calls("filter")
+        assert await Nominator(client).wake(seen)
+        async with asyncio.timeout(5):
+            while await sandbox.extender.calls("filter") == before:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
 
 
 def _nominated(sandbox: Sandbox) -> str | None:

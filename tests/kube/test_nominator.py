@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from aiohttp import web
 
 from extender.errors import ApiError
 from extender.kube import nominator as nominator_module
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE
 from extender.kube.client import ApiClient
 from extender.kube.failures import NoAnswerError
 from extender.kube.nominator import Nominator
@@ -35,7 +37,7 @@ async def nominator(
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
         yield Nominator(client)
-    assert {kind for kind, _ in server.bodies} <= {"application/json-patch+json"}
+    assert {kind for kind, _ in server.bodies} <= {JSON_PATCH, STRATEGIC_MERGE}
 
 
 def conditions(before: str | None) -> list[dict[str, Any]]:
@@ -59,6 +61,19 @@ async def test_a_nomination_names_what_must_not_have_changed(
         [*conditions("n"), waits, {"op": "add", "path": field, "value": "m"}],
         [*conditions("m"), {"op": "remove", "path": field}],
     ]
+
+
+async def test_a_pod_is_woken_by_a_change_that_says_nothing(
+    server: Told, nominator: Nominator
+) -> None:
+    assert await nominator.wake(WEB)
+    ((kind, patch),) = server.bodies
+    assert kind == STRATEGIC_MERGE
+    assert patch["metadata"] == {"uid": "default-web"}
+    (condition,) = patch["status"]["conditions"]
+    assert condition.keys() == {"type", "lastProbeTime"}
+    assert condition["type"] == "PodScheduled"
+    assert datetime.fromisoformat(condition["lastProbeTime"]).tzinfo is not None
 
 
 @pytest.mark.parametrize("code", [404, 409, 422])

@@ -32,13 +32,16 @@ from extender.model.objects import Pod
 from extender.ports import Nominator
 from extender.preparing import Preparer
 from extender.timing import TokenBucket
-from extender.verbs.nominating import Observed, observe
+from extender.verbs.nominating import Observed, loses_victims, observe
 from extender.verbs.plugins import Plugins
+from extender.verbs.preempting import fits_without
 from extender.verbs.verdicts import Refused
 
 WORDS = Words("no hint", "hints failed unexpectedly")
 PAUSE_FACTOR = 9.0
 """The search for nodes rests for so many times as long as it takes: it gets a tenth of the loop."""
+WAKING_SECONDS = 1.0
+"""Between two wishes to have a pod tried again: within a second the second one says nothing new."""
 CLOSING_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -73,6 +76,7 @@ class NominationController:
         self._preparer = preparer or Preparer(state, metrics)
         self._state = state
         self._metrics = metrics
+        self._plugins = plugins
         self._limits = limits
         self._clock = clock
         self._bucket = TokenBucket(limits.per_second, clock)
@@ -80,10 +84,11 @@ class NominationController:
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + limits.most_outstanding + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
+        self._patches = Patches(nominator, metrics, History() if history is None else history)
         self._nominations = Nominations(
             state,
             self._records,
-            Patches(nominator, metrics, History() if history is None else history),
+            self._patches,
             metrics,
             self._bucket,
             patience=limits.patience,
@@ -161,21 +166,25 @@ class NominationController:
     def _waiting(self) -> Iterator[str]:
         """Yield the refused pods that are in no pause."""
         now = self._clock()
-        return (each.uid for each in self._records.refused if each.rest(now, now) is None)
+        return (each.uid for each in self._records.refused if each.may_be_helped(now))
 
     async def reconcile(self, uid: str) -> float | None:
         """Do what is due for a pod; return after how many seconds to look again, if at all."""
         record, now = self._records.get(uid), self._clock()
         if record is None:
             return None
+        refusal = record.refusal
         match record.state(now):
-            case State.REFUSED if record.refusal is not None:
-                return await self._look_for_node(record, record.refusal)
+            case State.REFUSED if refusal is not None:
+                return await self._look_for_node(record, refusal)
             case State.NOMINATED | State.WITHDRAWING if record.nomination is not None:
                 await self._nominations.look_after(record, record.nomination)
             case State.CLAIMED:
-                # The scheduler is evicting for it, and will nominate a node itself.
+                # The scheduler is evicting for it, and nominates a node itself.
                 self._metrics.count_hint("skipped", int(self._records.has_news(record)))
+                after = None if refusal is None else await self._try_again(record, refusal)
+                if after is not None:
+                    return after
         return record.rest(now, self._clock())
 
     # Refused
@@ -191,7 +200,7 @@ class NominationController:
             return wait
         news = self._news(record, refusal, seen)
         if news is None:
-            return None
+            return await self._try_again(record, refusal)
         rest = refusal.pause.rest(now)
         if rest is not None:
             return rest
@@ -240,3 +249,31 @@ class NominationController:
         elif not await self._nominations.set(record, pod, node):
             refusal.fail(node, self._clock())
         return record.rest(now, self._clock())
+
+    # Nominated by the scheduler
+
+    async def _try_again(self, record: Record, refusal: Refusal) -> float | None:
+        """Make the scheduler try a pod again that may go where it has nominated it.
+
+        It was refused for victims that our watch showed longer than the scheduler's did.
+        """
+        now, pod = self._clock(), refusal.pod
+        if refusal.settled_at > now:
+            return refusal.settled_at - now
+        if self._preparer.takes_long(pod):
+            await self._preparer.prepare(pod)
+        seen = observe(self._state, pod)
+        node = seen.nominated
+        waits = record.refusal is refusal and seen.node is None
+        if not waits or node is None or node != pod.nominated:
+            # It has a place, or has not been tried there yet.
+            return None
+        if loses_victims(self._state, pod, node) or self._state.doubt is not None:
+            return None
+        if not fits_without(self._state, pod, node, (), self._plugins):
+            return None
+        rest = refusal.pause.rest(now)
+        if rest is None and self._bucket.take():
+            refusal.pause.begin(now, at_least=WAKING_SECONDS)
+            await self._patches.wake(pod, node)
+        return rest or LOOK_SECONDS

@@ -49,6 +49,11 @@ class Patches:
         """
         return await self._ask(pod, None, node) in {Patched.DONE, Patched.OVERTAKEN}
 
+    async def wake(self, pod: Pod, node: str) -> None:
+        """Have the scheduler try the node that it has nominated itself."""
+        self.count("woken", pod, node)
+        await self._patches.wake(pod)
+
     async def _ask(self, pod: Pod, before: str | None, node: str | None) -> Patched:
         return await self._patches.change(pod, before, node)
 

@@ -172,6 +172,12 @@ class Record(refusals.RefusalRecord[Refusal]):
             return State.WITHDRAWN
         return State.OVER
 
+    def may_be_helped(self, now: float) -> bool:
+        """Return whether a change may be of use to the pod, though nothing is due."""
+        if self.state(now) is State.CLAIMED:
+            return self.refusal is not None and self.refusal.pause.rest(now) is None
+        return self.rest(now, now) is None
+
     def rest(self, since: float, now: float) -> float | None:
         """Return after how many seconds to look again though nothing happens until then, if at all.
 

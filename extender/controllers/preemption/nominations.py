@@ -79,6 +79,13 @@ class Nominations:
             preemption.renewal.begin(now)
             await self._patches.change(preemption.pod, None, preemption.node)
 
+    async def wake(self, preemption: Preemption, seen: Observed) -> None:
+        """Make the scheduler try a pod again that nothing else would wake."""
+        if seen.nominated is None:
+            await self.renew(preemption, seen)
+        else:
+            await self._patches.wake(preemption.pod)
+
     async def withdraw(self, preemption: Preemption) -> None:
         """Take the nomination back: it would hold a place that does not come."""
         await self._patches.change(preemption.pod, preemption.node, None)

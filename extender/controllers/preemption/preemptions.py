@@ -35,6 +35,8 @@ EVICTING_SECONDS = 60.0
 """How long it is tried to have victims deleted."""
 BINDING_SECONDS = 10.0
 """How long the preemptor may take to be bound once its victims are gone."""
+TRYING_SECONDS = 0.1
+"""How long the scheduler has to try it of its own accord, once they are gone."""
 
 _log = logging.getLogger(__name__)
 
@@ -116,7 +118,7 @@ class Preemptions:
             return await self._evict(record, preemption, seen)
         left = self._left(preemption)
         if not left:
-            return await self._wait_for_bind(record, preemption)
+            return await self._wait_for_bind(record, preemption, seen)
         now = self._clock()
         if now - preemption.evicted_at >= LAG_SECONDS and not all(each.deleting for each in left):
             # Somebody gave up on its deletion, or a lost answer was no success after all.
@@ -192,6 +194,7 @@ class Preemptions:
         )
         if not preemption.cleared:
             await self._nominations.clear_lesser(preemption)
+        preemption.tried_at = self._clock()
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
         elif observe(self._state, pod).nominated == preemption.node:
@@ -217,16 +220,24 @@ class Preemptions:
         preemption.state, preemption.evicted_at = State.WAITING, self._clock()
         return LOOK_SECONDS
 
-    async def _wait_for_bind(self, record: Record, preemption: Preemption) -> float | None:
+    async def _wait_for_bind(
+        self, record: Record, preemption: Preemption, seen: Observed
+    ) -> float | None:
         """Leave it to the scheduler to bind the pod; when it does not fit after all, look anew."""
         now = self._clock()
-        if preemption.gone_at is None:
-            preemption.gone_at = now
+        first = preemption.gone_at is None
+        gone_at = preemption.gone_at = now if preemption.gone_at is None else preemption.gone_at
         fits = fits_without(self._state, preemption.pod, preemption.node, (), self._plugins)
-        if fits and now - preemption.gone_at < BINDING_SECONDS:
-            return LOOK_SECONDS
-        await self._give_up(record, preemption, "useless")
-        return None
+        if not fits or now - gone_at >= BINDING_SECONDS:
+            await self._give_up(record, preemption, "useless")
+            return None
+        if first:
+            return TRYING_SECONDS
+        if record.refusal is not None and record.refusal.heard >= preemption.tried_at:
+            # The scheduler had seen the victims gone before our watch showed it.
+            preemption.tried_at = now
+            await self._nominations.wake(preemption, seen)
+        return LOOK_SECONDS
 
     async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
         """End a set of victims that comes to nothing."""

@@ -126,6 +126,9 @@ class Preemption:
     """When all of them were deleted, as far as the API server says."""
     gone_at: float | None = None
     """When the watch showed the last of them gone."""
+    tried_at: float = inf
+    """When the deletion of the last of them was begun, or the scheduler was made to try the pod
+    again. Who is refused later may have been so for what the watch had yet to show."""
     pause: Pause = field(default_factory=lambda: Pause(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
     """Until the next try to have them deleted."""
     renewal: Pause = field(
