@@ -74,7 +74,7 @@ class PodClass:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (
+        if not (
             isinstance(other, PodClass)
             and self._hash == other._hash
             and self.namespace == other.namespace
@@ -83,7 +83,12 @@ class PodClass:
             and self.written == other.written
             and self.annotated == other.annotated
             and self.of_annotations is other.of_annotations
-        )
+        ):
+            return False
+        # Thousands of terms take milliseconds to compare; next time they are the same objects.
+        other.labels, other.affinity = self.labels, self.affinity
+        other.written, other.annotated = self.written, self.annotated
+        return True
 
     def __repr__(self) -> str:
         return f"PodClass({self.namespace!r}, {self.labels!r}, {self.affinity!r})"
