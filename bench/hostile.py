@@ -77,12 +77,16 @@ def main() -> None:
     """Measure, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__)
     parser.add_argument("--pods", type=int, default=PODS, help="of the cluster")
-    parser.add_argument("--only", help="measure the pods with this in their description alone")
+    parser.add_argument(
+        "--only",
+        action="append",
+        help="measure the pods with this in their description (repeatable)",
+    )
     add_files(parser)
     args = parser.parse_args()
     found = {}
     for name, pod in hostile_pods().items():
-        if args.only is None or args.only in name:
+        if args.only is None or any(each in name for each in args.only):
             print(name, file=sys.stderr)
             found[name] = asyncio.run(_measured(pod, args.pods))
     activities = list(dict.fromkeys(each for spent in found.values() for each in spent))
@@ -90,13 +94,19 @@ def main() -> None:
         (each, *(f"{spent[each]:.0f}" if each in spent else "" for spent in found.values()))
         for each in activities
     ]
-    worst = max(max(spent.values()) for spent in found.values())
+    above = [
+        f"{each} of {name}"
+        for name, spent in found.items()
+        for each, longest in spent.items()
+        if longest > TARGET_MS
+    ]
     parts = [
         f"Measured on {machine()}.",
         (
             f"{args.pods:,} pods of {CLASSES:,} classes on {NODES:,} nodes, {NOMINATED} nominated "
             "pods; longest turn of the event loop in ms of processor time, "
-            f"target ≤ {TARGET_MS:g}: {'met' if worst <= TARGET_MS else '**not met**'}."
+            f"target ≤ {TARGET_MS:g}: "
+            f"{'**not met** by ' + '; '.join(above) if above else 'met'}."
         ),
         table(("while", *found), lines),
     ]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 from time import monotonic
+from typing import TypeVar
 
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
@@ -14,6 +15,8 @@ from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.wire.node_affinity import MOST_CONDITIONS
+
+T = TypeVar("T")
 
 SLICE = 2_000
 """Comparisons between two turns of the event loop: a few milliseconds."""
@@ -114,9 +117,14 @@ class Preparer:
             f"{why}"
         )
 
-    async def wait_to_read(self) -> None:
-        """Wait for a turn to read a pod of more than LARGE_BYTES: never two in the same one."""
+    async def read(self, size: int, read: Callable[[], T]) -> T:
+        """Read a pod of so many bytes; a large one has a turn of the event loop to itself."""
+        if size <= LARGE_BYTES:
+            return read()
         await self._turn(0)
+        found = read()
+        await self._turn(0)
+        return found
 
     async def _turn(self, spent: int) -> None:
         """Wait for the next turn of the event loop that nobody with less needs."""

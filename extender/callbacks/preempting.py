@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
@@ -79,7 +80,8 @@ class Preemptions:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
         start = perf_counter()
         try:
-            args = self._read(body)
+            args = await self._preparer.read(len(body), partial(self._read, body))
+            check_ready(self._unready)
             if self._preparer.takes_long(args.pod):
                 await self._preparer.prepare(args.pod)
             chosen = self._choose(args)
@@ -104,7 +106,6 @@ class Preemptions:
 
     def _read(self, body: bytes) -> PreemptionArgs:
         args = read_preemption_args(body, self._pods)
-        check_ready(self._unready)
         check_annotations(args.pod)
         return args
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from extender.callbacks.readiness import check_ready
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.ports import Check
-from extender.preparing import LARGE_BYTES, Preparer
+from extender.preparing import Preparer
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
@@ -31,9 +33,9 @@ class Requests:
     async def read(self, body: bytes) -> ExtenderArgs:
         """Read a request, a large one when it is its turn."""
         envelope = read_envelope(body)
-        if envelope.pod_bytes > LARGE_BYTES:
-            await self._preparer.wait_to_read()
-        args = open_args(envelope, self._pods)
+        args = await self._preparer.read(
+            envelope.pod_bytes, partial(open_args, envelope, self._pods)
+        )
         self.check_ready()
         return args
 

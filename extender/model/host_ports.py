@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from extender.model.signed import shift
 
@@ -12,8 +12,7 @@ EVERY_ADDRESS = ""
 """In the place of one address of the node: the port is taken on all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(NamedTuple):
     """A port, on one address of a node or on all."""
 
     address: str
