@@ -78,8 +78,8 @@ recordings: $(STAMP) ## record the real control plane anew, for the simulation t
 fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECONDS for each, FUZZ_SEED
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$$$} $(BIN)/python -m pytest tests/fuzz -s -q
 
-simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS or EVICTIONS, or for SEEDS or SECONDS; or one SEED again
-	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)))
+simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS or EVICTIONS, or for SEEDS or SECONDS; of one THEME or of all; or one SEED again
+	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(THEME),--theme $(THEME)))
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,9 @@ from typing import Final, TypeAlias
 from simulation.outcome import Outcome
 from simulation.plan import make_plan
 from simulation.shrinking import shrink
-from simulation.spreading import run_seeds
+from simulation.spreading import INTERRUPTIONS, run_seeds
 from simulation.tally import Tally
+from simulation.themes import PREEMPTION, THEMES
 from simulation.world import run
 
 Enough: TypeAlias = Callable[[Tally], bool]
@@ -46,19 +48,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=int,
         help="end after so many by rules during execution, and run only the seeds about those",
     )
+    parser.add_argument("--theme", choices=[*THEMES], help="run only the seeds that are about it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return _again(given.seed, whole=given.lines)
-    seeds: Iterator[int] = count(given.first)
     enough = _enough_binds(given.binds)
     if given.preemptions is not None:
-        seeds = (each for each in seeds if make_plan(each).setup.preempting)
         enough = _enough_preemptions(given.preemptions)
     if given.evictions is not None:
-        seeds = (each for each in seeds if make_plan(each).setup.evicting is not None)
         enough = _enough_evictions(given.evictions)
-    return _many(given, islice(seeds, given.seeds), enough)
+    return _many(given, islice(_seeds(given), given.seeds), enough)
+
+
+def _seeds(given: argparse.Namespace) -> Iterator[int]:
+    """Yield the seeds of the runs that are about what is asked for."""
+    theme = given.theme if given.preemptions is None else PREEMPTION
+    for seed in count(given.first):
+        setup = make_plan(seed).setup
+        if theme in {None, setup.theme} and (given.evictions is None or setup.evicting):
+            yield seed
 
 
 def _enough_binds(binds: int) -> Enough:
@@ -92,6 +101,9 @@ def _again(seed: int, *, whole: bool) -> int:
 def _many(given: argparse.Namespace, seeds: Iterator[int], enough: Enough) -> int:
     begun = shown = time.monotonic()
     tally = Tally()
+    for stop in INTERRUPTIONS:
+        # A shell has what it starts in the background ignore the first.
+        signal.signal(stop, signal.default_int_handler)
     try:
         # From the first word on, an interruption ends with the report.
         _print(f"seeds from {given.first} on, in {given.jobs} processes")
@@ -108,6 +120,7 @@ def _many(given: argparse.Namespace, seeds: Iterator[int], enough: Enough) -> in
     except KeyboardInterrupt:
         _print("", "interrupted")
     _report(tally, time.monotonic() - begun)
+    _print(tally.seeds_line())
     for broken in tally.broken[:1]:
         _print("", f"seed {broken.plan.seed}, made smaller:")
         _tell(shrink(broken, run))

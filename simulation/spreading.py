@@ -16,6 +16,7 @@ SEEDS_OF_A_PROCESS: Final = 200
 """Then another one takes its place, so that hours leave nothing behind."""
 LONGEST_SECONDS: Final = 3600.0
 """Without a result for so long, a process must have been killed."""
+INTERRUPTIONS: Final = signal.SIGINT, signal.SIGTERM
 
 
 def run_seed(seed: int) -> Outcome:
@@ -31,7 +32,11 @@ def run_seeds(seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
     left = iter(seeds)
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     fork = multiprocessing.get_context("fork")
-    with fork.Pool(jobs, _ignore_interrupts, maxtasksperchild=SEEDS_OF_A_PROCESS) as pool:
+    # A process that has just been forked must not be interrupted before it knows what to do then,
+    # nor this one while it forks: it would not notice.
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)
+    with fork.Pool(jobs, _begin_process, maxtasksperchild=SEEDS_OF_A_PROCESS) as pool:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
 
         def begin() -> int:
             seed = next(left, None)
@@ -50,5 +55,8 @@ def run_seeds(seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
             yield outcome
 
 
-def _ignore_interrupts() -> None:
+def _begin_process() -> None:
+    # Whoever interrupts wants to hear how far it came, and the pool ends its processes itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)

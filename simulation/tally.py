@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from simulation.evicting_plan import LEADER_FAULTS
 from simulation.outcome import Outcome
@@ -16,9 +18,7 @@ HOUR = 3600.0
 class Tally:
     """Sums over runs; of the runs themselves it keeps those that broke."""
 
-    seeds: int = 0
-    first: int | None = None
-    last: int | None = None
+    seeds: list[int] = field(default_factory=list)
     simulated: float = 0.0
     longest: float = 0.0
     smallest: int | None = None
@@ -32,10 +32,8 @@ class Tally:
 
     def add(self, outcome: Outcome) -> None:
         """Count a run."""
-        seed, nodes = outcome.plan.seed, outcome.plan.setup.nodes
-        self.seeds += 1
-        self.first = seed if self.first is None else min(self.first, seed)
-        self.last = seed if self.last is None else max(self.last, seed)
+        nodes = outcome.plan.setup.nodes
+        self.seeds.append(outcome.plan.seed)
         self.simulated += outcome.simulated
         self.longest = max(self.longest, outcome.simulated)
         self.smallest = nodes if self.smallest is None else min(self.smallest, nodes)
@@ -61,7 +59,8 @@ class Tally:
         """Say in one line what there is so far, after so many seconds."""
         raced = 100 * self.binds["raced"] // max(self.contested, 1)
         return (
-            f"{self.seeds} seeds ({self.first or 0} to {self.last or 0}), "
+            f"{len(self.seeds)} seeds ({min(self.seeds, default=0)} to "
+            f"{max(self.seeds, default=0)}), "
             f"{self.smallest or 0} to {self.largest} nodes, "
             f"{_long(self.simulated)} simulated, {_long(self.longest)} at most; "
             f"{self.contested:,} contested binds, {raced} % raced, "
@@ -74,6 +73,18 @@ class Tally:
     def faults_line(self) -> str:
         """Say in one line how often each kind of fault has happened."""
         return "faults: " + ", ".join(f"{name} {count}" for name, count in self.faults.items())
+
+    def seeds_line(self) -> str:
+        """Name all seeds that have ended in one line."""
+        return "seeds: " + ", ".join(_ranges(self.seeds))
+
+
+def _ranges(numbers: Iterable[int]) -> Iterator[str]:
+    """Yield numbers in order, those that follow each other as a range."""
+    ordered = enumerate(sorted(numbers))
+    for _, group in groupby(ordered, key=lambda each: each[1] - each[0]):
+        same = [number for _, number in group]
+        yield f"{same[0]} to {same[-1]}" if len(same) > 1 else f"{same[0]}"
 
 
 def _long(seconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import random
 from collections import deque
@@ -22,6 +21,7 @@ from simulation.configuration import replacing
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
+from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
@@ -43,8 +43,6 @@ COUNT_SECONDS: Final = 30.0
 """Between two recounts of all counters."""
 MOST_TURNS: Final = 5_000_000
 MOST_TURNS_A_SECOND: Final = 1_000
-MOST_FROZEN: Final = 2_000_000
-"""Objects that no collection of garbage looks at any more; many are of runs that are over."""
 
 
 class World:
@@ -260,8 +258,14 @@ class World:
         return max(silence, self.server.behind)
 
     def _silence(self, at: float) -> float:
-        near = [silent for when, silent in self._silences if abs(when - at) < 8.0]
-        return max(near, default=0.0)
+        longest = 0.0
+        # The last are the nearest: nobody asks for what was minutes ago.
+        for when, silent in reversed(self._silences):
+            if when <= at - 8.0:
+                break
+            if when < at + 8.0:
+                longest = max(longest, silent)
+        return longest
 
     def _alive(self) -> str | None:
         return None if self.process.alive is None else self.process.alive.name
@@ -281,12 +285,8 @@ def run(plan: Plan, *, keep_lines: bool = False) -> Outcome:
         return world, world.failure
 
     random.seed(plan.seed)
-    world, broken = simulate(main())
-    # Each start of the program freezes what there is, and looks for garbage in all the rest.
-    if gc.get_freeze_count() > MOST_FROZEN:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+    with little_collecting():
+        world, broken = simulate(main())
     return Outcome(
         plan,
         broken,

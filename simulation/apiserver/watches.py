@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -203,8 +204,9 @@ class WatchCache:
             self.close(watch)
 
 
+@lru_cache(maxsize=RING)
 def event_line(change: Change, *, live_only: bool) -> bytes | None:
-    """Write a change as a watch with this selector sees it."""
+    """Write a change as a watch with this selector sees it: the same for each of the servers."""
     was, is_ = change.old, change.new
     if live_only:
         was = was if was is not None and is_live(was) else None

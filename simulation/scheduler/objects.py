@@ -33,10 +33,14 @@ class PodInfo:
     wants: Mapping[str, Any] | None = None
     """The required node affinity of its spec."""
 
+    encoded: bytes = b""
+
     @property
     def json(self) -> bytes:
         """Return it as it is sent."""
-        return encode(self.raw)
+        if not self.encoded:
+            self.encoded = encode(self.raw)
+        return self.encoded
 
     @property
     def never_preempts(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,14 +28,15 @@ class Queued:
     after_error: bool = False
     by_extender: bool = True
     """Whether the extender refused it: then anything that happens may be of use."""
+    ready_at: float = 0.0
+    """When its back-off is over."""
 
-    @property
-    def ready_at(self) -> float:
-        """Return when its back-off is over."""
-        if not self.attempts:
-            return 0.0
+    def fail(self, *, error: bool, by_extender: bool) -> None:
+        """Note that an attempt has failed, now."""
+        self.attempts += 1
+        self.failed_at, self.after_error, self.by_extender = now(), error, by_extender
         doubled: float = FIRST_BACKOFF * 2.0 ** min(self.attempts - 1, 10)
-        return self.failed_at + min(doubled, LONGEST_BACKOFF)
+        self.ready_at = self.failed_at + min(doubled, LONGEST_BACKOFF)
 
 
 class Queue:
@@ -100,7 +101,7 @@ class Queue:
         """Wait for the next pod to try: the most important, then the one that waits longest."""
         while True:
             self._flush()
-            queued = self._best(self.active) or self._early()
+            queued = self._best(self.active.values()) or self._early()
             if queued is not None:
                 uid = queued.pod.uid
                 for part in (self.active, self.backing_off):
@@ -130,8 +131,7 @@ class Queue:
         if self.in_flight.pop(uid, None) is None:
             return
         self.on_end(uid)
-        queued.attempts += 1
-        queued.failed_at, queued.after_error, queued.by_extender = now(), error, by_extender
+        queued.fail(error=error, by_extender=by_extender)
         events, more_room = self._seen.pop(uid, (-1, -1))
         missed = (events != self._events) if by_extender else (more_room != self._more_room)
         (self.backing_off if error or missed else self.unschedulable)[uid] = queued
@@ -145,9 +145,9 @@ class Queue:
 
     def _flush(self) -> None:
         moment = now()
-        for uid, queued in [*self.backing_off.items()]:
-            if queued.ready_at <= moment:
-                self.active[uid] = self.backing_off.pop(uid)
+        ready = [uid for uid, queued in self.backing_off.items() if queued.ready_at <= moment]
+        for uid in ready:
+            self.active[uid] = self.backing_off.pop(uid)
         if moment < self._next_flush:
             return
         self._next_flush = moment + 1.0
@@ -157,13 +157,10 @@ class Queue:
 
     def _early(self) -> Queued | None:
         # As since 1.33 (SchedulerPopFromBackoffQ): who has nothing to do does not wait.
-        early = {uid: each for uid, each in self.backing_off.items() if not each.after_error}
-        return self._best(early)
+        return self._best(each for each in self.backing_off.values() if not each.after_error)
 
     @staticmethod
-    def _best(part: dict[str, Queued]) -> Queued | None:
+    def _best(some: Iterable[Queued]) -> Queued | None:
         return min(
-            part.values(),
-            key=lambda each: (-each.pod.priority, each.since, each.pod.uid),
-            default=None,
+            some, key=lambda each: (-each.pod.priority, each.since, each.pod.uid), default=None
         )

@@ -15,15 +15,19 @@ from simulation.command import main
 ROOT = Path(__file__).parents[2]
 
 
-def test_it_ends_after_enough_binds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--first", "4", "--binds", "1", "--jobs", "1"]) == 0
+def test_it_ends_after_enough_binds_of_a_theme(capsys: pytest.CaptureFixture[str]) -> None:
+    # The seed before is about something else.
+    asked = ["--first", "176", "--theme", "preemption", "--binds", "1", "--jobs", "1"]
+    assert main(asked) == 0
     told = capsys.readouterr().out
-    assert "1 seeds (4 to 4)" in told
+    assert "1 seeds (177 to 177)" in told
     assert "contested binds" in told
     assert "kill extender" in told
+    assert "seeds: 177\n" in told
 
 
-def test_it_reports_when_it_is_interrupted() -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_reports_when_it_is_interrupted(stop: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "simulation", "--jobs", "2"],
         cwd=ROOT,
@@ -33,8 +37,11 @@ def test_it_reports_when_it_is_interrupted() -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("seeds from 1 on")
-        # As a terminal does: all processes are sent it.
-        os.killpg(process.pid, signal.SIGINT)
+        if stop is signal.SIGINT:
+            # As a terminal does: all processes are sent it.
+            os.killpg(process.pid, stop)
+        else:
+            process.send_signal(stop)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "interrupted" in told
