@@ -68,6 +68,11 @@ class Mirrored(Generic[T]):
         """Return where the API server has all of them."""
         return f"/apis/{self.group}/v1/{self.name}" if self.group else f"/api/v1/{self.name}"
 
+    def storing(self, state: ClusterState, pods: PodReader) -> Callable[[Json], None]:
+        """Return what reads an object and puts it into a state."""
+        read = self.reader(pods)
+        return lambda raw: self.upsert(state, read(raw))
+
     def uid(self, state: ClusterState, key: str) -> str:
         """Return the uid of an object, "" when it has just gone or has none that matters."""
         found = self.find(state, key)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.cluster_content import read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
-from extender.mirrored import MIRRORED, PODS, QUOTAS, Mirrored
+from extender.mirrored import MIRRORED, PODS, QUOTAS
 from extender.wire.decoding import Json, decode
 from extender.wire.explained import KINDS, Explained, in_namespace, read_manifest
 from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workloads
-
-T = TypeVar("T")
 
 READS: Final[Mapping[str, frozenset[str]]] = {
     **{each.kind: frozenset((each.group,)) for each in MIRRORED},
@@ -87,7 +85,7 @@ class ClusterFiles:
         self._generated: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._others = {
-            each.kind: _storing(each, state, pods)
+            each.kind: each.storing(state, pods)
             for each in MIRRORED
             if each is not PODS and (each is not QUOTAS or pods.tells_charges)
         }
@@ -184,13 +182,6 @@ def read_manifests(path: Path, namespace: str, pods: PodReader) -> Manifests:
         what = f"only {_said(ignored)}" if ignored else "nothing"
         raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
     return Manifests(found, _said(ignored))
-
-
-def _storing(
-    mirrored: Mirrored[T], state: ClusterState, pods: PodReader
-) -> Callable[[msgspec.Raw], None]:
-    read = mirrored.reader(pods)
-    return lambda raw: mirrored.upsert(state, read(raw))
 
 
 def _said(kinds: Counter[str]) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import argparse
 
     from extender.cluster.state import ClusterState
-    from extender.lint.finding import Report
     from extender.lint.objects import Objects
 
 DESCRIPTION = """\
@@ -60,42 +59,39 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.advice.census import census  # noqa: PLC0415 - see the head of this package
     from extender.advice.costs import costs  # noqa: PLC0415
     from extender.cli import advise_report  # noqa: PLC0415
+    from extender.lint.linting import lint  # noqa: PLC0415
     from extender.lint.objects import Objects  # noqa: PLC0415
 
     objects = Objects()
-    found = census(_cluster(flags, objects))
-    advised = advise_report.Advised(found, costs(found), _traps(flags, objects))
+    state, minor = _cluster(flags, objects)
+    found = census(state)
+    traps = lint(objects, (), objects.around(whole=True, minor=minor))
+    advised = advise_report.Advised(found, costs(found), traps)
     say(advise_report.json_text(advised) if flags.output == "json" else advise_report.text(advised))
     return DONE
 
 
-def _cluster(flags: argparse.Namespace, objects: Objects) -> ClusterState:
-    """Return the cluster; what its files hold is put to the objects for lint as well."""
+def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState, int | None]:
+    """Return the cluster, and the minor version of its API server where one was asked.
+
+    What files or the server hold is put to the objects for lint as well.
+    """
     from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.lint.files import numbered  # noqa: PLC0415
-    from extender.mirrored import NAMESPACES, NODES, PODS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState()
+    if not flags.cluster:
+        from extender.cli.lint_live import list_cluster  # noqa: PLC0415
+
+        return state, asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects, state))
     fill(
         flags,
         state,
         PodReader(),
-        (NAMESPACES, NODES, PODS),
+        (),
         templated=True,
         also=lambda path, found: objects.take(numbered(path, found)),
     )
-    return state
-
-
-def _traps(flags: argparse.Namespace, objects: Objects) -> Report:
-    """Return what lint finds in the workloads of the same cluster."""
-    from extender.lint.linting import lint  # noqa: PLC0415 - see the head of this package
-
-    minor = None
-    if not flags.cluster:
-        from extender.cli.lint_live import list_cluster  # noqa: PLC0415
-
-        minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects))
-    return lint(objects, (), objects.around(whole=True, minor=minor))
+    return state, None

@@ -9,9 +9,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from extender.cli.cluster import api_client
+from extender.cluster.state import ClusterState
 from extender.kube.current import list_raw
 from extender.lint.objects import Objects, Raw
-from extender.mirrored import NAMESPACES, NODES, PODS
+from extender.mirrored import NAMESPACES, NODES, PODS, Mirrored
+from extender.wire.objects import PodReader
 
 
 class _Resource(NamedTuple):
@@ -35,12 +37,25 @@ _WORKLOADS: Final = (
 """ReplicaSets repeat the templates of Deployments, and are many."""
 
 
-async def list_cluster(kubeconfig: str | None, context: str | None, objects: Objects) -> int | None:
-    """Add a cluster's nodes, namespaces, pods and workloads; return its minor version."""
+async def list_cluster(
+    kubeconfig: str | None,
+    context: str | None,
+    objects: Objects,
+    state: ClusterState | None = None,
+) -> int | None:
+    """Add a cluster's nodes, namespaces, pods and workloads; return its minor version.
+
+    Those that a state has are put into it as well: a cluster may be large, and is listed once.
+    """
+    pods = PodReader()
     async with await api_client(kubeconfig, context) as client:
         for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
             raws = await list_raw(client, each.name, each.path, each.query)
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
+            if state is not None and isinstance(each, Mirrored):
+                store = each.storing(state, pods)
+                for raw in raws:
+                    store(raw)
         return _minor(await client.get("/version", {}))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -13,58 +12,37 @@ import pytest
 import yaml
 from aiohttp import web
 
-from extender import cli
 from extender.cluster.state import ClusterState
 from extender.offline import ClusterFiles
 from extender.wire.objects import PodReader
 from tests.answering import explaining
 from tests.builders import pod, workload
 from tests.deploy.places import ROOT
+from tests.kube.live import made_current
 from tests.kube.rig import Rig
-from tests.kube.test_quota_command import pointing_to
+from tests.pages import Page, run
 
-PAGE = (ROOT / "docs" / "explain.md").read_text()
+PAGE = Page("docs/explain.md")
 SAMPLE = ROOT / "extender" / "samples" / "cluster.yaml"
 OBJECTS = [each for each in yaml.safe_load_all(SAMPLE.read_text()) if each]
-BLOCKS = [
-    "\n".join(line[4:] for line in block.splitlines())
-    for block in re.findall(r"(?:^(?: {4}.*|)\n)+", PAGE, re.MULTILINE)
-    if block.strip()
-]
-SHOWN = [block.strip("\n") for block in BLOCKS if block.strip("\n").startswith("$ ")]
-ASKED = [
-    line
-    for block in BLOCKS
-    for line in block.splitlines()
-    if line.startswith(("affinity-extender ", "kubectl ", "curl "))
-]
-LIVE = [line for line in ASKED if not line.startswith("curl") and "dump.json" not in line]
-DUMPED = [line for line in ASKED if line.endswith("--cluster dump.json")]
-CURL = [line for line in ASKED if line.startswith("curl")]
+CURL = PAGE.asked_of("curl")
+DUMPED = [line for line in PAGE.asked if line.endswith("--cluster dump.json")]
+LIVE = [line for line in PAGE.asked if line not in CURL and "dump.json" not in line]
 
 
 def test_no_command_is_left_out() -> None:
     dumping = "kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json"
-    assert sorted(ASKED) == sorted([*LIVE, *DUMPED, *CURL, dumping])
-    assert (len(SHOWN), len(LIVE), len(DUMPED), len(CURL)) == (5, 2, 2, 3)
+    assert sorted(PAGE.asked) == sorted([*LIVE, *DUMPED, *CURL, dumping])
+    assert (len(PAGE.shown), len(LIVE), len(DUMPED), len(CURL)) == (5, 2, 2, 3)
 
 
-def run(line: str) -> int:
-    """Run a command line of either program."""
-    program, *arguments = shlex.split(line)
-    if program == "kubectl":
-        assert arguments.pop(0) == "affinity"
-        return cli.kubectl(arguments)
-    return cli.main(arguments)
-
-
-@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.partition("\n")[0])
+@pytest.mark.parametrize("shown", PAGE.shown, ids=lambda shown: shown.partition("\n")[0])
 def test_what_is_shown_is_what_is_answered(
     shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     command, _, output = shown.partition("\n")
-    assert run(command.removeprefix("$ ")) == 1
+    assert run(command) == 1
     assert capsys.readouterr() == (output + "\n", "")
 
 
@@ -98,22 +76,12 @@ async def test_commands_on_a_live_cluster(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for resource in ("nodes", "namespaces", "pods", "resourcequotas"):
-        rig.api.collection(f"/api/v1/{resource}")
-    for each in OBJECTS:
-        rig.api.collection(f"/api/v1/{each['kind'].lower()}s").put(_stored(each))
-    (folder / "config").write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
-    monkeypatch.setenv("KUBECONFIG", "config")
+    made_current(rig, OBJECTS, folder, monkeypatch)
     assert await asyncio.to_thread(run, line) == 1
     told = capsys.readouterr()
     assert told.err == ""
     assert run(f"{line} --cluster dump.json") == 1
     assert capsys.readouterr().out == told.out
-
-
-def _stored(each: Any) -> Any:
-    metadata = each["metadata"]
-    return each | {"metadata": metadata | {"uid": f"{each['kind']}-{metadata['name']}"}}
 
 
 @pytest.mark.parametrize("line", CURL)
