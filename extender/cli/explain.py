@@ -12,6 +12,7 @@ from extender.cli.parsing import (
     Commands,
     command,
     complain,
+    config_flag,
     exit_codes,
     output_flag,
     say,
@@ -96,12 +97,10 @@ def add_to(commands: Commands) -> None:
     explain.add_argument(
         "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
     )
-    explain.add_argument(
-        "--config",
-        metavar="FILE",
-        type=Path,
-        help="take the plugins' arguments, maxScore and feature gates from this configuration file "
-        "of an extender (default: the scheduler's defaults, scores up to 100)",
+    config_flag(
+        explain,
+        "the plugins' arguments, maxScore and feature gates",
+        "the scheduler's defaults, scores up to 100",
     )
     output_flag(explain, "text", "wide", "json", "yaml")
     whole_cluster_group(explain)
@@ -133,7 +132,7 @@ def _explained(
     from extender.verbs.explaining.explanation import Question  # noqa: PLC0415
     from extender.verbs.explaining.steps import explaining  # noqa: PLC0415
 
-    question = Question(asked.pod, names, by.plugins, by.scoring, by.max_score)
+    question = Question(asked.pod, names, by.profile.rules, by.profile.scoring, by.max_score)
     return at_once(explaining(state, question))
 
 

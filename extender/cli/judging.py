@@ -6,10 +6,9 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import MAX_NODE_SCORE, Plugins, ScorePlugins
+from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.whatif.profile import BY_DEFAULT, Profile
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 
 if TYPE_CHECKING:
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
 class Judging:
     """All three plugins, whichever of them an extender is to run."""
 
-    plugins: Plugins
-    """What refuses nodes, in the scheduler's order."""
-    scoring: ScorePlugins
-    max_score: int
-    gates: Gates
+    profile: Profile = BY_DEFAULT
+    max_score: int = MAX_NODE_SCORE
+    gates: Gates = EVERY_GATE_ON
 
 
 def judging(path: Path | None) -> Judging:
@@ -33,25 +30,13 @@ def judging(path: Path | None) -> Judging:
     ConfigError says what is wrong with the file. Where it says the cluster is, is not looked at.
     """
     if path is None:
-        return _judging(InterPodAffinity(), NodeAffinityPlugin(), CrossNamespacePodAffinity())
+        return Judging()
     from extender import config, enabled, files, source  # noqa: PLC0415 - the whole server
 
     loaded = config.load(Namespace(config=str(path)), {}, files.read_text)
-    return _judging(
-        enabled.inter_pod_affinity(loaded),
+    profile = Profile(
         enabled.node_affinity(loaded),
+        enabled.inter_pod_affinity(loaded),
         CrossNamespacePodAffinity(loaded.cross_namespace_pod_affinity.limited_by_default),
-        max_score=loaded.prioritize.max_score,
-        gates=source.gates_of(loaded),
     )
-
-
-def _judging(
-    affinity: InterPodAffinity,
-    nodes: NodeAffinityPlugin,
-    quota: CrossNamespacePodAffinity,
-    *,
-    max_score: int = MAX_NODE_SCORE,
-    gates: Gates = EVERY_GATE_ON,
-) -> Judging:
-    return Judging((nodes, affinity, quota), (affinity, nodes), max_score, gates)
+    return Judging(profile, loaded.prioritize.max_score, source.gates_of(loaded))

@@ -137,6 +137,16 @@ def namespace_flags(of: Parser, verb: str) -> None:
     )
 
 
+def config_flag(of: Parser, what: str, default: str) -> None:
+    """Add the flag for an extender's configuration file, of which a command takes what it says."""
+    of.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help=f"take {what} from this configuration file of an extender (default: {default})",
+    )
+
+
 def output_flag(of: Parser, *formats: str) -> None:
     """Add the flag for the format of what is said; the first is the default."""
     of.add_argument(

@@ -11,6 +11,7 @@ from extender.cli.parsing import (
     NOT_FINE,
     Commands,
     command,
+    config_flag,
     exit_codes,
     output_flag,
     say,
@@ -63,6 +64,8 @@ examples:
       is there room for what is on the old nodes, and do three more nodes help?
   affinity-extender simulate --roll web.yaml -n shop
       would this update get stuck?
+  affinity-extender simulate --roll web.yaml -n shop --config extender.yaml
+      and with the addedAffinity, hardPodAffinityWeight ... of that extender?
   kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets,pdb -A -o json > dump.json
   affinity-extender simulate --restart deployment/web -n shop --cluster dump.json
 
@@ -94,12 +97,14 @@ def add_to(commands: Commands) -> None:
         metavar="N",
         help="seed of the choice between nodes that are equally good (default: %(default)s)",
     )
+    config_flag(simulate, "the plugins' arguments and feature gates", "the scheduler's defaults")
     output_flag(simulate, "text", "wide", "json", "yaml")
     whole_cluster_group(simulate)
 
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
+    from extender.cli.judging import judging  # noqa: PLC0415
     from extender.cli.progress import Progress  # noqa: PLC0415
     from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
     from extender.whatif.outcome import Simulation  # noqa: PLC0415
@@ -108,11 +113,12 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.whatif.scheduling import Scheduler  # noqa: PLC0415
     from extender.wire.beyond import NotingReader  # noqa: PLC0415
 
+    by = judging(flags.config)
     files = read_files(flags.changes, flags.namespace)
-    pods = NotingReader()
+    pods = NotingReader(by.gates)
     state, workloads = _cluster(flags, pods)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
-    scheduler = Scheduler(state, chance)
+    scheduler = Scheduler(state, chance, by.profile)
     progress = Progress()
     steps = []
     if scheduler.waiting:
@@ -123,7 +129,7 @@ def _run(flags: argparse.Namespace) -> int:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
-    waiting = pending(state, scheduler.waiting)
+    waiting = pending(state, scheduler.waiting, by.profile)
     found = Simulation(state, flags.seed, steps, waiting, scheduler.preemptions, pods.beyond)
     say(simulate_report.write(found, flags.output))
     return DONE if found.is_fine else NOT_FINE

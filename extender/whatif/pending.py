@@ -16,8 +16,8 @@ from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Explanation, Question, Refusal
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import Kind, cause, kind_of, short
+from extender.whatif.profile import BY_DEFAULT, Profile
 from extender.whatif.rooms import Shape, shape_of
-from extender.whatif.scheduling import EVERYTHING
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
@@ -44,7 +44,9 @@ class PendingPods:
     bottleneck: Bottleneck | None
 
 
-def pending(state: ClusterState, waiting: Sequence[Pod]) -> list[PendingPods]:
+def pending(
+    state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
+) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
     kinds: dict[tuple[PodClass, Shape], list[Pod]] = {}
     for pod in waiting:
@@ -52,15 +54,15 @@ def pending(state: ClusterState, waiting: Sequence[Pod]) -> list[PendingPods]:
     found = []
     for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
         keys = [pod.key for pod in alike]
-        explanation = explain(state, alike[0]) if number < MOST_EXPLAINED else None
+        explanation = explain(state, alike[0], profile) if number < MOST_EXPLAINED else None
         limit = None if explanation is None else bottleneck(explanation)
         found.append(PendingPods(keys, explanation, limit))
     return found
 
 
-def explain(state: ClusterState, pod: Pod) -> Explanation:
+def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
     """Explain a pod by everything that is looked at here; O(nodes)."""
-    return at_once(explaining(state, Question(pod, list(state.nodes), EVERYTHING)))
+    return at_once(explaining(state, Question(pod, list(state.nodes), profile.everything)))
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:

@@ -64,7 +64,7 @@ def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_
         placed = scheduler.place(pod)
         yield
         if not placed:
-            (step.full,) = pending(scheduler.state, [pod])
+            (step.full,) = pending(scheduler.state, [pod], scheduler.profile)
             scheduler.remove(pod)
             break
     else:

@@ -164,7 +164,7 @@ def _judge(now: _State, update: Update) -> None:
         return
     first = waiting[0]
     kept = {pod.key for pod in now.old if pod.node is not None}
-    found = explain(now.scheduler.state, first)
+    found = explain(now.scheduler.state, first, now.scheduler.profile)
     behind = {pod.key for each in found.refusals for pod in each.pods} & kept
     update.waits = [pod.key for pod in waiting]
     update.kept = sorted(behind or kept)

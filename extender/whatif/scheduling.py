@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.counts.topology import picker
@@ -14,33 +14,11 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.verbs.filtering import judge
-from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import (
-    NodePorts,
-    NodeResourcesFit,
-    TaintToleration,
-    requirements_of,
-)
-from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.verbs.node_room import requirements_of
 from extender.verbs.victims import Preemptor, candidates, choose
+from extender.whatif.profile import BY_DEFAULT, Profile
 from extender.whatif.rooms import Rooms, shape_of
 from extender.whatif.successors import successor
-
-AFFINITY: Final = InterPodAffinity()
-NODE_AFFINITY: Final = NodeAffinityPlugin()
-RULES: Final[Plugins] = (AFFINITY, CrossNamespacePodAffinity())
-"""What is judged anew for each pod; the rest is between a pod and a node alone (`Rooms`)."""
-EVERYTHING: Final[Plugins] = (
-    TaintToleration(),
-    NODE_AFFINITY,
-    NodePorts(),
-    NodeResourcesFit(),
-    *RULES,
-)
-"""All that keeps a pod from a node here, in the scheduler's order: for explanations."""
-SCORING: Final[ScorePlugins] = (AFFINITY, NODE_AFFINITY)
 
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
@@ -68,9 +46,12 @@ class Preemption:
 class Scheduler:
     """The pods that wait, and the cluster that they are placed in."""
 
-    def __init__(self, state: ClusterState, chance: Callable[[], float]) -> None:
+    def __init__(
+        self, state: ClusterState, chance: Callable[[], float], profile: Profile = BY_DEFAULT
+    ) -> None:
         """`chance` draws from [0, 1): which of the best nodes is taken."""
         self.state = state
+        self.profile = profile
         self.placements: list[Placement] = []
         """In order; whoever reports them takes them away."""
         self.preemptions: list[Preemption] = []
@@ -158,7 +139,7 @@ class Scheduler:
         if not pod.may_preempt or not state.has_less_important(pod.priority):
             return None
         preemptor = Preemptor(pod, requirements_of(pod))
-        found = choose(candidates(state, preemptor, (NODE_AFFINITY, *RULES), chance=self._chance()))
+        found = choose(candidates(state, preemptor, self.profile.rules, chance=self._chance()))
         if found is None:
             return None
         for victim in found.victims:
@@ -181,7 +162,7 @@ class Scheduler:
         if pod.broken_annotation is not None:
             return None
         names, scores = self._rooms.ask(pod)
-        fits = judge(self.state, pod, self.state.nodes.asked(names), RULES).fits
+        fits = judge(self.state, pod, self.state.nodes.asked(names), self.profile.rules).fits
         if not fits.names:
             return None
         if len(fits.names) < len(names):
@@ -194,7 +175,7 @@ class Scheduler:
 
     def _preferences(self, pod: Pod, fits: AskedNodes) -> Iterator[Sequence[int]]:
         """Yield what each scoring plugin adds for each node: its normalised score, weighted."""
-        for plugin in SCORING:
+        for plugin in self.profile.scoring:
             try:
                 scorer = plugin.prepare(self.state, pod)
             except ObjectError:

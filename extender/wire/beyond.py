@@ -8,6 +8,7 @@ import msgspec
 
 from extender.model.keys import Key
 from extender.model.objects import Pod
+from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import GenerateName, PodReader
 
@@ -68,8 +69,8 @@ _POD = msgspec.json.Decoder(_Pod)
 class NotingReader(PodReader):
     """Reads pods, and notes what those without an end ask beyond what is read."""
 
-    def __init__(self) -> None:
-        super().__init__(charges=True, node_affinity=True, tenures=True)
+    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
+        super().__init__(gates, charges=True, node_affinity=True, tenures=True)
         self.beyond: dict[str, list[Key]] = {}
         """The pods by the field that is not looked at."""
 

@@ -1,18 +1,13 @@
-"""The command explain: what it tells, in which form, and what it ends with."""
+"""What explain tells, and in which form."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from extender import cli
 from tests.annotating import DURING, REQUIRED, annotated
 from tests.builders import (
     HOST,
@@ -25,41 +20,11 @@ from tests.builders import (
     requirement,
     selector,
     term,
-    workload,
 )
+from tests.cli.explain.cluster import DB, SSD, SSD_NODES, WEB, Explain
 
-WEB, DB = selector(app="web"), selector(app="db")
 ALL: dict[str, Any] = {"namespaceSelector": {}}
-NODES = [
-    node("a1", {HOST: "a1", ZONE: "a"}),
-    node("a2", {HOST: "a2", ZONE: "a"}),
-    node("b1", {HOST: "b1", ZONE: "b"}),
-]
 HASH = "pod-template-hash"
-SSD = node_term(requirement("disk", "Exists"))
-SSD_NODES = {"nodeSelectorTerms": [SSD]}
-
-Explain = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Run the command on a cluster of three nodes; return its exit code and what it said."""
-
-    def run(line: str, *objects: Any, manifest: Any = None) -> tuple[int, str]:
-        dump = tmp_path / "dump.json"
-        dump.write_text(json.dumps({"kind": "List", "items": [*NODES, *objects]}))
-        arguments = ["explain", *line.split(), "--cluster", str(dump)]
-        if manifest is not None:
-            path = tmp_path / "manifest.yaml"
-            path.write_text(manifest if isinstance(manifest, str) else yaml.safe_dump(manifest))
-            arguments += ["-f", str(path)]
-        code = cli.main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out + captured.err
-
-    return run
-
 
 REFUSED = """\
 default/new fits on no node
@@ -276,127 +241,3 @@ def test_json_and_yaml_are_the_same(explain: Explain) -> None:
     new = pod("new").anti_affinity(term(HOST, WEB))
     as_json, as_yaml = explain("new -o json", new)[1], explain("new -o yaml", new)[1]
     assert json.loads(as_json) == yaml.safe_load(as_yaml)
-
-
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"])
-def test_a_workload_from_a_manifest(kind: str, explain: Explain) -> None:
-    template = pod("t", "shop").anti_affinity(term(ZONE, WEB))
-    web = pod("web-0", "shop").labels(app="web")
-    manifest = workload(kind, "new", template)
-    code, text = explain(
-        "", web.on("a1"), web.on("b1") | {"metadata": web["metadata"]}, manifest=manifest
-    )
-    assert (code, text.splitlines()[0]) == (0, f"shop/{kind.lower()}/new fits on 2 of 3 nodes")
-
-
-def test_several_manifests_and_the_namespace_they_lack(explain: Explain) -> None:
-    fits, not_ = pod("fits"), pod("not").selects(disk="ssd")
-    for each in (fits, not_):
-        del each["metadata"]["namespace"]
-    both = yaml.safe_dump_all([dict(fits), dict(not_), {"kind": "Service", "metadata": {}}])
-    code, text = explain("-n shop", manifest=both)
-    assert code == 1
-    assert "shop/fits fits on 3 of 3 nodes" in text
-    assert "shop/not fits on no node" in text
-    assert "1 Service cannot be explained" in text
-    told = json.loads(explain("-n shop -o json", manifest=both)[1].partition("\naffinity")[0])
-    assert [each["pod"] for each in told] == ["shop/fits", "shop/not"]
-
-
-def test_a_manifest_from_standard_input(explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = io.BytesIO(json.dumps(pod("new")).encode())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
-    assert explain("-f -")[1].startswith("default/new fits on 3 of 3 nodes")
-
-
-def test_a_replica_of_a_workload_in_the_dump(explain: Explain) -> None:
-    deployment = workload("Deployment", "web", pod("t", "shop").labels(app="web"), replicas=2)
-    code, text = explain("deployment/web -n shop", deployment)
-    assert (code, text.splitlines()[0]) == (0, "shop/deployment/web[0] fits on 3 of 3 nodes")
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "said"),
-    [
-        pytest.param("new --node a1", 1, "default/new does not fit on a1", id="not there"),
-        pytest.param("new --node b1", 0, "default/new fits on b1", id="there"),
-        pytest.param("new --node a11", 2, "no node a11; did you mean a1", id="no such node"),
-        pytest.param("pod/new", 0, "default/new fits on 1 of 3", id="as kubectl prints it"),
-        pytest.param("nwe", 2, "no pod nwe in namespace default; did you mean new?", id="a slip"),
-        pytest.param("new -n shop", 2, "no pod new in namespace shop, but in default", id="where?"),
-        pytest.param("", 2, "name a pod, or give a manifest with -f", id="nothing asked"),
-    ],
-)
-def test_names(line: str, code: int, said: str, explain: Explain) -> None:
-    new = pod("new").anti_affinity(term(ZONE, WEB))
-    got, text = explain(line, new, pod("web-0").labels(app="web").on("a1"))
-    assert (got, said in text) == (code, True), text
-
-
-@pytest.mark.parametrize(
-    ("manifest", "said"),
-    [
-        pytest.param("kind: Service", "only 1 Service in it", id="nothing to explain"),
-        pytest.param("{", "not valid JSON", id="no JSON"),
-        pytest.param("a: [", "line 2: did not find", id="no YAML"),
-        pytest.param({"kind": "Pod", "metadata": {}}, "metadata.name", id="a pod without a name"),
-        pytest.param(
-            workload("Job", "j", pod("t").selects(disk=7)),  # type: ignore[arg-type]
-            "Job default/j: template.spec.nodeSelector",
-            id="a broken template",
-        ),
-    ],
-)
-def test_broken_manifests(manifest: Any, said: str, explain: Explain) -> None:
-    code, text = explain("", manifest=manifest)
-    assert (code, said in text) == (2, True), text
-
-
-CONFIGURED: dict[str, tuple[dict[str, Any], int, str]] = {
-    "added affinity": (
-        {
-            "plugins": ["InterPodAffinity", "NodeAffinity"],
-            "nodeAffinity": {"addedAffinity": {REQUIRED: SSD_NODES}},
-        },
-        1,
-        "3 nodes: 3 node affinity that the scheduler adds",
-    ),
-    "hard weight": (
-        {"interPodAffinity": {"hardPodAffinityWeight": 0}},
-        0,
-        "BEST NODES   SCORE\na1           0\n",
-    ),
-    "the defaults": ({}, 0, "a1           20 "),
-    "quota": (
-        {
-            "plugins": ["InterPodAffinity", "CrossNamespacePodAffinity"],
-            "crossNamespacePodAffinity": {"limitedByDefault": True},
-        },
-        1,
-        "3 no quota allows affinity across namespaces",
-    ),
-    "gates": ({"featureGates": {"PodAffinityNamespaceSelector": False}}, 0, "fits on 3 of 3"),
-}
-
-
-@pytest.mark.parametrize("case", CONFIGURED)
-def test_arguments_of_plugins_come_from_an_extenders_file(
-    case: str, explain: Explain, tmp_path: Path
-) -> None:
-    config, code, said = CONFIGURED[case]
-    head = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
-    path = tmp_path / "extender.yaml"
-    path.write_text(yaml.safe_dump(head | config))
-    new = pod("new").labels(app="web")
-    if case in {"quota", "gates"}:
-        new = new.affinity(term(ZONE, WEB, **ALL))
-    near = pod("near").labels(app="db").affinity(term(HOST, WEB, **ALL)).on("a1")
-    found = explain(f"new --config {path}", new, near)
-    assert (found[0], said in found[1]) == (code, True), found[1]
-
-
-def test_a_file_with_a_fault_is_named(explain: Explain, tmp_path: Path) -> None:
-    path = tmp_path / "extender.yaml"
-    path.write_text("kind: Other")
-    code, said = explain(f"new --config {path}", pod("new"))
-    assert (code, "apiVersion" in said) == (2, True)
