@@ -34,6 +34,9 @@ $(RELEASE_STAMP): $(STAMP) requirements-release.txt
 	@$(PIP_INSTALL) --require-hashes -r requirements-release.txt
 	@touch $@
 
+.PHONY: install
+install: $(RUN_STAMP) ## the program alone, into .venv; less than a minute
+
 run: $(RUN_STAMP) ## serve the bundled sample cluster in replace mode
 	@$(BIN)/affinity-extender serve --cluster extender/samples/cluster.yaml --mode replace
 
@@ -84,6 +87,9 @@ simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000)
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000
 
+matrix: $(STAMP) ## the core of e2e on each Kubernetes release that is supported (an hour)
+	@$(BIN)/python -m tests.e2e.matrix
+
 lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -95,6 +101,10 @@ types: $(STAMP) ## mypy, strict
 reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
 	@$(BIN)/python -m extender.cli.reference docs/reference
 	@$(BIN)/python -m clusterload.reference docs/reference
+
+.PHONY: demo
+demo: $(RUN_STAMP) ## record the terminal that README.md shows, docs/figures/demo.svg
+	@$(BIN)/python -m release.demo
 
 format: $(STAMP) ## rewrite the sources in the project's format
 	@$(BIN)/ruff format .
