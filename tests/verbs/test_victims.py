@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
+from extender.model.host_ports import HostPort
+from extender.verbs import victims
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import (
@@ -82,6 +85,24 @@ def preemptor(raw: Json) -> Preemptor:
     read = model_pod(raw)
     requirements = read_requirements(json.dumps(raw).encode(), read.requests)
     return Preemptor(read, requirements)
+
+
+@pytest.mark.parametrize(
+    ("ports", "looked_at"),
+    [
+        pytest.param(99, 100, id="at all nodes"),
+        pytest.param(999, 10, id="at as many as there is time for"),
+    ],
+)
+def test_of_a_pod_with_very_many_host_ports_not_all_nodes_are_looked_at(
+    ports: int, looked_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(victims, "MOST_CONDITIONS", 10_000)
+    state = state_of([node(f"n{number}", {}, ROOM) for number in range(100)], [], [])
+    wanted = tuple(HostPort("", "TCP", number) for number in range(ports))
+    asked = preemptor(APART)
+    asked = replace(asked, pod=replace(asked.pod, ports=wanted))
+    assert sum(1 for _ in candidates(state, asked, AFFINITY, chance=0.0)) == looked_at
 
 
 def look(state: ClusterState, raw: Json, plugins: Plugins = AFFINITY) -> dict[str, Candidate]:
