@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,9 @@ fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECO
 
 simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS or EVICTIONS, or for SEEDS or SECONDS; of one THEME or of all; or one SEED again
 	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(THEME),--theme $(THEME)))
+
+planted: $(STAMP) ## every bug that is planted to see whether the simulation finds it, and what finds it
+	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000

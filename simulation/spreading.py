@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import queue
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from simulation.outcome import Outcome
@@ -24,7 +24,7 @@ def run_seed(seed: int) -> Outcome:
     return run(make_plan(seed))
 
 
-def run_seeds(seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
+def run_seeds(seeds: Iterable[int], jobs: int) -> Generator[Outcome, None, None]:
     """Run seeds, a few at a time, and yield how each went, in whatever order they end."""
     if jobs == 1:
         yield from map(run_seed, seeds)

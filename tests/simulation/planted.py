@@ -28,6 +28,8 @@ from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
+from simulation.plan import Plan
+from simulation.themes import CONTENTION
 from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_preemptions import PREEMPTIONS
 from tests.simulation.planting import Planted
@@ -222,6 +224,16 @@ def _keeps_tokens(patch: Patch) -> None:
     patch.setattr(FlowControl, "_refill", lambda _: None)
 
 
+def _lists_from_a_server_that_lags(plan: Plan) -> bool:
+    contended = plan.setup.theme == CONTENTION and plan.setup.servers > 1
+    return contended and any(each.what == "lagging server" for each in plan.actions)
+
+
+def _leaves_binds_unclear(plan: Plan) -> bool:
+    contended = plan.setup.theme == CONTENTION
+    return contended and any(each.what == "unsure binds" for each in plan.actions)
+
+
 MEET = "excluding pods met"
 LONELY = "required affinity not met"
 MIRROR = ("mirror differs from the cluster", "counters differ from a recount")
@@ -253,9 +265,11 @@ PLANTED: Mapping[str, Planted] = {
     "withdraws no hint": Planted(_withdraws_no_hint, {HINT}),
     "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
     "takes any error for success": Planted(_takes_any_error_for_success, {WAIT, LONELY, *ENDLESS}),
-    "takes a list from a cache for proof": Planted(_settles_by_cached_lists, {MEET, LONELY}),
+    "takes a list from a cache for proof": Planted(
+        _settles_by_cached_lists, {MEET, LONELY}, _lists_from_a_server_that_lags
+    ),
     "takes a pod without a node for one that is not bound": Planted(
-        _settles_what_is_not_listed, {MEET, LONELY}
+        _settles_what_is_not_listed, {MEET, LONELY}, _leaves_binds_unclear
     ),
     "keeps hints of pods that are gone": Planted(
         _keeps_hints_of_pods_that_are_gone, {WAIT, *MIRROR}

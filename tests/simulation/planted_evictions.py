@@ -19,6 +19,7 @@ from extender.model.execution import Owner
 from extender.model.objects import Pod
 from extender.ports import Evicted, Eviction
 from extender.verbs.evicting import Assessment, Outcome, owner_of
+from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
@@ -132,9 +133,19 @@ TWICE = "two replicas evict"
 CAUSE = "evicted without a cause"
 EARLY = "evicted within the grace period"
 
+
+def _evicts(plan: Plan) -> bool:
+    return plan.setup.evicting is not None
+
+
+def _evicts_in_a_dry_run(plan: Plan) -> bool:
+    evicting = plan.setup.evicting
+    return evicting is not None and evicting.dry_run
+
+
 EVICTIONS: Mapping[str, Planted] = {
-    name: Planted(plant, breaks, evicting=True)
-    for name, (plant, breaks) in {
+    name: Planted(plant, breaks, *runs or (_evicts,))
+    for name, (plant, breaks, *runs) in {
         "leads for ever": (_leads_for_ever, {TWICE, MANY, TWO}),
         "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO}),
         "deletes instead of evicting": (_deletes, {"evicted without a mark"}),
@@ -144,7 +155,7 @@ EVICTIONS: Mapping[str, Planted] = {
         "does not look again": (_looks_once, {CAUSE, EARLY}),
         "moves all pods of an owner": (_moves_all_of_an_owner, {TWO}),
         "waits for no grace period": (_waits_for_nothing, {EARLY}),
-        "never runs dry": (_never_runs_dry, {"evicted in a dry run"}),
+        "never runs dry": (_never_runs_dry, {"evicted in a dry run"}, _evicts_in_a_dry_run),
         "never pauses": (_never_pauses, {"evicted while paused"}),
         "evicts pods of nobody": (_takes_anybody_for_an_owner, {"evicted without a controller"}),
         "looks for no other node": (_looks_for_no_node, {"evicted with nowhere to go"}),

@@ -116,7 +116,7 @@ def _withdraws_no_nomination(patch: Patch) -> None:
     patch.setattr(Nominations, "withdraw", kept)
 
 
-Planted = partial(AnyPlanted, preempting=True)
+Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 
 TWO = "two sets of victims"
 VAIN = "evicted in vain"

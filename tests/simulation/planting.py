@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from simulation.plan import Setup
+from simulation.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,5 @@ class Planted:
 
     plant: Callable[[pytest.MonkeyPatch], None]
     breaks: Collection[str]
-    preempting: bool = False
-    """Whether only runs that are about preemption are to find it."""
-    evicting: bool = False
-    """Whether only runs that are about rules during execution are to find it."""
-
-    def may_find(self, setup: Setup) -> bool:
-        """Return whether a run with such a setup is one of those that are to find it."""
-        return setup.preempting >= self.preempting and bool(setup.evicting) >= self.evicting
+    runs: Callable[[Plan], object] = lambda _: True
+    """Tells of a run whether it is one of those that are to find it."""
