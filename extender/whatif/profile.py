@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration
@@ -23,6 +24,16 @@ class Profile:
     def rules(self) -> Plugins:
         """Return what refuses nodes, whatever room they have, in the scheduler's order."""
         return (self.nodes, self.affinity, self.quota)
+
+    @property
+    def rules_beyond_own(self) -> Plugins:
+        """Return what may refuse nodes that match the pod's own node affinity.
+
+        `Rooms` knows those nodes; to match them once more took a tenth of the time of 1,000 pods.
+        """
+        if self.nodes.added == NO_NODE_AFFINITY:
+            return (self.affinity, self.quota)
+        return self.rules
 
     @property
     def everything(self) -> Plugins:

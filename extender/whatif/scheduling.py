@@ -162,7 +162,8 @@ class Scheduler:
         if pod.broken_annotation is not None:
             return None
         names, scores = self._rooms.ask(pod)
-        fits = judge(self.state, pod, self.state.nodes.asked(names), self.profile.rules).fits
+        asked = self.state.nodes.asked(names)
+        fits = judge(self.state, pod, asked, self.profile.rules_beyond_own).fits
         if not fits.names:
             return None
         if len(fits.names) < len(names):
