@@ -20,6 +20,7 @@ from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
+from extender.collecting import keep_collecting
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -119,6 +120,8 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
     scoring = (affinity, node_affinity)
     explain = Explain(state, plugins, scoring, reader, lambda: None, max_score=20)
     turns = Turns()
+    # As in the program.
+    collecting = asyncio.create_task(keep_collecting())
     spent: dict[str, list[float]] = {}
     held: dict[str, float] = {}
     size: dict[str, int] = {}
@@ -131,6 +134,7 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
             spent.setdefault(name, []).append(1000 * (thread_time() - start))
             held[name] = max(held.get(name, 0.0), longest)
             size[name] = len(body) // 1000
+    collecting.cancel()
     return {
         name: Cost(each[0], median(each), max(each), held[name], size[name])
         for name, each in spent.items()

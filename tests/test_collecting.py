@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from extender.collecting import DUE, FULL_SECONDS, SPARE, Collector, keep_collecting, resting
+from extender.collecting import (
+    DUE,
+    FULL_SECONDS,
+    MIDDLE,
+    SPARE,
+    Collector,
+    keep_collecting,
+    resting,
+)
 
 MANY = 200_000
 """Objects, more than enough for a full collection by Python's own rule."""
@@ -59,7 +67,7 @@ def survivors(number: int) -> list[list[int]]:
 
 def collector(clock: Callable[[], float] = lambda: 0.0) -> Collector:
     """Build a collector where no full collection begins by itself."""
-    gc.set_threshold(*gc.get_threshold()[:2], 1 << 30)
+    gc.set_threshold(gc.get_threshold()[0], MIDDLE, 1 << 30)
     return Collector(clock)
 
 
@@ -73,6 +81,7 @@ async def test_no_full_collection_begins_by_itself() -> None:
     usual = gc.get_threshold()
     collecting = asyncio.create_task(keep_collecting())
     await asyncio.sleep(0)
+    assert gc.get_threshold()[1] == MIDDLE
     with full_collections() as found:
         kept = survivors(MANY)
     assert (len(kept), found) == (MANY, [])
