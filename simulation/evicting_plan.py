@@ -28,6 +28,7 @@ class Evicting:
 EVICTING_USERS: Final = {
     "movable workload": 12,
     "bare movable pod": 2,
+    "rival by hand": 6,
     "disks change": 16,
     "disks change for a moment": 8,
     "most disks change": 3,

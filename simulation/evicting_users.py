@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store
+from simulation.apiserver.store import Json, Store, is_live
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.movable import DISK, SSD, budget, movable
@@ -20,6 +20,8 @@ LEASE: Final = "kube-system/affinity-extender"
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 MOST_PODS: Final = 4
 """For each node, in all: with more, each second takes longer and shows nothing new."""
+_RULING: Final = "namespace", "labels", "annotations"
+"""The metadata on which rules depend."""
 
 
 class EvictingUsers:
@@ -35,6 +37,7 @@ class EvictingUsers:
             "new disks": self._new_disks,
             "movable workload": self._workload,
             "bare movable pod": self._bare,
+            "rival by hand": self._rival,
             "disks change": self._change_few,
             "disks change for a moment": self._flicker,
             "most disks change": self._change_many,
@@ -74,6 +77,26 @@ class EvictingUsers:
             name: each for name, each in pod["metadata"].items() if name != "ownerReferences"
         }
         self._do(partial(self._store.create, "pods", {**pod, "metadata": metadata}, "users"))
+
+    def _rival(self, chance: Random) -> None:
+        """Place a pod by hand where one like it is that it excludes: the younger one has to go."""
+        rivals = [
+            pod
+            for _, pod in sorted(self._store.all("pods").items())
+            if pod["spec"].get("nodeName")
+            and is_live(pod)
+            and "podAntiAffinity" in pod["spec"].get("affinity", {})
+        ]
+        if not rivals:
+            return
+        old, name = chance.choice(rivals), f"rival{chance.randrange(1 << 20)}"
+        metadata = {
+            **{each: old["metadata"][each] for each in _RULING if each in old["metadata"]},
+            "name": name,
+            "ownerReferences": [{"kind": "ReplicaSet", "name": name, "controller": True}],
+        }
+        pod = {"metadata": metadata, "spec": old["spec"], "status": {"phase": "Pending"}}
+        self._do(partial(self._store.create, "pods", pod, "users"))
 
     def _made_of(self, chance: Random) -> tuple[str, Json]:
         app = f"movable{len(self._apps)}"

@@ -17,10 +17,10 @@ from simulation.spreading import run_seed, run_seeds
 from simulation.tally import Tally
 
 PREEMPTING_SEEDS = (35, 15)
-EVICTING_SEEDS = (38, 355, 569)
+EVICTING_SEEDS = (38, 49, 29, 86, 97)
 SEEDS = (26, 240, 371, 59, 424, 754, 2, 703)
 """Those that bring many binds for their time, and all kinds of faults."""
-MORE_SEEDS = (320, 87, 301, 309, 4, 13, 7, 47, 93, 48, 120, 24, 29, 278, 49, 137)
+MORE_SEEDS = (81, 43, 320, 87, 301, 309, 4, 13, 7, 47, 93, 48, 120, 24, 29, 278, 49, 137)
 """Of all kinds, should there not be enough of something: any change may lead a seed elsewhere."""
 ENOUGH_BINDS = 20_000
 ENOUGH_PREEMPTIONS = 150
