@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from simulation.apiserver.store import Change, Json, Store, is_live
+from simulation import waking
+from simulation.apiserver.store import Change, Json, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.endings import check_endings
 from simulation.invariants.execution import may_be_on
-from simulation.invariants.referee import Referee
 from simulation.invariants.registries import check_registries
 from simulation.invariants.upkeep import check_counters, check_mirror
 from simulation.plan import CALM_ENDS_WITH, CALM_SECONDS, Plan
 from simulation.program import Incarnation, Process
 from simulation.scheduler.objects import pod_info
-from simulation.scheduler.process import Scheduler
 
 HINT_SECONDS: Final = 15.0
 """A hint that was not taken is withdrawn after 5 s; a few tries may fail."""
@@ -29,25 +27,11 @@ NEWS_SECONDS: Final = 10.0
 """A change may take so long to be known, and a bind to end."""
 
 
-class Watched(Protocol):
+class Watched(waking.Watched, Protocol):
     """What is looked at."""
 
     plan: Plan
-    store: Store
     process: Process
-    referee: Referee
-
-    @property
-    def living(self) -> Sequence[Incarnation]:
-        """Return the extenders that run, the one that is asked first."""
-
-    @property
-    def now(self) -> float:
-        """Return the simulated seconds since the start."""
-
-    @property
-    def schedulers(self) -> Mapping[str, Scheduler]:
-        """Return the schedulers that run."""
 
 
 class Calm:
@@ -57,6 +41,7 @@ class Calm:
         self._world = world
         self._changed: dict[str, float] = {}
         world.store.observers.append(self._note)
+        self._waking = waking.Waking(world)
         self._next_look = 0.0
         self._waiting: dict[str, float] = {}
         """Since when pods have waited that have a place, by uid."""
@@ -66,8 +51,12 @@ class Calm:
             self._changed[change.key] = self._world.now
 
     def look(self) -> None:
-        """Note who waits though there is a place; most of them are about to be placed."""
+        """Note who waits though there is a place; most of them are about to be placed.
+
+        Who has to be woken must be, in the calm and before.
+        """
         world = self._world
+        self._waking.look()
         left = world.plan.busy + CALM_SECONDS - world.now
         if left < HINTS_LOOK_SECONDS:
             self._check_hints()

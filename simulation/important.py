@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
@@ -16,11 +17,49 @@ from simulation.loop import spawn
 from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
 
-MOST_PLACES: Final = 8
-"""Less important pods of a wave."""
 PRIORITIES: Final = (50, 50, 60)
 LESSER: Final = (0, 0, 0, 5, 50)
 """Of the pods in their way; who is as important stays."""
+SIDES: Final = {
+    "both": ("rivals by {}", "rivals by {}"),
+    "own": ("avoided by {}", "avoiding by {}"),
+    "theirs": ("rivals by {}", "avoided"),
+}
+"""Of what sort the lesser and the important are, by whose rules keep them apart."""
+FIRST_PORT: Final = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How important pods come."""
+
+    places: int
+    """Less important pods at most."""
+    number: tuple[int, int]
+    """The fewest and the most important pods of an app."""
+    pauses: tuple[tuple[float, float], ...]
+    """Seconds between two of them, from and to; one of these holds for an app."""
+    at_once: tuple[int, ...]
+    """How many of an app may wait; one of these, and no more than there are places."""
+    graces: tuple[int, ...]
+    rests: tuple[float, ...]
+    """Seconds until victims come again, which wait for the same places then."""
+    also: tuple[str, ...]
+    """What bystanders have that the important need as well."""
+
+
+NOW_AND_THEN: Final = Stream(8, (10, 60), ((0.3, 2.0),), (8,), (0, 1, 3, 30, 30), (0.0,), ("",))
+ALWAYS: Final = Stream(
+    30,
+    (40, 160),
+    ((0.05, 0.3), (0.1, 0.8), (0.3, 2.0), (3.0, 9.0)),
+    (1, 1, 1, 2, 3),
+    (0, 1, 1, 3, 30),
+    (0.0, 1.0, 2.0, 2.0),
+    ("", "", "", "", "room", "port"),
+)
+"""Few at once: each that waits is tried again at each event. Where nothing else happens in a long
+pause, it shows who is not woken."""
 
 
 class ImportantTenants:
@@ -32,6 +71,7 @@ class ImportantTenants:
         self._controllers = controllers
         self._setup = setup
         self._waves = 0
+        self._stream = ALWAYS if setup.preempting else NOW_AND_THEN
         self.acts: dict[str, Callable[[Random], None]] = {"important wave": self._wave}
 
     def _wave(self, chance: Random) -> None:
@@ -39,23 +79,31 @@ class ImportantTenants:
         self._waves += 1
         by = chance.choice(("host", "host", "host", "zone"))
         places = self._setup.zones if by == "zone" else len(self._store.all("nodes"))
-        spawn(self._play(chance, f"wave{self._waves}", by, min(places, MOST_PLACES)), "users")
+        places = min(places, self._stream.places)
+        spawn(self._play(chance, f"wave{self._waves}", by, places), "users")
 
     async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
-        lesser = self._workload(chance, f"{group}-lesser", by, group, chance.choice(LESSER))
+        sorts = [each.format(by) for each in SIDES[chance.choice(("both", *SIDES))]]
+        lesser = self._workload(chance, f"{group}-lesser", sorts[0], group)
+        lesser.made_of["priority"] = chance.choice(LESSER)
         if chance.random() < 0.5:
             await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
         lesser.replicas = places + chance.choice((0, 0, 1))
+        lesser.rests = chance.choice(self._stream.rests)
         lesser.ordered = chance.random() < 0.5
         self._controllers.apply(lesser)
-        bystanders = self._workload(chance, f"{group}-bystanders", "nobody", group, 0)
-        bystanders.replicas = places if chance.random() < 0.4 else 0
+        bystanders = self._workload(chance, f"{group}-bystanders", "plain", group)
+        names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
+        important = [self._workload(chance, name, sorts[1], group) for name in names]
+        also = chance.choice(self._stream.also)
+        for each in (bystanders, *important):
+            if also == "room":
+                each.milli = 300 if each is bystanders else 1000 * self._setup.cpu - 300
+            elif also == "port":
+                each.made_of["port"] = FIRST_PORT + self._waves
+        bystanders.replicas = places if also or chance.random() < 0.4 else 0
         self._controllers.apply(bystanders)
         await asyncio.sleep(chance.uniform(0.5, 3.0))
-        names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
-        important = [
-            self._workload(chance, name, by, group, chance.choice(PRIORITIES)) for name in names
-        ]
         await asyncio.gather(*(self._keep_coming(chance, each, places) for each in important))
         for each in (lesser, bystanders):
             each.replicas = 0
@@ -65,17 +113,27 @@ class ImportantTenants:
         """Create pods now and then that end soon; meanwhile those that went may come back.
 
         They are no job's: the next would take the place of the last, and nobody would have to go.
+        They come no more when jobs end.
         """
         workload.lasts = chance.uniform(0.1, 1.0)
         self._controllers.workloads[workload.name] = workload
-        pause = chance.uniform(0.3, 2.0)
+        pause = chance.uniform(*chance.choice(self._stream.pauses))
+        at_once = min(chance.choice(self._stream.at_once), places)
         keys: list[str] = []
-        for number in range(chance.randint(10, 60)):
-            left = [key for key in keys if self._is_waiting(key)]
-            if len(left) < places:
-                pod = workload.pod(f"{workload.name}-{number}", patient=chance.random() < 0.05)
-                await self._create("pods", pod)
-                keys = [*left, key_of(pod)]
+        for number in range(chance.randint(*self._stream.number)):
+            while len(left := [key for key in keys if self._is_waiting(key)]) >= at_once:
+                if workload.completions is not None:
+                    break
+                await asyncio.sleep(pause)
+            if workload.completions is not None:
+                break
+            pod = workload.pod(
+                f"{workload.name}-{number}",
+                patient=chance.random() < 0.05,
+                priority=chance.choice(PRIORITIES),
+            )
+            await self._create("pods", pod)
+            keys = [*left, key_of(pod)]
             if left and chance.random() < 0.1:
                 key = chance.choice(left)
                 await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
@@ -88,13 +146,12 @@ class ImportantTenants:
         pod = self._store.all("pods").get(key)
         return pod is not None and is_live(pod) and not pod["spec"].get("nodeName")
 
-    def _workload(self, chance: Random, name: str, by: str, group: str, priority: int) -> Workload:
-        sort = "plain" if by == "nobody" else f"rivals by {by}"
-        made_of = templates.template(sort, name, group, priority)
+    def _workload(self, chance: Random, name: str, sort: str, group: str) -> Workload:
+        made_of = templates.template(sort, name, group)
         return Workload(
             name=name,
             space="default",
-            made_of=made_of | {"grace": chance.choice((0, 1, 3, 30, 30))},
+            made_of=made_of | {"grace": chance.choice(self._stream.graces)},
             replicas=0,
             scheduler=self._setup.any_scheduler(chance),
             milli=chance.choice((10, 10, 10, 500)),

@@ -144,3 +144,8 @@ class Link:
         self.down = Way(chance, fastest, usual)
         self.refusing = False
         """Whether nobody listens at the other end."""
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Tell whether either direction is cut or slow."""
+        return any(each.is_cut or each.slower > 1.0 for each in (self.up, self.down))

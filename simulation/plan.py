@@ -16,7 +16,7 @@ from simulation.evicting_plan import (
     Evicting,
     draw,
 )
-from simulation.themes import CONTENTION, FAULTS, PREEMPTION, QUOTAS, THEMES, any_theme
+from simulation.themes import FAULTS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
@@ -113,17 +113,22 @@ def make_plan(seed: int) -> Plan:
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
         least_sampled=chance.choice((2, 5, 100)),
-        schedulers=chance.choice((1, 1, 2)),
+        schedulers=chance.choice(theme.schedulers),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 1, 2, 3)),
         replicas=chance.choice(theme.replicas),
         network=chance.choice((0.0003, 0.002, 0.01)),
     )
-    busy = round(chance.uniform(*shape.busy), 3)
+    busy = round(chance.uniform(*(theme.busy or shape.busy)), 3)
     episodes = _episodes(chance, shape, busy)
     faulty = chance.random() < 0.95
     actions: list[Action] = []
     for start, end in episodes:
+        for kind, seconds in theme.every.items():
+            at = start
+            while at < end:
+                actions.append(make_action(chance, kind, at))
+                at += chance.uniform(0.3, 1.0) * seconds
         minutes = (end - start) / 60.0
         anyway, each_minute = theme.most
         count = chance.randint(theme.least, anyway + int(each_minute * minutes))
@@ -134,7 +139,7 @@ def make_plan(seed: int) -> Plan:
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
     tenants = Random(f"quotas {seed}")
-    if named != CONTENTION and tenants.random() < QUOTAS:
+    if tenants.random() < theme.quotas:
         start, end = tenants.choice(episodes)
         actions += some_actions(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)

@@ -65,7 +65,9 @@ class Tally:
             f"{_long(self.simulated)} simulated, {_long(self.longest)} at most; "
             f"{self.contested:,} contested binds, {raced} % raced, "
             f"{self.contested / max(seconds, 1e-3):.0f}/s; "
-            f"{self.preemptions['sets']:,} preemptions, {self.preemptions['victims']:,} victims; "
+            f"{self.preemptions['sets']:,} preemptions, {self.preemptions['victims']:,} victims, "
+            f"{self.preemptions['by schedulers']:,} by schedulers, "
+            f"{self.preemptions['woken']:,} woken; "
             f"{self.evictions['evicted']:,} evictions, {self.evictions['handovers']:,} handovers; "
             f"{len(self.broken)} broken"
         )

@@ -58,13 +58,13 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
     """
     affinity: Json = {}
     labels = {"app": app}
+    if sort.startswith(("rivals", "avoided")):
+        labels["group"] = other
     apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
     own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
     match sort:
-        case "apart by host":
-            affinity = _anti(_term(HOST, own))
-        case "apart by zone":
-            affinity = _anti(_term(ZONE, own))
+        case "apart by host" | "apart by zone" | "avoided by host" | "avoided by zone":
+            affinity = _anti(_term(apart, own))
         case "together":
             affinity = _towards(_term(ZONE, own))
         case "near another":
@@ -74,10 +74,8 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
         case "away from a team":
             teams = {"matchLabels": {"team": "green"}}
             affinity = _anti(_term(HOST, others, namespaceSelector=teams))
-        case "rivals by host" | "rivals by zone":
-            key = HOST if sort.endswith("host") else ZONE
-            affinity = _anti(_term(key, {"matchLabels": {"group": other}}))
-            labels["group"] = other
+        case "rivals by host" | "rivals by zone" | "avoiding by host" | "avoiding by zone":
+            affinity = _anti(_term(apart, {"matchLabels": {"group": other}}))
         case "spread if possible":
             wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
             affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
@@ -129,7 +127,11 @@ def pod(name: str, space: str, made_of: Json, *, owner: str, scheduler: str, mil
             "terminationGracePeriodSeconds": made_of.get("grace", 3),
             **({"preemptionPolicy": "Never"} if made_of.get("patient") else {}),
             "containers": [
-                {"name": "main", "resources": {"requests": {"cpu": f"{milli}m"}}},
+                {
+                    "name": "main",
+                    "resources": {"requests": {"cpu": f"{milli}m"}},
+                    **({"ports": [_on_host(made_of["port"])]} if made_of.get("port") else {}),
+                },
             ],
             **({"affinity": made_of["affinity"]} if made_of["affinity"] else {}),
         },
@@ -142,6 +144,10 @@ def any_template(chance: Random, app: str, apps: list[str]) -> Json:
     other = chance.choice(apps or [app])
     made_of = template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
     return made_of | {"patient": chance.random() < 0.2, "grace": chance.choice((0, 1, 3, 3, 30))}
+
+
+def _on_host(port: int) -> Json:
+    return {"containerPort": port, "hostPort": port}
 
 
 def _term(key: str, selector: Json, **fields: Any) -> Json:

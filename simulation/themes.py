@@ -82,21 +82,33 @@ class Theme:
     replicas: tuple[int, ...] = (1, 1, 2)
     """Of the extender."""
     workloads: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    schedulers: tuple[int, ...] = (1, 1, 2)
+    busy: tuple[float, float] | None = None
+    """Seconds until the calm begins, from and to; None for any."""
+    every: Mapping[str, float] = field(default_factory=dict)
+    """What users do all the time, and at most how many seconds later again."""
+    quotas: float = 0.25
+    """How many of the runs have tenants with quotas."""
 
 
 THEMES: Final[Mapping[str, Theme]] = {
     "": Theme(25, USERS),
     PREEMPTION: Theme(
         25,
-        {**dict.fromkeys(USERS, 1), "important wave": 60, "recreate by name": 8}
-        | {"wave": 0, "quota": 0},
+        {**dict.fromkeys(USERS, 1), "important wave": 4, "recreate by name": 4}
+        | {"wave": 0, "quota": 0, "burst of pods": 0, "bound to a zone": 0, "taint": 0},
         # More of what may make a process forget whom it evicts.
         {**FAULTS, "kill extender": 6, "kill extender at a step": 12, "lead moves": 8}
         | {"unsure evictions": 6, "lose answers": 6},
-        (3, 4, 6, 9),
-        4,
-        (8, 6),
-        (1, 2),
+        (3, 4, 4, 6, 6, 9, 12, 20, 30),
+        least=2,
+        most=(2, 2),
+        replicas=(1, 2, 2, 2),
+        workloads=(0, 0, 1),
+        schedulers=(1, 2, 2),
+        busy=(120.0, 480.0),
+        every={"important wave": 90.0},
+        quotas=0.0,
     ),
     CONTENTION: Theme(
         50,
@@ -106,12 +118,11 @@ THEMES: Final[Mapping[str, Theme]] = {
         least=6,
         most=(12, 10),
         workloads=(0, 0, 1, 2),
+        quotas=0.0,
     ),
 }
 """What runs of minutes are about, by weight: users who hardly have anything but important pods, and
 others in their way; or hardly anything but pods that exclude each other."""
-QUOTAS: Final = 0.25
-"""How many of the runs have tenants with quotas."""
 
 
 def any_theme(seed: int) -> str:

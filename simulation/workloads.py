@@ -35,6 +35,8 @@ class Workload:
     lasts: float | None = None
     completions: int | None = None
     """How many pods of a job there are to be, `replicas` of them at a time; else as many."""
+    rests: float = 0.0
+    """Seconds until it does anything about what has become of its pods: some back off."""
     revision: int = 0
     started: int = 0
     pods: dict[str, str] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Controllers:
         """Look at a workload soon."""
         if name not in self._due and name in self.workloads:
             self._due.add(name)
-            pause = SETTLE_SECONDS * self._chance.random()
+            pause = SETTLE_SECONDS * self._chance.random() + self.workloads[name].rests
             asyncio.get_running_loop().call_later(pause, self._start, name)
 
     def _start(self, name: str) -> None:

@@ -91,6 +91,12 @@ class Troubles:
     forbidden: float = 0.0
     """Evictions that the extender has no right to (any more)."""
 
+    def any(self, now: float) -> bool:
+        """Return whether anything is wrong."""
+        chances = self.throttled, self.lost, self.unsure, self.failing
+        about = self.unsure_evictions, self.failing_evictions, self.forbidden
+        return self.down or self.stalled_until > now or any((*chances, *about))
+
     def refusal(self, request: Request) -> Refused | None:
         """Return how the server turns a request away that it has not the right to."""
         deletes = request.kind is Kind.EVICTION and "extender" in request.by

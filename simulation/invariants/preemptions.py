@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, Protocol
 
 import msgspec
@@ -59,12 +60,34 @@ class Known:
     pod: Json
     bound: float | None = None
     gone: float | None = None
+    marks: list[tuple[float, str]] = field(default_factory=list)
+    """Since when it has had each message of its condition DisruptionTarget."""
     sets: list[VictimSet] = field(default_factory=list)
 
     @property
     def key(self) -> str:
         """Return its namespace/name."""
         return key_of(self.pod)
+
+    def take(self, pod: Json, now: float) -> None:
+        """Take over a new version of it."""
+        self.pod, message = pod, mark_of(pod)
+        if message is not None and (not self.marks or self.marks[-1][1] != message):
+            self.marks.append((now, message))
+
+    def preemptor_since(self, since: float) -> str | None:
+        """Return the uid of the preemptor that the last mark names, or one before.
+
+        A scheduler may evict it for another, and its mark names nobody: an extender may not have
+        known that if it came after `since`.
+        """
+        for at, message in reversed(self.marks):
+            _, found, rest = message.partition(_FOR)
+            if found:
+                return rest.removesuffix(")")
+            if at < since:
+                break
+        return None
 
     def set_on(self, node: str, now: float, by: str) -> VictimSet:
         """Return the latest set of victims, or one that begins now if that is on another node."""
@@ -87,6 +110,18 @@ class Preemptions:
         """The sets of the victims that are being deleted, by their uids."""
         store.observers.append(self._take)
 
+    def key_of(self, uid: str) -> str:
+        """Return the namespace/name of a pod that there was a moment ago."""
+        return self._pods[uid].key
+
+    def waits_for_bind(self, uid: str, node: str) -> bool:
+        """Tell whether all victims that an extender has evicted for a pod on a node are gone."""
+        known = self._pods.get(uid)
+        if known is None or not known.sets or known.bound is not None or known.gone is not None:
+            return False
+        last = known.sets[-1]
+        return last.node == node and is_extender(last.by) and not last.leaving
+
     # What is sent
 
     def note_sent(self, by: str, method: str, path: str, body: bytes) -> None:
@@ -100,9 +135,9 @@ class Preemptions:
         uid = options.get("preconditions", {}).get("uid")
         if victim is None or (uid is not None and victim["metadata"]["uid"] != uid):
             return
-        preemptor = self._preemptor_of(victim)
+        preemptor = self._preemptor_of(victim["metadata"]["uid"], self._judge.known_since())
         if preemptor is None:
-            self._break("evicted without a mark", key_of(victim))
+            self._break("evicted without a mark", key_of(victim), key_of(victim))
             return
         why = self._why_not(preemptor, victim, by)
         if why is not None:
@@ -150,17 +185,20 @@ class Preemptions:
             return
         known = self._pods.setdefault(uid, Known(new))
         was_going = "deletionTimestamp" in known.pod["metadata"]
-        known.pod = new
+        known.take(new, now)
+        if is_extender(change.by) and old is not None and _probed(old) != _probed(new):
+            self.counts["woken" if known.sets else "woken without a set"] += 1
         if new["spec"].get("nodeName") and known.bound is None:
             known.bound = now
         if "deletionTimestamp" in new["metadata"] and not was_going:
             self._take_deletion(change, new, uid)
 
     def _take_deletion(self, change: Change, victim: Json, uid: str) -> None:
-        preemptor = self._preemptor_of(victim)
         if EVICTS in change.by:
             return
         ours = is_extender(change.by)
+        # What was marked when the request left may be marked for others when it is carried out.
+        preemptor = self._preemptor_of(uid, -inf if ours else inf)
         if ours and preemptor is None:
             self._break("evicted without a mark", change.key, change.key)
         if preemptor is None or not (ours or change.by.endswith("/preempts")):
@@ -193,12 +231,10 @@ class Preemptions:
 
     # The pods
 
-    def _preemptor_of(self, victim: Json) -> Known | None:
-        message = mark_of(victim)
-        if message is None:
-            return None
-        _, found, rest = message.partition(_FOR)
-        return self._pods.get(rest.removesuffix(")")) if found else None
+    def _preemptor_of(self, victim: str, since: float) -> Known | None:
+        known = self._pods.get(victim)
+        uid = None if known is None else known.preemptor_since(since)
+        return None if uid is None else self._pods.get(uid)
 
     def _forget(self, uid: str, now: float) -> None:
         known = self._pods.get(uid)
@@ -216,3 +252,9 @@ class Preemptions:
 
 def _priority(pod: Json) -> int:
     return int(pod["spec"].get("priority", 0))
+
+
+def _probed(pod: Json) -> str | None:
+    """Return when a pod was looked at last, as its conditions say."""
+    conditions = pod["status"].get("conditions", ())
+    return next((each["lastProbeTime"] for each in conditions if "lastProbeTime" in each), None)

@@ -83,14 +83,17 @@ class Cache:
         if not node.takes(pod):
             return False
         coming = 0
-        if self.nominated:
-            coming = sum(
-                each.cpu
-                for each in self.nominated.values()
-                if each.nominated == node.name
+        for each in self.nominated.values():
+            if (
+                each.nominated == node.name
                 and each.uid != pod.uid
                 and each.priority >= pod.priority
-            )
+            ):
+                coming += each.cpu
+                if not pod.ports.isdisjoint(each.ports):
+                    return False
+        if pod.ports and not node.has_ports(pod.ports, gone):
+            return False
         if not gone:
             return node.has_room(pod.cpu + coming)
         return node.has_room(pod.cpu + coming, sum(each.cpu for each in gone), len(gone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,8 @@ class PodInfo:
     """The zone of its volume; "" without one."""
     wants: Mapping[str, Any] | None = None
     """The required node affinity of its spec."""
+    ports: frozenset[int] = frozenset()
+    """Of the host, which no two pods of a node may have."""
 
     encoded: bytes = b""
 
@@ -63,6 +65,9 @@ def pod_info(raw: Json) -> PodInfo:
         deleting="deletionTimestamp" in metadata,
         volume_zone=metadata.get("annotations", {}).get(VOLUME, ""),
         wants=wanted_nodes(spec),
+        ports=frozenset(
+            port["hostPort"] for each in spec["containers"] for port in each.get("ports", ())
+        ),
     )
 
 
@@ -110,6 +115,10 @@ class NodeInfo:
             and pod.volume_zone in {"", self.zone}
             and (pod.wants is None or allows(pod.wants, self.raw["metadata"].get("labels", {})))
         )
+
+    def has_ports(self, ports: frozenset[int], gone: Collection[PodInfo] = ()) -> bool:
+        """Tell whether nobody but pods that leave has any of some ports."""
+        return all(ports.isdisjoint(each.ports) or each in gone for each in self.pods.values())
 
     def has_room(self, cpu: int, without: int = 0, gone: int = 0) -> bool:
         """Tell whether so much fits, `without` and `gone` being what leaves, in cpu and pods."""

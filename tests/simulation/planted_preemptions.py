@@ -19,6 +19,7 @@ from extender.controllers.preemption.nominations import Nominations
 from extender.controllers.preemption.preemptions import Preemptions
 from extender.kube.client import ApiClient
 from extender.kube.evictor import Evictor
+from extender.kube.nominator import Nominator
 from extender.model.objects import Pod
 from tests.simulation.planting import Planted as AnyPlanted
 
@@ -116,6 +117,13 @@ def _withdraws_no_nomination(patch: Patch) -> None:
     patch.setattr(Nominations, "withdraw", kept)
 
 
+def _wakes_nobody(patch: Patch) -> None:
+    async def asleep(*_: object) -> bool:
+        return True
+
+    patch.setattr(Nominator, "wake", asleep)
+
+
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 
 TWO = "two sets of victims"
@@ -137,5 +145,6 @@ PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
     "evicts where it does not help": Planted(_evicts_where_it_does_not_help, {VAIN}),
     "waits for no watch": Planted(_waits_for_no_watch, {TWO}),
+    "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
     "withdraws no nomination of a preemptor": Planted(_withdraws_no_nomination, {HINT, TWO, VAIN}),
 }
