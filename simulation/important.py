@@ -18,7 +18,7 @@ from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
 
 PRIORITIES: Final = (50, 50, 60)
-LESSER: Final = (0, 0, 0, 5, 50)
+LESSER: Final = (0, 0, 0, 5, 0, 0, 5, 50)
 """Of the pods in their way; who is as important stays."""
 SIDES: Final = {
     "both": ("rivals by {}", "rivals by {}"),
@@ -26,6 +26,8 @@ SIDES: Final = {
     "theirs": ("rivals by {}", "avoided"),
 }
 """Of what sort the lesser and the important are, by whose rules keep them apart."""
+MOST_TRIES: Final = 8
+"""Of a user to have one more, before the oldest that waits has to go."""
 FIRST_PORT: Final = 8000
 
 
@@ -121,10 +123,12 @@ class ImportantTenants:
         at_once = min(chance.choice(self._stream.at_once), places)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
+            tries = 0
             while len(left := [key for key in keys if self._is_waiting(key)]) >= at_once:
-                if workload.completions is not None:
-                    break
-                await asyncio.sleep(pause)
+                tries += 1
+                if tries > MOST_TRIES:
+                    await self._delete(left[0])
+                await asyncio.sleep(max(pause, 0.5))
             if workload.completions is not None:
                 break
             pod = workload.pod(
@@ -135,12 +139,14 @@ class ImportantTenants:
             await self._create("pods", pod)
             keys = [*left, key_of(pod)]
             if left and chance.random() < 0.1:
-                key = chance.choice(left)
-                await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
+                await self._delete(chance.choice(left))
             await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
         await asyncio.sleep(chance.uniform(0.0, 10.0))
         for key in keys:
-            await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
+            await self._delete(key)
+
+    async def _delete(self, key: str) -> None:
+        await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
 
     def _is_waiting(self, key: str) -> bool:
         pod = self._store.all("pods").get(key)

@@ -17,10 +17,13 @@ from simulation.apiserver.store import Store
 from simulation.apiserver.watches import Watch
 from simulation.evicting_plan import EVICTING_FAULTS, EVICTING_USERS
 from simulation.invariants.broken import BrokenError
+from simulation.invariants.preemptions import Known
 from simulation.invariants.registries import check_registries
 from simulation.loop import simulate
 from simulation.plan import make_plan
-from simulation.templates import namespace
+from simulation.scheduler.cache import Cache
+from simulation.scheduler.objects import PodInfo, pod_info
+from simulation.templates import namespace, node, pod, template
 from simulation.themes import FAULTS, USERS
 from simulation.trace import Trace
 
@@ -127,3 +130,33 @@ def test_the_history_of_the_last_hour_may_hold_what_it_says_and_no_more() -> Non
 def test_everything_that_can_happen_happens_in_some_plan() -> None:
     happens = {action.what for seed in range(200) for action in make_plan(seed).actions}
     assert happens == {*USERS, *FAULTS, *EVICTING_USERS, *EVICTING_FAULTS, "new disks"}
+
+
+def _scheduled(name: str, port: int, priority: int = 0, **status: str) -> PodInfo:
+    made_of = template("plain", name, "", priority) | {"port": port}
+    made = pod(name, "default", made_of, owner="", scheduler="", milli=10)
+    metadata = {**made["metadata"], "uid": name}
+    return pod_info({**made, "metadata": metadata, "status": status})
+
+
+def test_a_port_of_a_host_is_free_when_who_has_it_goes() -> None:
+    cache = Cache()
+    cache.set_node(node("n1", "z1", 4))
+    there, important = _scheduled("there", 80), _scheduled("comes", 80, 10)
+    cache.place(there, "n1")
+    only = cache.nodes["n1"]
+    assert not cache.fits(important, only)
+    assert cache.fits(_scheduled("elsewhere", 81), only)
+    assert cache.fits(important, only, [there])
+    promised = _scheduled("nominated", 80, 20, nominatedNodeName="n1")
+    cache.nominated["nominated"] = promised
+    assert not cache.fits(important, only, [there]), "a more important pod is to have it"
+
+
+def test_an_extender_may_delete_whom_a_scheduler_has_marked_since() -> None:
+    known = Known({})
+    for at, said in ((1.0, "ours: (uid u1)"), (5.0, "theirs: a pod")):
+        marked = {"type": "DisruptionTarget", "status": "True", "message": said}
+        known.take({"status": {"conditions": [marked]}}, at)
+    assert known.preemptor_since(4.0) == "u1"
+    assert known.preemptor_since(6.0) is None
