@@ -120,7 +120,7 @@ class ImportantTenants:
         workload.lasts = chance.uniform(0.1, 1.0)
         self._controllers.workloads[workload.name] = workload
         pause = chance.uniform(*chance.choice(self._stream.pauses))
-        at_once = min(chance.choice(self._stream.at_once), places)
+        at_once = max(min(chance.choice(self._stream.at_once), places), 1)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
             tries = 0

@@ -125,7 +125,7 @@ def make_plan(seed: int) -> Plan:
     actions: list[Action] = []
     for start, end in episodes:
         for kind, seconds in theme.every.items():
-            at = start
+            at = start + 0.5
             while at < end:
                 actions.append(make_action(chance, kind, at))
                 at += chance.uniform(0.3, 1.0) * seconds

@@ -106,7 +106,7 @@ THEMES: Final[Mapping[str, Theme]] = {
         replicas=(1, 2, 2, 2),
         workloads=(0, 0, 1),
         schedulers=(1, 2, 2),
-        busy=(120.0, 480.0),
+        busy=(60.0, 240.0),
         every={"important wave": 90.0},
         quotas=0.0,
     ),

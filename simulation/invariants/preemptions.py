@@ -69,9 +69,9 @@ class Known:
         """Return its namespace/name."""
         return key_of(self.pod)
 
-    def take(self, pod: Json, now: float) -> None:
-        """Take over a new version of it."""
-        self.pod, message = pod, mark_of(pod)
+    def note_mark(self, pod: Json, now: float) -> None:
+        """Note what its condition says now, also when it has ended."""
+        message = mark_of(pod)
         if message is not None and (not self.marks or self.marks[-1][1] != message):
             self.marks.append((now, message))
 
@@ -180,12 +180,14 @@ class Preemptions:
             return
         old, new, now = change.old, change.new, self._clock()
         uid = (new or old or {})["metadata"]["uid"]
+        if new is not None and uid in self._pods:
+            self._pods[uid].note_mark(new, now)
         if new is None or not is_live(new):
             self._forget(uid, now)
             return
         known = self._pods.setdefault(uid, Known(new))
         was_going = "deletionTimestamp" in known.pod["metadata"]
-        known.take(new, now)
+        known.pod = new
         if is_extender(change.by) and old is not None and _probed(old) != _probed(new):
             self.counts["woken" if known.sets else "woken without a set"] += 1
         if new["spec"].get("nodeName") and known.bound is None:

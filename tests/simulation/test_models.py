@@ -157,6 +157,6 @@ def test_an_extender_may_delete_whom_a_scheduler_has_marked_since() -> None:
     known = Known({})
     for at, said in ((1.0, "ours: (uid u1)"), (5.0, "theirs: a pod")):
         marked = {"type": "DisruptionTarget", "status": "True", "message": said}
-        known.take({"status": {"conditions": [marked]}}, at)
+        known.note_mark({"status": {"conditions": [marked]}}, at)
     assert known.preemptor_since(4.0) == "u1"
     assert known.preemptor_since(6.0) is None
