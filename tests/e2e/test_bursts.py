@@ -9,6 +9,8 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.api import key_of
 from tests.e2e.bursts import (
     PATIENCE_S,
@@ -96,6 +98,7 @@ async def test_a_group_that_starts_all_at_once_starts_in_one_zone(sandbox: Sandb
     await sandbox.assert_lawful()
 
 
+@pytest.mark.long  # The next one kills it as often, and more pods are in each other's way.
 async def test_a_group_starts_in_one_zone_while_the_extender_is_killed_and_started_again(
     sandbox: Sandbox,
 ) -> None:

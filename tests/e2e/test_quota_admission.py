@@ -71,7 +71,9 @@ async def admitting(binaries: Binaries, folder: Path, *options: str) -> AsyncIte
     ("cases", "limited"),
     [
         pytest.param(CASES, False, id="scopes and resources"),
-        pytest.param(UNDER_LIMITS, True, id="where the scope needs a quota"),
+        pytest.param(
+            UNDER_LIMITS, True, id="where the scope needs a quota", marks=pytest.mark.long
+        ),
     ],
 )
 async def test_the_same_pods_get_through(

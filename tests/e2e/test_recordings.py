@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
 
 
-EACH_TIME = {
-    "a-pod-that-fits",
-    "an-added-node-wakes-a-refused-pod",
-    "the-answer-of-bind-is-lost",
-    "preemption-of-one-victim-that-ends-slowly",
-    "two-binding-cycles-overlap",
-    "two-exclusive-pods-at-once",
-}
+EACH_TIME = {"a-pod-that-fits", "preemption-of-one-victim-that-ends-slowly"}
 """A recording changes with Kubernetes alone, so most are compared when that changes."""
 
 

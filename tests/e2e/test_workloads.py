@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.extending import ASSIST, REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
-from tests.e2e.scheduling import MODES, STOCK
+from tests.e2e.scheduling import STOCK
 from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def test_the_same_pods_wait_as_under_the_stock_scheduler(sandbox: Sandbox,
     assert waiting[STOCK] == ["pair-2", "seeker", "solo-6", "spread-3", "stranger", "victim"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [in_e2e_all(STOCK), ASSIST, REPLACE])
 @pytest.mark.parametrize("seed", [1, in_e2e_all(2)])
 async def test_a_mixed_workload_obeys_every_rule(sandbox: Sandbox, mode: str, seed: int) -> None:
     await sandbox.add(*SIX_NODES, *NAMESPACES)
