@@ -18,8 +18,6 @@ from tests.deploy.sandbox import GROUP, USER, contained
 from tests.deploy.starting import started, until_ready
 from tests.missing import missing
 
-pytestmark = pytest.mark.long
-
 CANNOT_BE_HAD = 3
 """What image.sh ends with where no builder is installed, or Debian's packages cannot be fetched."""
 
@@ -133,6 +131,7 @@ def test_it_has_the_pinned_packages_and_no_installer(root: Path) -> None:
     }
 
 
+@pytest.mark.long  # It takes the tools of a release.
 def test_the_list_of_its_parts_is_what_is_pinned(tmp_path: Path) -> None:
     file = tmp_path / "affinity-extender.cdx.json"
     tool = Path(sys.executable).with_name("cyclonedx-py")
