@@ -56,14 +56,15 @@ class NominationPatches:
             return Patched.REFUSED if clear else Patched.UNCLEAR
         return Patched.DONE if done else Patched.OVERTAKEN
 
-    async def wake(self, pod: Pod) -> None:
-        """Make the scheduler try a pod again that an extender refused."""
+    async def wake(self, pod: Pod) -> bool:
+        """Make the scheduler try a pod again that an extender refused; False if that failed."""
         try:
-            await self._nominator.wake(pod)
+            return await self._nominator.wake(pod)
         except ExtenderError as error:
             why = str(error)
             self._failed(pod, pod.nominated, why)
             self._warn(pod, "woken", why)
+            return False
 
     def _warn(self, pod: Pod, what: str, why: str) -> None:
         kind = why.replace(name_of(pod.key), "")

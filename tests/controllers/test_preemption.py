@@ -266,6 +266,22 @@ async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried
     assert rig.done("nominate", "wake") == ["nominate important None->a", "wake important"]
 
 
+async def test_a_pod_that_could_not_be_woken_is_woken_at_the_next_look() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    async with rig.held_at("delete"):
+        rig.api.shows = False
+    rig.refuse()
+    rig.api.shows = True
+    rig.api.show()
+    await rig.tick()
+    rig.api.fails = lambda call: NoAnswerError("lost") if call.startswith("wake") else None
+    await rig.pass_time(TRYING_SECONDS)
+    rig.api.fails = lambda _: None
+    await rig.tick(4)
+    assert rig.done("wake") == ["wake important failed", "wake important"]
+
+
 async def test_a_pod_that_nobody_has_refused_since_is_left_to_the_scheduler() -> None:
     rig = PreemptionRig([A], ON_A, important())
     rig.refuse()

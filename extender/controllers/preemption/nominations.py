@@ -71,20 +71,23 @@ class Nominations:
             self._history.note(Kind.PREEMPTION, result, pod.key, node)
         return patched is Patched.DONE
 
-    async def renew(self, preemption: Preemption, seen: Observed) -> None:
-        """Nominate the node again if the scheduler has wiped that out, as after an error."""
-        now = self._clock()
-        if seen.nominated is None and preemption.renewal.rest(now) is None:
-            preemption.nominated_at = now
-            preemption.renewal.begin(now)
-            await self._patches.change(preemption.pod, None, preemption.node)
+    async def renew(self, preemption: Preemption, seen: Observed) -> bool:
+        """Nominate the node again if the scheduler has wiped that out, as after an error.
 
-    async def wake(self, preemption: Preemption, seen: Observed) -> None:
-        """Make the scheduler try a pod again that nothing else would wake."""
+        Return whether that was done.
+        """
+        now = self._clock()
+        if seen.nominated is not None or preemption.renewal.rest(now) is not None:
+            return False
+        preemption.nominated_at = now
+        preemption.renewal.begin(now)
+        return await self._patches.change(preemption.pod, None, preemption.node) is Patched.DONE
+
+    async def wake(self, preemption: Preemption, seen: Observed) -> bool:
+        """Make the scheduler try a pod again that nothing else would wake; False if that failed."""
         if seen.nominated is None:
-            await self.renew(preemption, seen)
-        else:
-            await self._patches.wake(preemption.pod)
+            return await self.renew(preemption, seen)
+        return await self._patches.wake(preemption.pod)
 
     async def withdraw(self, preemption: Preemption) -> None:
         """Take the nomination back: it would hold a place that does not come."""

@@ -233,10 +233,10 @@ class Preemptions:
             return None
         if first:
             return TRYING_SECONDS
-        if record.refusal is not None and record.refusal.heard >= preemption.tried_at:
-            # The scheduler had seen the victims gone before our watch showed it.
+        refused = record.refusal is not None and record.refusal.heard >= preemption.tried_at
+        # If so, the scheduler had seen the victims gone before our watch showed it.
+        if refused and await self._nominations.wake(preemption, seen):
             preemption.tried_at = now
-            await self._nominations.wake(preemption, seen)
         return LOOK_SECONDS
 
     async def _give_up(self, record: Record, preemption: Preemption, result: str) -> None:
