@@ -24,9 +24,6 @@ MIDDLE: Final = 2
 others takes up to 9 ms."""
 DUE: Final = 10
 """Such walks until all that is new is walked: some 20,000 survivors."""
-TOO_MANY: Final = 3 * DUE
-"""Such walks since the last look: somebody has made very much in one turn, as by reading a pod of
-1.5 MiB, and has held up others for long enough. It is frozen with what garbage there may be."""
 SPARE: Final = 200_000
 """Frozen objects, beyond twice as many as the last full walk left, until the next one."""
 FULL_SECONDS: Final = 3600.0
@@ -79,8 +76,7 @@ class Collector:
         rounds = gc.get_count()[2]
         if not gc.isenabled() or rounds < DUE:
             return
-        if rounds < TOO_MANY:
-            gc.collect()
+        gc.collect()
         gc.freeze()
         # Not by gc.get_objects(): a tuple that another thread is making must not be referred to.
         young, middle, _ = gc.get_threshold()

@@ -105,20 +105,6 @@ def test_what_is_alive_is_walked_once() -> None:
     assert len(kept) == MANY
 
 
-def test_very_much_at_once_is_not_walked() -> None:
-    looks, circle = collector(), Circle()
-    gone = weakref.ref(circle)
-    del circle
-    kept = survivors(MANY)
-    gc.collect(1)
-    with full_collections() as found:
-        looks.step()
-    assert not found
-    assert len(gc.get_objects(generation=2)) < MANY // 100
-    assert len(kept) == MANY
-    assert gone() is None, "walks over young objects have found it"
-
-
 def test_what_is_frozen_is_freed_when_nobody_refers_to_it() -> None:
     looks, kept = collector(), survivors(MANY)
     became_due()
