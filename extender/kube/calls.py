@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import quote
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 from extender.errors import ObjectError
@@ -141,3 +142,8 @@ def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 def second_now() -> str:
     """Return the time as the API has it in metav1.Time, which knows no fractions of a second."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def condition_patch(uid: str, condition: Mapping[str, str]) -> bytes:
+    """Write a STRATEGIC_MERGE of a condition into the status of this pod, and no other."""
+    return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})

@@ -17,6 +17,7 @@ import msgspec
 from extender.errors import ApiError
 from extender.kube.calls import (
     STRATEGIC_MERGE,
+    condition_patch,
     events_path,
     eviction_path,
     pod_path,
@@ -69,11 +70,10 @@ class Evictor:
             "message": message,
             "lastTransitionTime": second_now(),
         }
-        patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
         return await _unless_gone(
             self._client.patch(
                 f"{pod_path(victim.key)}/status",
-                msgspec.json.encode(patch),
+                condition_patch(victim.uid, condition),
                 STRATEGIC_MERGE,
                 within=REQUEST_SECONDS,
                 flow=Flow.EVICTIONS,

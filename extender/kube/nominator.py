@@ -7,7 +7,13 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError
-from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, pod_path, second_now
+from extender.kube.calls import (
+    JSON_PATCH,
+    STRATEGIC_MERGE,
+    condition_patch,
+    pod_path,
+    second_now,
+)
 from extender.kube.client import ApiClient
 from extender.model.objects import Pod
 
@@ -43,8 +49,7 @@ class Nominator:
         Errors as of `nominate`.
         """
         condition = {"type": "PodScheduled", "lastProbeTime": second_now()}
-        patch = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
-        return await self._patch(pod, msgspec.json.encode(patch), STRATEGIC_MERGE)
+        return await self._patch(pod, condition_patch(pod.uid, condition), STRATEGIC_MERGE)
 
     async def _patch(self, pod: Pod, patch: bytes, kind: str) -> bool:
         path = f"{pod_path(pod.key)}/status"

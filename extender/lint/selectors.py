@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.labels import EVERYTHING, HOSTNAME, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
 
 _NESTED: Final[Mapping[str, int]] = {
-    "kubernetes.io/hostname": 0,
+    HOSTNAME: 0,
     "topology.kubernetes.io/zone": 1,
     "topology.kubernetes.io/region": 2,
 }

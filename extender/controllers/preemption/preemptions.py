@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from math import inf
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
@@ -225,10 +226,10 @@ class Preemptions:
     ) -> float | None:
         """Leave it to the scheduler to bind the pod; when it does not fit after all, look anew."""
         now = self._clock()
-        first = preemption.gone_at is None
-        gone_at = preemption.gone_at = now if preemption.gone_at is None else preemption.gone_at
+        first = preemption.gone_at == inf
+        preemption.gone_at = min(preemption.gone_at, now)
         fits = fits_without(self._state, preemption.pod, preemption.node, (), self._plugins)
-        if not fits or now - gone_at >= BINDING_SECONDS:
+        if not fits or now - preemption.gone_at >= BINDING_SECONDS:
             await self._give_up(record, preemption, "useless")
             return None
         if first:

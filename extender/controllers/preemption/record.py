@@ -124,7 +124,7 @@ class Preemption:
     """When the API server was told of the node last."""
     evicted_at: float = 0.0
     """When all of them were deleted, as far as the API server says."""
-    gone_at: float | None = None
+    gone_at: float = inf
     """When the watch showed the last of them gone."""
     tried_at: float = inf
     """When the deletion of the last of them was begun, or the scheduler was made to try the pod
