@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import shlex
+from typing import TYPE_CHECKING, Any
 
 from extender import cli
 from tests.deploy.places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pytest
 
 OF_THE_CHECKOUT = ".venv/bin/"
 PROGRAMS = ("affinity-extender ", "kubectl ", "curl ", "make ")
@@ -43,3 +52,25 @@ def run(line: str) -> int:
         return cli.kubectl(arguments)
     assert program == "affinity-extender"
     return cli.main(arguments)
+
+
+def assert_shown(shown: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run the command of a block; it must end so, and answer what the block shows."""
+    command, _, output = shown.partition("\n")
+    assert run(command) == code
+    assert capsys.readouterr() == (output + "\n", "")
+
+
+def write_dump(folder: Path, objects: Sequence[Any]) -> None:
+    """Write the dump that pages ask about."""
+    (folder / "dump.json").write_text(json.dumps({"kind": "List", "items": objects}))
+
+
+async def assert_as_on_the_dump(line: str, code: int, capsys: pytest.CaptureFixture[str]) -> str:
+    """Ask about the current context's cluster, then the dump; return what both times is said."""
+    assert await asyncio.to_thread(run, line) == code
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert run(f"{line} --cluster dump.json") == code
+    assert capsys.readouterr().out == told.out
+    return told.out

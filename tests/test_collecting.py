@@ -71,6 +71,14 @@ def collector(clock: Callable[[], float] = lambda: 0.0) -> Collector:
     return Collector(clock)
 
 
+def frozen_circle(looks: Collector) -> weakref.ref[Circle]:
+    """Have a circle frozen that nobody refers to from then on."""
+    circle = Circle()
+    became_due()
+    looks.step()
+    return weakref.ref(circle)
+
+
 def became_due() -> None:
     """Have as many collections of young objects as it takes."""
     for _ in range(DUE):
@@ -141,11 +149,8 @@ def test_nothing_is_walked_while_the_first_state_is_built() -> None:
 
 
 def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> None:
-    looks, circle = collector(), Circle()
-    gone = weakref.ref(circle)
-    became_due()
-    looks.step()
-    del circle
+    looks = collector()
+    gone = frozen_circle(looks)
     kept = survivors(SPARE // 2)
     became_due()
     looks.step()
@@ -158,11 +163,8 @@ def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> Non
 
 
 def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
-    looks, circle = collector(), Circle()
-    gone = weakref.ref(circle)
-    became_due()
-    looks.step()
-    del circle
+    looks = collector()
+    gone = frozen_circle(looks)
     for _ in range(4):
         passing = survivors(gc.get_freeze_count() // 2 + SPARE)
         became_due()
@@ -172,11 +174,9 @@ def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
 
 
 def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:
-    times, circle = iter((0.0, FULL_SECONDS - 1, FULL_SECONDS, FULL_SECONDS)), Circle()
-    looks, gone = collector(lambda: next(times)), weakref.ref(circle)
-    became_due()
-    looks.step()
-    del circle
+    times = iter((0.0, FULL_SECONDS - 1, FULL_SECONDS, FULL_SECONDS))
+    looks = collector(lambda: next(times))
+    gone = frozen_circle(looks)
     assert gone() is not None
     became_due()
     looks.step()

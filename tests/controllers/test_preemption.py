@@ -252,7 +252,8 @@ async def test_a_place_that_is_not_taken_after_all_is_given_up() -> None:
     assert rig.counts() == {"started": 1, "useless": 1}
 
 
-async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried_again() -> None:
+async def refused_too_late() -> PreemptionRig:
+    """Return a rig whose watch has just shown victims gone for which a pod was refused again."""
     rig = PreemptionRig([A], ON_A, important())
     rig.refuse()
     async with rig.held_at("delete"):
@@ -261,20 +262,18 @@ async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried
     rig.api.shows = True
     rig.api.show()
     await rig.tick()
+    return rig
+
+
+async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried_again() -> None:
+    rig = await refused_too_late()
     await rig.pass_time(TRYING_SECONDS)
     await rig.tick(4)
     assert rig.done("nominate", "wake") == ["nominate important None->a", "wake important"]
 
 
 async def test_a_pod_that_could_not_be_woken_is_woken_at_the_next_look() -> None:
-    rig = PreemptionRig([A], ON_A, important())
-    rig.refuse()
-    async with rig.held_at("delete"):
-        rig.api.shows = False
-    rig.refuse()
-    rig.api.shows = True
-    rig.api.show()
-    await rig.tick()
+    rig = await refused_too_late()
     rig.api.fails = lambda call: NoAnswerError("lost") if call.startswith("wake") else None
     await rig.pass_time(TRYING_SECONDS)
     rig.api.fails = lambda _: None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from tests.builders import HOST, namespace, node, pod, selector, term, workload
 from tests.kube.fake_api import answering
 from tests.kube.live import PATHS, made_current
 from tests.kube.rig import Rig
-from tests.pages import Page, run
+from tests.pages import Page, assert_as_on_the_dump, write_dump
 
 PAGE = Page("docs/advise.md")
 LIVE, DUMPED = "affinity-extender advise", "affinity-extender advise --cluster dump.json"
@@ -38,17 +36,12 @@ async def test_a_live_cluster_is_listed_once_and_is_advised_as_a_dump_of_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": OBJECTS}))
+    write_dump(tmp_path, OBJECTS)
     made_current(rig, OBJECTS, tmp_path, monkeypatch)
     version = {"major": "1", "minor": "37", "gitVersion": "v1.37.1"}
     rig.api.collection("/version").lists.append(answering(lambda: web.json_response(version)))
 
-    assert await asyncio.to_thread(run, LIVE) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert told.out.startswith("1 of 1 pod on 1 node ")
+    told = await assert_as_on_the_dump(LIVE, 0, capsys)
+    assert told.startswith("1 of 1 pod on 1 node ")
     asked = [seen.path for seen in rig.api.seen if seen.path in PATHS.values()]
     assert len(asked) == len(set(asked))
-
-    assert run(DUMPED) == 0
-    assert capsys.readouterr().out == told.out

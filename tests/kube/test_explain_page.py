@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.builders import pod, workload
 from tests.deploy.places import ROOT
 from tests.kube.live import made_current
 from tests.kube.rig import Rig
-from tests.pages import Page, run
+from tests.pages import Page, assert_as_on_the_dump, assert_shown, run, write_dump
 
 PAGE = Page("docs/explain.md")
 SAMPLE = ROOT / "extender" / "samples" / "cluster.yaml"
@@ -41,16 +40,14 @@ def test_what_is_shown_is_what_is_answered(
     shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    command, _, output = shown.partition("\n")
-    assert run(command) == 1
-    assert capsys.readouterr() == (output + "\n", "")
+    assert_shown(shown, 1, capsys)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with a dump of the sample cluster and a Deployment."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": OBJECTS}))
+    write_dump(tmp_path, OBJECTS)
     manifest = workload("Deployment", "new", pod("t", "shop"))
     for name in ("deployment.yaml", "deployment.json"):
         (tmp_path / name).write_text(json.dumps(manifest))
@@ -77,11 +74,7 @@ async def test_commands_on_a_live_cluster(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made_current(rig, OBJECTS, folder, monkeypatch)
-    assert await asyncio.to_thread(run, line) == 1
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert run(f"{line} --cluster dump.json") == 1
-    assert capsys.readouterr().out == told.out
+    await assert_as_on_the_dump(line, 1, capsys)
 
 
 @pytest.mark.parametrize("line", CURL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import shlex
@@ -18,7 +17,7 @@ from tests.deploy.places import ROOT, SAMPLES, read_objects
 from tests.deploy.starting import started
 from tests.kube.live import made_current
 from tests.kube.rig import Rig
-from tests.pages import OF_THE_CHECKOUT, Page, run
+from tests.pages import OF_THE_CHECKOUT, Page, run, write_dump
 
 PAGE = Page("README.md")
 MAKE, CURL, DUMPING = (PAGE.asked_of(program) for program in ("make", "curl", "kubectl"))
@@ -67,8 +66,7 @@ def test_a_dump_has_what_is_looked_at() -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a checkout with a dump in it."""
     (tmp_path / "extender").symlink_to(ROOT / "extender")
-    items = read_objects(SAMPLE)
-    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": items}))
+    write_dump(tmp_path, read_objects(SAMPLE))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

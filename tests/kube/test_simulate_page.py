@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
 from tests.deploy.places import ROOT
 from tests.kube.live import made_current
 from tests.kube.rig import Rig
-from tests.pages import Page, run
+from tests.pages import Page, assert_as_on_the_dump, assert_shown, run, write_dump
 
 PAGE = Page("docs/simulate.md")
 LIVE = [line for line in PAGE.asked if "dump.json" not in line]
@@ -68,16 +66,14 @@ def test_what_is_shown_is_what_is_answered(
     shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    command, _, output = shown.partition("\n")
-    assert run(command) == 1
-    assert capsys.readouterr() == (output + "\n", "")
+    assert_shown(shown, 1, capsys)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with a dump of a cluster and the manifests that the page names."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dump.json").write_text(json.dumps({"kind": "List", "items": OBJECTS}))
+    write_dump(tmp_path, OBJECTS)
     (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(DEPLOYMENT))
     web = ROOT / "docs" / "simulate" / "web.yaml"
     (tmp_path / "web.yaml").write_text(web.read_text())
@@ -105,9 +101,4 @@ async def test_commands_on_a_live_cluster(
 ) -> None:
     made_current(rig, OBJECTS, folder, monkeypatch)
     code, said = expected(line)
-    assert await asyncio.to_thread(run, line) == code
-    told = capsys.readouterr()
-    assert said in told.out
-    assert told.err == ""
-    assert run(f"{line} --cluster dump.json") == code
-    assert capsys.readouterr().out == told.out
+    assert said in await assert_as_on_the_dump(line, code, capsys)
