@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,15 @@ def test_a_dump_from_standard_input_is_read_once_for_costs_and_traps(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(dump))
     assert cli.main(["advise", "--cluster", "-"]) == 0
     assert "topology-key-unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["-o json", ""])
+def test_the_order_of_a_file_changes_nothing(advise: Advise, line: str) -> None:
+    objects = [
+        pod("nowhere").affinity(term("rack", WEB)),
+        pod("twice").anti_affinity(term(HOST, WEB), term(ZONE, WEB)),
+        pod("web").labels(app="web"),
+        workload("Deployment", "web", pod("t").labels(app="web").affinity(term("row", WEB))),
+    ]
+    said = {advise(line, *order) for order in permutations(objects)}
+    assert len(said) == 1

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -31,10 +32,13 @@ DEPLOYMENT = workload("Deployment", "web", APART, replicas=3, strategy=SURGE)
 Simulate = Callable[..., tuple[int, str]]
 
 
+def called(name: str, made: Pod) -> Pod:
+    return Pod(made | {"metadata": made["metadata"] | {"name": name}}).uid(None)
+
+
 def placed(number: int, name: str) -> Pod:
     made = APART.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
-    renamed = Pod(made | {"metadata": made["metadata"] | {"name": f"web-5d-{number}"}})
-    return renamed.uid(f"u{number}").on(name)
+    return called(f"web-5d-{number}", made).uid(f"u{number}").on(name)
 
 
 RUNNING = [placed(number, name) for number, name in enumerate(("a1", "a2", "b1"))]
@@ -178,6 +182,39 @@ def test_a_cluster_without_nodes_is_no_place(tmp_path: Path) -> None:
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"kind": "List", "items": [pod("p")]}))
     assert cli.main(["simulate", "--cluster", str(dump)]) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-o json",
+        "--drain pool=old -o json",
+        "--lose zone=a --drain b1 -o json",
+        "--scale deploy/web=5 -o json",
+        "--scale sts/db=4 -o json",
+        "--restart deploy/web -o json",
+        "--add-nodes 2 --like a1 -f FILE -o json",
+        "-f FILE --until-full",
+    ],
+)
+def test_the_order_of_a_file_changes_nothing(simulate: Simulate, line: str) -> None:
+    """A list of an API server and one of kubectl, of jq or of a watch are the same cluster."""
+    waiting = [
+        called(f"waits-{number}", APART.priority(number % 2).owned_by("ReplicaSet/web-5d"))
+        for number in range(4)
+    ]
+    other = pod("o").requests(cpu="1").affinity(term(HOST, WEB))
+    objects = [DEPLOYMENT, *RUNNING[:2], *waiting, other, called("p", other).on("a1")]
+    objects += [
+        called(f"db-{number}", pod("o").selects(**{ZONE: zone}).owned_by("StatefulSet/db"))
+        for number, zone in enumerate("ab")
+    ]
+    objects += [node(f"c{number}", {HOST: f"c{number}", ZONE: "c"}, ROOM) for number in (2, 1)]
+    said = set()
+    for seed in range(6):
+        Random(seed).shuffle(objects)
+        said.add(simulate(line, *objects, manifest=dict(called("new", other))))
+    assert len(said) == 1
 
 
 def test_another_process_says_the_same(tmp_path: Path) -> None:

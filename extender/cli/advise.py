@@ -66,7 +66,7 @@ def _run(flags: argparse.Namespace) -> int:
     state, minor = _cluster(flags, objects)
     found = census(state)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
-    advised = advise_report.Advised(found, costs(found), traps)
+    advised = advise_report.Advised(found, costs(found), advise_report.worst_first(traps))
     say(advise_report.json_text(advised) if flags.output == "json" else advise_report.text(advised))
     return DONE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ from extender.advice.census import WORDS, Census
 from extender.advice.costs import Advice, Costs, model
 from extender.cli.columns import columns
 from extender.cli.explain_report import wrapped
-from extender.lint.finding import AnyRule, Report
+from extender.lint.finding import AnyRule, Finding, Level, Report
 from extender.verbs.explaining.words import plural
 
 MOST_TRAPS: Final = 8
@@ -35,7 +35,20 @@ class Advised:
 
     census: Census
     costs: Costs
-    traps: Report
+    traps: Sequence[Finding]
+
+
+def worst_first(found: Report) -> Sequence[Finding]:
+    """Return findings, errors first and then by name, in whatever order the objects came."""
+    return sorted(
+        found.findings,
+        key=lambda each: (
+            each.rule.level is not Level.ERROR,
+            each.rule.id,
+            each.place.object,
+            each.path,
+        ),
+    )
 
 
 def text(found: Advised) -> str:
@@ -76,7 +89,7 @@ def json_text(found: Advised) -> str:
                 "path": each.path,
                 "message": each.message,
             }
-            for each in found.traps.findings
+            for each in found.traps
         ],
     }
     return msgspec.json.format(msgspec.json.encode(told)).decode()
@@ -119,15 +132,13 @@ def _costs(found: Advised) -> Iterator[str]:
 def _traps(found: Advised) -> Iterator[str]:
     rules: Counter[AnyRule] = Counter()
     first: dict[AnyRule, str] = {}
-    for each in found.traps.findings:
+    for each in found.traps:
         rules[each.rule] += 1
         first.setdefault(each.rule, each.place.object)
     if not rules:
         yield "lint finds no trap in the workloads."
         return
-    lines = [
-        f"{plural(len(found.traps.findings), 'trap')}; `affinity-extender lint` has the fixes:"
-    ]
+    lines = [f"{plural(len(found.traps), 'trap')}; `affinity-extender lint` has the fixes:"]
     for rule, count in rules.most_common(MOST_TRAPS):
         more = f" and {count - 1:,} more" if count > 1 else ""
         lines.append(wrapped(f"- {rule.id}: {rule.what} ({first[rule]}{more})"))

@@ -170,8 +170,9 @@ class Carrier:
         return read_applied(kind, raw, self._pods, nodes, f"new-{self._revision}")
 
     def _members(self, identity: Identity) -> list[Pod]:
-        """Return the pods of a workload, by the controllers that they name."""
-        return [pod for pod in self._state.pods.values() if _belongs(pod, identity)]
+        """Return the pods of a workload, by the controllers that they name; in order of name."""
+        pods = sorted(self._state.pods.values(), key=lambda pod: pod.key)
+        return [pod for pod in pods if _belongs(pod, identity)]
 
     def _identity(self, change: Change) -> Identity:
         kind, _, name = change.value.partition("/")

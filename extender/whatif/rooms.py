@@ -61,7 +61,7 @@ class Rooms:
 
     def renew(self) -> None:
         """Look at all nodes anew: some came, went or changed."""
-        self._names = list(self._state.nodes)
+        self._names = sorted(self._state.nodes)
         self._places = {name: place for place, name in enumerate(self._names)}
         self._known.clear()
 

@@ -61,13 +61,17 @@ class Scheduler:
         self._waiting: dict[Key, Pod] = {}
         self._in_vain: dict[Hashable, int] = {}
         """The version of the state at which pods of such a kind found no node."""
-        for pod in state.pods.values():
+        for _, pod in sorted(state.pods.items()):
             if pod.node is None and not pod.deleting:
                 self._waiting[pod.key] = pod
 
     @property
     def waiting(self) -> list[Pod]:
-        """Return the pods that wait, the most important first, then the first that came."""
+        """Return the pods that wait, the most important first, then the first that came.
+
+        Those that waited from the start are in the order of their names, whatever the order in
+        which a file has them.
+        """
         return sorted(self._waiting.values(), key=lambda pod: -pod.priority)
 
     def waits(self, key: Key) -> bool:
