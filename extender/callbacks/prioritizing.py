@@ -77,9 +77,7 @@ class Priorities:
                     self._tell_of_unenforced(args.pod)
                 if self._compares_pods:
                     await self._requests.prepare(args.pod)
-                answer, seconds = self._scores(
-                    args.pod, lambda: self._requests.asked(args, numbered=True)
-                )
+                answer, seconds = self._scores(args.pod, lambda: self._requests.asked(args))
         except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
         self._defer(lambda: self._observe(seconds))

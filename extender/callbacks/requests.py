@@ -53,11 +53,11 @@ class Requests:
             await self._preparer.prepare(pod)
             self.check_ready()
 
-    def asked(self, args: ExtenderArgs, *, numbered: bool = False) -> AskedNodes:
-        """Look up the nodes of a request; `numbered` if their numbers are needed in any case."""
+    def asked(self, args: ExtenderArgs) -> AskedNodes:
+        """Look up the nodes of a request."""
         if args.node_names is not None:
-            return self._lists.read(args.node_names, numbered=numbered)
-        return self._state.nodes.asked(list(args.nodes or ()), numbered=numbered)
+            return self._lists.read(args.node_names)
+        return self._state.nodes.asked(list(args.nodes or ()))
 
     def remember(self, names_json: bytes, fits: AskedNodes) -> None:
         """Keep the names that filter answers: prioritize asks about the same."""

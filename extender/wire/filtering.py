@@ -55,18 +55,16 @@ def write_filter_result(
 def _members(names: Sequence[str], reason: Reason) -> bytes:
     """Return a JSON object without its braces: each name with the same reason.
 
-    The list of names is written, and the reason put between them as bytes: less than half of what
-    it takes to make a dictionary and write that.
+    The names are joined with the reason between them: a third of what it takes to make a dictionary
+    and write that.
     """
     if not names:
         return b""
-    written = orjson.dumps(names)
-    if b"\\" in written or written.count(b",") >= len(names):
-        # No node has such a name, but requests may. With a quotation mark or a comma in it, `","`
-        # may be something else than the end of one name and the beginning of the next.
+    if b"\\" in orjson.dumps(names):
+        # No node has a name that JSON writes in another way, but requests may.
         return orjson.dumps(dict.fromkeys(names, reason.value))[1:-1]
-    text = b'":' + orjson.dumps(reason.value)
-    return written[1:-2].replace(b'","', text + b',"') + text
+    text = '":' + orjson.dumps(reason.value).decode()
+    return ('"' + (text + ',"').join(names) + text).encode()
 
 
 def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:

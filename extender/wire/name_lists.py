@@ -29,11 +29,8 @@ class NameLists:
         self._nodes = nodes
         self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
 
-    def read(self, raw: msgspec.Raw, *, numbered: bool = False) -> AskedNodes:
-        """Return the nodes that a JSON list names; ObjectError when it is not such a list.
-
-        `numbered` tells that their numbers will be needed.
-        """
+    def read(self, raw: msgspec.Raw) -> AskedNodes:
+        """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
         length = len(memoryview(raw))
         for known, asked in self._recent:
             if (
@@ -43,7 +40,7 @@ class NameLists:
             ):
                 return asked
         names = decode(_NAMES, raw, "NodeNames")
-        return self._nodes.asked(names, numbered=numbered)
+        return self._nodes.asked(names)
 
     def remember(self, raw: bytes, asked: AskedNodes) -> None:
         """Keep a list that is about to be answered, as the bytes of the answer have it.

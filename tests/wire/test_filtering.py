@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,9 +130,9 @@ def test_any_names_are_written(
     waits_for = data.draw(st.sampled_from([None, "", *expected]))
     args = args_of({"Pod": POD, "NodeNames": []})
     result = Verdicts(AskedNodes([], (), {}, 1), verdicts)
-    body = json.loads(
-        write_filter_result(result, args, b"[]", resolvable=resolvable, waits_for=waits_for)
-    )
+    written = write_filter_result(result, args, b"[]", resolvable=resolvable, waits_for=waits_for)
+    body = json.loads(written)
+    assert written == orjson.dumps(body)
     failed = {
         name
         for name, reason in expected.items()

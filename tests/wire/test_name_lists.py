@@ -35,13 +35,12 @@ def test_a_remembered_list_does_not_outlive_a_change_of_nodes() -> None:
     assert lists.read(Raw(RAW)).unknown == ["a"]
 
 
-@pytest.mark.parametrize("numbered", [True, False])
-def test_names_and_numbers_are_the_same_whenever_they_are_looked_up(numbered: bool) -> None:
+def test_numbers_are_those_of_the_names_that_are_known() -> None:
     nodes = some_nodes()
-    asked = NameLists(nodes).read(Raw(b'["b","stranger","a"]'), numbered=numbered)
+    asked = NameLists(nodes).read(Raw(b'["b","stranger","a"]'))
     assert (asked.names, asked.unknown) == (["b", "a"], ["stranger"])
     assert list(asked.numbers) == [nodes.number("b"), nodes.number("a")]
-    asked = NameLists(nodes).read(Raw(b'["b","a"]'), numbered=numbered)
+    asked = NameLists(nodes).read(Raw(b'["b","a"]'))
     assert (asked.names, asked.unknown) == (["b", "a"], ())
     assert list(asked.numbers) == [nodes.number("b"), nodes.number("a")]
 

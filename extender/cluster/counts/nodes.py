@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from itertools import compress
 
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology, picker
@@ -101,27 +100,25 @@ class Nodes:
         number = self._known.get(name)
         return NO_LABELS if number is None else self._labels[number]
 
-    def asked(self, names: Sequence[str], *, numbered: bool = False) -> AskedNodes:
-        """Look up the names of a question; `numbered` if their numbers are needed in any case.
+    def asked(self, names: Sequence[str]) -> AskedNodes:
+        """Look up the names of a question.
 
         Each name costs a visit to cold memory: with 500 of them the larger part of an answer.
         """
         known, version = self._known, self.version
-        distinct = set(names)
-        repeated = len(distinct) < len(names)
+        try:
+            numbers = picker(names)(known)
+        except KeyError:
+            distinct = list(dict.fromkeys(names))
+            found = [name for name in distinct if name in known]
+            unknown = [name for name in distinct if name not in known]
+            repeated = len(distinct) < len(names)
+            return AskedNodes(found, unknown, known, version, repeated=repeated)
+        # Of the numbers: a set of the names takes several times as long.
+        repeated = len(set(numbers)) < len(names)
         if repeated:
-            names = list(dict.fromkeys(names))
-        if numbered:
-            with suppress(KeyError):
-                numbers = picker(names)(known)
-                return AskedNodes(names, (), known, version, numbers, repeated=repeated)
-        # Membership only: a number is one more object to fetch for each name, and filters about
-        # hostnames never need it.
-        if distinct <= known.keys():
-            return AskedNodes(names, (), known, version, repeated=repeated)
-        found = [name for name in names if name in known]
-        unknown = [name for name in names if name not in known]
-        return AskedNodes(found, unknown, known, version, repeated=repeated)
+            names, numbers = list(dict.fromkeys(names)), list(dict.fromkeys(numbers))
+        return AskedNodes(names, (), known, version, numbers, repeated=repeated)
 
     @property
     def names(self) -> Sequence[str]:

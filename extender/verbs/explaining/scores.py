@@ -61,7 +61,7 @@ class Scoring:
         known: list[str] = []
         numbers: list[int] = []
         for start in range(0, len(self._names), NODES):
-            asked = nodes.asked(self._names[start : start + NODES], numbered=True)
+            asked = nodes.asked(self._names[start : start + NODES])
             if asked.names:
                 with self._state.without(pod.key, pod.uid):
                     for so_far, (_, scorer) in zip(raw, prepared, strict=True):
