@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
 
-from extender.model.objects import Pod
+from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 
 Check: TypeAlias = Callable[[], str | None]
@@ -31,7 +31,7 @@ class PodBinder(Protocol):
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod, or find out in so many seconds that this cannot be done."""
 
-    async def read(self, key: str) -> Pod | None:
+    async def read(self, key: str) -> SeenPod | None:
         """Return a pod as the API server has it."""
 
 
@@ -130,7 +130,7 @@ class NoApiServer:
         del node, within
         return Bound(BindOutcome.REFUSED, f"{pod.key} is in a file, which has no API server")
 
-    async def read(self, key: str) -> Pod | None:
+    async def read(self, key: str) -> SeenPod | None:
         """Know nothing beyond the file."""
         del key
         return None

@@ -20,7 +20,7 @@ from extender.controllers.nomination.controller import NominationController, Nom
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.model.marks import preemptor_in
-from extender.model.objects import Pod
+from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -137,7 +137,7 @@ class Churn:
         del pod, node, within
         return Bound(BindOutcome.BOUND)
 
-    async def read(self, key: str) -> Pod | None:
+    async def read(self, key: str) -> SeenPod | None:
         """Know no pod that the watch has not shown."""
         del key
         return None

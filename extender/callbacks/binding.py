@@ -14,7 +14,7 @@ from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.objects import Pod
+from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
 from extender.preparing import Preparer
@@ -114,20 +114,21 @@ class Binds:
     async def _bind(self, args: BindingArgs) -> Bound:
         deadline = self._clock() + ANSWER_SECONDS
         check_ready(self._unready)
-        pod = self._state.pod(args.key, args.uid)
-        if pod is None:
+        known = self._state.pod(args.key, args.uid)
+        seen = None if known is None else SeenPod(known)
+        if seen is None:
             # The scheduler's watch is ahead of ours.
-            pod = await self._binder.read(args.key)
-            if pod is None or pod.uid != args.uid:
+            seen = await self._binder.read(args.key)
+            if seen is None or seen.pod.uid != args.uid:
                 return Bound(BindOutcome.GONE, "the pod is gone")
-            if pod.terminal:
+            if seen.pod.terminal:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return Bound(BindOutcome.REFUSED, "the pod has ended")
-        check_annotations(pod)
-        return await self._place(pod, args.node, deadline)
+        check_annotations(seen.pod)
+        return await self._place(seen, args.node, deadline)
 
-    async def _place(self, pod: Pod, node: str, deadline: float) -> Bound:
-        decided = await self._decided(pod, node, deadline)
+    async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:
+        pod, decided = seen.pod, await self._decided(seen, node, deadline)
         if isinstance(decided, BindVerdict):
             done = decided.decision is Decision.DONE
             return Bound(BindOutcome.BOUND if done else BindOutcome.REFUSED, decided.why)
@@ -139,17 +140,18 @@ class Binds:
             self._one_ended.set()
             self._one_ended = asyncio.Event()
 
-    async def _decided(self, pod: Pod, node: str, deadline: float) -> BindVerdict | Claim:
+    async def _decided(self, seen: SeenPod, node: str, deadline: float) -> BindVerdict | Claim:
         """Decide once the pods that this one must be near are bound.
 
         Nothing is awaited between the last look at the state and the decision.
         """
+        pod = seen.pod
         while True:
             if self._preparer.takes_long(pod):
                 await self._preparer.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
-                return self._decide(pod, node)
+                return self._decide(seen, node)
             if not any(each.under_way for each in support) or not await self._one_ends(deadline):
                 why = f"{support[0].pod.key}, which it must be near, may not come to be bound"
                 return BindVerdict(Decision.REFUSE, why)
@@ -182,13 +184,14 @@ class Binds:
             case BindOutcome.ELSEWHERE | BindOutcome.GONE:
                 self._state.settle(pod, bound.elsewhere, confirmed)
 
-    def _decide(self, pod: Pod, node: str) -> BindVerdict | Claim:
+    def _decide(self, seen: SeenPod, node: str) -> BindVerdict | Claim:
         """Reserve the node, or say why not; one step, with no await in it."""
-        start = perf_counter()
+        start, pod = perf_counter(), seen.pod
         verdict = may_bind(self._state, pod, node, self._plugins)
         decided: BindVerdict | Claim = verdict
         if verdict.decision is Decision.BIND:
-            decided = self._state.reserve(pod, node, self._clock() + RESERVATION_SECONDS)
+            deadline = self._clock() + RESERVATION_SECONDS
+            decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:
             self._metrics.count_quota_refusal("Bind")

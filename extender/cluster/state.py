@@ -157,17 +157,17 @@ class ClusterState(ClusterView):
 
     # Reservations
 
-    def reserve(self, pod: Pod, node: str, deadline: float) -> Claim:
+    def reserve(self, pod: Pod, node: str, deadline: float, seen_at: str = "") -> Claim:
         """Count a pod on a node before any watch shows it there, for one bind of it."""
         placed = self._place(replace(pod, node=node))
         reservation = self._reservations.find(placed)
         if reservation is None:
-            reservation = Reservation(placed)
+            reservation = Reservation(placed, seen_at)
             self._reservations.add(reservation)
         else:
             # It counts once, with the labels that it has now.
             self._displace(reservation.pod)
-            reservation.pod = placed
+            reservation.pod, reservation.seen_at = placed, seen_at
         claim = Claim(reservation, deadline)
         reservation.claims.append(claim)
         return claim

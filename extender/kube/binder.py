@@ -10,8 +10,9 @@ from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import pod_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND, BrokenAnswerError, NoAnswerError, NotSentError
+from extender.kube.frames import read_version
 from extender.model.keys import name_of, namespace_of
-from extender.model.objects import Pod
+from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
 
@@ -49,15 +50,16 @@ class Binder:
             return await self._look(pod, node, str(error))
         return Bound(BindOutcome.BOUND)
 
-    async def read(self, key: str, within: float = READ_SECONDS) -> Pod | None:
+    async def read(self, key: str, within: float = READ_SECONDS) -> SeenPod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         try:
             # No resourceVersion: what is in the storage now, not in some cache.
-            return self._pods.read(await self._client.get(pod_path(key), {}, within=within))
+            body = await self._client.get(pod_path(key), {}, within=within)
         except ApiError as error:
             if error.status == NOT_FOUND:
                 return None
             raise
+        return SeenPod(self._pods.read(body), read_version(body))
 
     async def _look(self, pod: Pod, node: str, why: str) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.
@@ -66,9 +68,10 @@ class Binder:
         still get it from any request that the server has not finished with.
         """
         try:
-            found = await self.read(pod.key, LOOK_SECONDS)
+            seen = await self.read(pod.key, LOOK_SECONDS)
         except (ExtenderError, ObjectError) as error:
             return Bound(BindOutcome.UNCLEAR, f"{why}; reading it back: {error}")
+        found = None if seen is None else seen.pod
         if found is None or found.uid != pod.uid or found.terminal:
             return Bound(BindOutcome.GONE, f"{why}; the pod is gone")
         if found.node == node:

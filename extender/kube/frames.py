@@ -158,6 +158,11 @@ def read_metadata(raw: msgspec.Raw) -> Metadata:
         raise SkippedError(Skip.NO_METADATA, excerpt(bytes(raw))) from None
 
 
+def read_version(body: bytes) -> str:
+    """Return the resourceVersion of one object; BrokenAnswerError when its metadata is none."""
+    return read_answer(body, _Headed).metadata.resource_version
+
+
 def excerpt(line: bytes) -> str:
     """Show the beginning of something that makes no sense, on one line."""
     return f"{len(line)} bytes, {line[:EXCERPT_BYTES]!a}"

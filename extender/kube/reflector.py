@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
@@ -65,11 +65,11 @@ class Reflector(Generic[T]):
         *,
         observer: ReflectorObserver | None = None,
         timing: Timing | None = None,
-        promised: Callable[[], AbstractSet[Identity]] = frozenset,
+        promised: Callable[[], Mapping[Identity, str]] = dict,
     ) -> None:
         """`promised` gives key and uid of objects that are counted on and not in the sink.
 
-        Each has existed in the API server, though no watch has shown it.
+        Each has existed in the API server at the version given, though no watch has shown it.
         """
         self.resource = resource
         self.synced = asyncio.Event()
@@ -123,13 +123,15 @@ class Reflector(Generic[T]):
 
         An object that was promised before the list was asked for, and is not in it, is gone: but
         only if the list is a consistent read. One from a server's cache may be older than the
-        object. See `cluster.reservations`.
+        object. So is one that was promised meanwhile, if it existed at the version of the list or
+        before: of what comes later, the watch tells. See `cluster.ledgers.reservations`.
         """
-        promised = self._promised()
-        snapshot = await self._snapshot(LATEST_VERSION if promised else self._version)
+        before = self._promised()
+        snapshot = await self._snapshot(LATEST_VERSION if before else self._version)
         await self._replace(snapshot)
-        for key, uid in promised:
-            if self._sink.uid(key) != uid and not snapshot.has_unreadable(key, uid):
+        for (key, uid), seen_at in self._promised().items():
+            shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)
+            if shown and not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
 
     async def _snapshot(self, version: str) -> Snapshot[T]:
@@ -265,6 +267,10 @@ class Reflector(Generic[T]):
 def _is_older(version: str, than: str) -> bool:
     # Versions are opaque unless both are numbers, as all that Kubernetes serves are.
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+
+
+def _is_as_new(version: str, as_: str) -> bool:
+    return version.isdecimal() and as_.isdecimal() and int(version) >= int(as_)
 
 
 T_contra = TypeVar("T_contra", contravariant=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
@@ -83,6 +83,7 @@ def _pods(state: ClusterState, pods: PodReader) -> Resource[Any]:
     )
 
 
-def _unseen(state: ClusterState) -> AbstractSet[Identity]:
-    """Return key and uid of the pods that hold reservations and that no watch has shown."""
-    return {each for each in state.reservations.pods() if PODS.uid(state, each.key) != each.uid}
+def _unseen(state: ClusterState) -> Mapping[Identity, str]:
+    """Return the pods that hold reservations and that no watch has shown, with their versions."""
+    reserved = state.reservations.pods().items()
+    return {each: at for each, at in reserved if PODS.uid(state, each.key) != each.uid}

@@ -211,6 +211,15 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenPod:
+    """A pod as the API server had it."""
+
+    pod: Pod
+    version: str = ""
+    """The resourceVersion at which a read showed it; "" when the watch has shown it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One node."""
 

@@ -21,6 +21,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.objects import Pod as ModelPod
+from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
 from extender.verbs.conflicts import interact
@@ -48,6 +49,7 @@ Client = TestClient[Request, Application]
 
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WAIT = 10.0
+VERSION = "17"
 
 
 def loner(name: str) -> Pod:
@@ -83,12 +85,13 @@ class ApiServer:
         self.bound.append((pod.key, node))
         return self.end
 
-    async def read(self, key: str) -> ModelPod | None:
+    async def read(self, key: str) -> SeenPod | None:
         """Show a pod."""
         self.take(self.read_seconds)
         if self.broken:
             raise ExtenderError("no connection")
-        return self.pods.get(key)
+        found = self.pods.get(key)
+        return None if found is None else SeenPod(found, VERSION)
 
 
 class BindRig:
@@ -344,6 +347,23 @@ async def test_reading_a_pod_and_binding_it_share_one_deadline(aiohttp_client: A
     rig.api.read_seconds = 0.75
     assert await bind(client, ONE, "a") == ""
     assert rig.api.within == [ANSWER_SECONDS - 0.75]
+
+
+@pytest.mark.parametrize(
+    ("watched", "version"),
+    [
+        pytest.param([], VERSION, id="that was read to be bound"),
+        pytest.param([ONE], "", id="that the watch has shown"),
+    ],
+)
+async def test_a_reservation_tells_at_which_version_a_pod_was_seen(
+    aiohttp_client: Any, watched: list[Pod], version: str
+) -> None:
+    rig = BindRig(*watched)
+    client = await aiohttp_client(rig.app)
+    rig.api.pods["default/one"] = model_pod(ONE)
+    assert await bind(client, ONE, "a") == ""
+    assert [*rig.state.reservations.pods().values()] == [version]
 
 
 async def test_of_two_binds_at_once_one_takes_the_last_place_in_a_quota(

@@ -21,6 +21,7 @@ from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, B
 from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
 from extender.metrics import Metrics
+from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.conflicts import interact
 from extender.verbs.plugins import Plugins
@@ -147,10 +148,10 @@ class Interleavings(RuleBasedStateMachine):
         self._promise(sent, sent, RESERVATION_SECONDS)
         return await answer
 
-    async def read(self, key: str) -> ModelPod | None:
+    async def read(self, key: str) -> SeenPod | None:
         """Show a pod as it is stored."""
         found = self.stored.get(key.partition("/")[2])
-        return None if found is None else model_pod(found)
+        return None if found is None else SeenPod(model_pod(found))
 
     # What can be known
 

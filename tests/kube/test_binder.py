@@ -13,6 +13,7 @@ from extender.errors import ApiError
 from extender.kube import binder as binder_module
 from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
+from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
 from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod
@@ -187,6 +188,12 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
     assert bound.outcome is outcome
     assert says in bound.why
     assert (server.reads > 0) is (read is not None)
+
+
+async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) -> None:
+    metadata = {**WEB["metadata"], "resourceVersion": "12"}
+    server.read = shows(Pod({**WEB, "metadata": metadata}))
+    assert await binder.read("default/web") == SeenPod(model_pod(WEB), "12")
 
 
 async def test_a_pod_that_is_not_there_reads_as_none(server: Server, binder: Binder) -> None:

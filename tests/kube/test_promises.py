@@ -9,18 +9,20 @@ from aiohttp import web
 
 from extender.cluster.state import ClusterState
 from extender.mirrored import PODS as MIRRORED_PODS
+from extender.model.keys import Identity, key_of
 from tests.builders import model_pod
 from tests.kube.fake_api import CLOSE, Collection
 from tests.kube.rig import Rig
 from tests.kube.test_resources import PODS, pod
 
 FOREVER = 1e9
+LATE = Identity(key_of("shop", "late"), "uid-of-late")
 UNREADABLE = {"metadata": {"name": "web", "namespace": "shop", "uid": "uid-of-web"}, "spec": 7}
 
 
-def reserve(state: ClusterState, name: str = "web") -> None:
+def reserve(state: ClusterState, name: str = "web", version: str = "") -> None:
     """Reserve a place for a pod that was read when it was to be bound."""
-    state.reserve(model_pod(pod(name, None)), "a", FOREVER)
+    state.reserve(model_pod(pod(name, None)), "a", FOREVER, version)
 
 
 async def lose_the_watch(
@@ -91,16 +93,29 @@ async def test_list_settles_the_place_of_a_pod_that_was_watched(rig: Rig) -> Non
     assert pods.listed[-1].params["resourceVersion"] == version, "no need of a consistent read"
 
 
-async def test_list_says_nothing_of_a_place_reserved_after_it_was_asked_for(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    ("early", "ahead", "left"),
+    [
+        pytest.param(True, None, {LATE}, id="by versions that are no numbers"),
+        pytest.param(True, 1, {LATE}, id="that the watch is about to show"),
+        pytest.param(True, 0, set(), id="that existed when the list was made"),
+        pytest.param(False, 0, set(), id="that existed, and nobody needs a consistent read"),
+        pytest.param(False, 1, {LATE}, id="that comes, and nobody needs a consistent read"),
+    ],
+)
+async def test_list_and_a_place_reserved_after_it_was_asked_for_of_a_pod(
+    rig: Rig, early: bool, ahead: int | None, left: set[Identity]
+) -> None:
     pods = rig.api.collection(PODS)
     async with rig.mirrored(MIRRORED_PODS, pods) as state:
-        reserve(state, "early")
+        if early:
+            reserve(state, "early")
 
         async def reserving(request: web.Request) -> web.StreamResponse:
             answer = await pods.list(request)
-            reserve(state, "late")
+            reserve(state, "late", "" if ahead is None else str(rig.api.version + ahead))
             return answer
 
         pods.lists.append(reserving)
-        await lose_the_watch(rig, pods, lambda _: None)
-        assert state.reservations.pods() == {("shop/late", "uid-of-late")}
+        await lose_the_watch(rig, pods, come_and_go)
+        assert state.reservations.pods().keys() == left

@@ -19,6 +19,8 @@ class Reservation:
 
     pod: Pod
     """With the node that is reserved."""
+    seen_at: str = ""
+    """The resourceVersion at which it was read to be bound; "" when the watch had shown it."""
     claims: list[Claim] = field(default_factory=list)
     confirmed: bool = False
     """Whether the pod is known to be bound there: only the watch has not shown it yet."""
@@ -59,9 +61,12 @@ class Reservations:
     A watch event shows either. So does a list, but absence from it is proof only when the list is
     not older than a moment at which the pod existed. For a pod that the watch had shown, that is
     so, as lists never go back behind what was watched. For one that was only read when it was to be
-    bound, the list must be a consistent read (no resourceVersion) that was asked for after the
-    place was reserved. That the pod is listed *without* a node shows nothing: a bind whose answer
-    did not come may be carried out after the list.
+    bound, the list's resourceVersion must not be lower than the pod's was: the watch that goes on
+    from an older list shows what becomes of the pod. Where versions are no numbers, the list must
+    be a consistent read (no resourceVersion) that was asked for after the place was reserved. That
+    alone is not enough: a list that waits for a server's cache may come after the end of a pod that
+    was reserved meanwhile, and no watch shows that end. That the pod is listed *without* a node
+    shows nothing: a bind whose answer did not come may be carried out after the list.
     """
 
     def __init__(self) -> None:
@@ -80,9 +85,9 @@ class Reservations:
         """Return the reservations of a pod, no two on the same node."""
         return [each for each in self._by_key.get(key, ()) if each.pod.uid == uid]
 
-    def pods(self) -> set[Identity]:
-        """Return key and uid of the pods that have any."""
-        return {Identity(each.pod.key, each.pod.uid) for each in self}
+    def pods(self) -> dict[Identity, str]:
+        """Return key and uid of the pods that have any, and the version at which each was seen."""
+        return {Identity(each.pod.key, each.pod.uid): each.seen_at for each in self}
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods that have places on a node."""
