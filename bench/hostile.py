@@ -42,6 +42,7 @@ from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
+from extender.callbacks.reading import RequestReader
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
@@ -147,7 +148,8 @@ class _Bench:
         )  # fmt: skip
         self.preemptions = Preemptions(
             self.state, metrics, self.plugins,
-            unready=lambda: None, may_be_empty=False, clock=perf_counter, pods=self.reader,
+            unready=lambda: None, may_be_empty=False, clock=perf_counter,
+            pods=RequestReader(self.reader),
             preparer=self.preparer,
         )  # fmt: skip
         self.preempting = PreemptionController(

@@ -43,8 +43,15 @@ def _about_pods() -> dict[str, Json]:
             for n in range(count)
         ]
 
-    narrow = [
-        {"labelSelector": {"matchLabels": {"app": f"a{n}"}}, **everywhere} for n in range(800)
+    def narrow(count: int) -> list[Json]:
+        return [
+            {"labelSelector": {"matchLabels": {"app": f"a{n}"}}, **everywhere} for n in range(count)
+        ]
+
+    # As many as a request may have.
+    absent = [
+        {"labelSelector": {"matchExpressions": [_is(f"k{n}", "DoesNotExist")]}, **everywhere}
+        for n in range(4096)
     ]
     keys = [{**each, "topologyKey": f"key-{n}"} for n, each in enumerate(unlike(800))]
     long = [_is(f"k{n}", "DoesNotExist") for n in range(24_000)]
@@ -53,11 +60,14 @@ def _about_pods() -> dict[str, Json]:
     return {
         "200 negative terms": _pod(apart, _required(unlike(200))),
         "800 negative terms": _pod(apart, _required(unlike(800))),
-        "800 terms with a label": _pod(apart, _required(narrow)),
+        "800 terms with a label": _pod(apart, _required(narrow(800))),
         "800 affinity terms": _pod("podAffinity", _required(unlike(800))),
         "800 topology keys": _pod(apart, _required(keys)),
         "2,000 negative terms": _pod(apart, _required(unlike(2000))),
         "5,000 terms": _pod(apart, _required(unlike(5000))),
+        "4,096 terms with a label": _pod(apart, _required(narrow(4096))),
+        "4,096 affinity terms without a label": _pod("podAffinity", _required(absent)),
+        "4,096 terms without a label": _pod(apart, _required(absent)),
         "24,000 conditions, 1 MiB": _pod(
             apart, _required([{"labelSelector": {"matchExpressions": long}, **everywhere}])
         ),

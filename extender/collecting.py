@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -24,8 +25,9 @@ MIDDLE: Final = 2
 others takes up to 9 ms."""
 DUE: Final = 10
 """Such walks until all that is new is walked: some 20,000 survivors."""
-SPARE: Final = 200_000
-"""Frozen objects, beyond twice as many as the last full walk left, until the next one."""
+SPARE: Final = 400_000
+"""Blocks of memory, beyond twice as many as the last full walk left, until the next one: some
+200,000 objects."""
 FULL_SECONDS: Final = 3600.0
 """Between two full walks at most: garbage may be little and yet hold much memory."""
 
@@ -67,33 +69,25 @@ class Collector:
         self._clock = clock
         self._full_at = clock() + FULL_SECONDS
         self._most = 0
-        """Frozen objects until a full walk is due."""
-        self._frozen = 0
-        """Those there are, at most: many have gone meanwhile."""
+        """Blocks of memory in use until a full walk is due; 0 before the first look."""
 
     def step(self) -> None:
         """Walk what is new, if there is much of it; O(new objects), seldom O(all objects)."""
-        rounds = gc.get_count()[2]
-        if not gc.isenabled() or rounds < DUE:
+        if not gc.isenabled() or gc.get_count()[2] < DUE:
             return
         gc.collect()
         gc.freeze()
-        # Not by gc.get_objects(): a tuple that another thread is making must not be referred to.
-        young, middle, _ = gc.get_threshold()
-        self._frozen += (rounds + 1) * (young + 1) * (middle + 1)
-        if self._frozen > self._most:
-            # Looked up only now, because counting them takes a fifth of a walk.
-            self._frozen = gc.get_freeze_count()
-            self._most = self._most or _most(self._frozen)
-        if self._frozen > self._most or self._clock() >= self._full_at:
+        # Counting what is frozen would take a fifth of a walk.
+        blocks = sys.getallocatedblocks()
+        self._most = self._most or _most(blocks)
+        if blocks > self._most or self._clock() >= self._full_at:
             self._walk_all()
 
     def _walk_all(self) -> None:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
-        self._frozen = gc.get_freeze_count()
-        self._most = _most(self._frozen)
+        self._most = _most(sys.getallocatedblocks())
         self._full_at = self._clock() + FULL_SECONDS
 
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 from time import monotonic
-from typing import TypeVar
 
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
@@ -15,8 +14,6 @@ from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
 from extender.wire.node_affinity import MOST_CONDITIONS
-
-T = TypeVar("T")
 
 SLICE = 2_000
 """Comparisons between two turns of the event loop: a few milliseconds."""
@@ -30,8 +27,6 @@ MOST_WAITING = 32
 MOST_TERMS = 4_096
 """Terms of a pod that is judged at all; a bind would have to register them in one step. A request
 with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
-LARGE_BYTES = 32 << 10
-"""A usual pod has some 5 KB; this much may take 10 ms to read, and many may come at once."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -116,15 +111,6 @@ class Preparer:
             f"the affinity rules of {pod.key} take long to compare with the pods of this cluster: "
             f"{why}"
         )
-
-    async def read(self, size: int, read: Callable[[], T]) -> T:
-        """Read a pod of so many bytes; a large one has a turn of the event loop to itself."""
-        if size <= LARGE_BYTES:
-            return read()
-        await self._turn(0)
-        found = read()
-        await self._turn(0)
-        return found
 
     async def _turn(self, spent: int) -> None:
         """Wait for the next turn of the event loop that nobody with less needs."""

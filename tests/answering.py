@@ -6,6 +6,7 @@ from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
+from extender.callbacks.reading import RequestReader
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
@@ -56,7 +57,8 @@ class Answering:
     ) -> None:
         metrics = metrics or Metrics()
         preparer = preparer or Preparer(state, metrics)
-        requests = Requests(state, pods or PodReader(node_affinity=True), preparer, unready)
+        reader = RequestReader(pods or PodReader(node_affinity=True))
+        requests = Requests(state, reader, preparer, unready)
         self.priorities = Priorities(
             state,
             scoring,

@@ -14,6 +14,7 @@ import msgspec
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
+from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.nomination.controller import NominationController, NominationLimits
@@ -106,7 +107,7 @@ class Churn:
             unready=lambda: None,
             may_be_empty=False,
             clock=clock,
-            pods=self._pods,
+            pods=RequestReader(self._pods),
             give_way=self.nomination.give_way,
             preemption=self.preemption,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -113,6 +114,18 @@ def test_what_is_alive_is_walked_once() -> None:
     assert len(kept) == MANY
 
 
+def test_a_look_does_not_go_through_what_is_frozen() -> None:
+    looks, called = collector(), set[object]()
+    became_due()
+    sys.setprofile(lambda _, event, what: called.add(what) if event == "c_call" else None)
+    try:
+        looks.step()
+    finally:
+        sys.setprofile(None)
+    assert gc.freeze in called
+    assert called.isdisjoint((gc.get_freeze_count, gc.get_objects, gc.unfreeze))
+
+
 def test_what_is_frozen_is_freed_when_nobody_refers_to_it() -> None:
     looks, kept = collector(), survivors(MANY)
     became_due()
@@ -156,7 +169,7 @@ def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> Non
     looks.step()
     assert gone() is not None, "little is frozen beside what was: it is not walked yet"
     # Once more as many, because what other tests have left may go meanwhile.
-    kept += survivors(2 * gc.get_freeze_count() + SPARE)
+    kept += survivors(2 * sys.getallocatedblocks() + SPARE)
     became_due()
     looks.step()
     assert gone() is None
@@ -166,7 +179,7 @@ def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
     looks = collector()
     gone = frozen_circle(looks)
     for _ in range(4):
-        passing = survivors(gc.get_freeze_count() // 2 + SPARE)
+        passing = survivors(sys.getallocatedblocks() // 2 + SPARE)
         became_due()
         looks.step()
         del passing

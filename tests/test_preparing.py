@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
-from extender.model.objects import Pod as ModelPod
-from extender.preparing import LARGE_BYTES, MOST_WAITING, SLICE, OverBudgetError, Preparer
-from extender.wire.decoding import Json
+from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
 from extender.wire.node_affinity import MOST_CONDITIONS
-from extender.wire.objects import GenerateName, PodReader
-from tests.answering import AFFINITY, Answering
+from extender.wire.objects import PodReader
+from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
 from tests.hostile import crowded, hostile, narrow
 
@@ -93,12 +90,10 @@ async def test_who_has_had_least_is_next() -> None:
 
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
-    asking = [hostile(400, f"h{number}") for number in range(MOST_WAITING + 1)]
-    tasks = [asyncio.create_task(desk.filter(each)) for each in asking]
-    answers = await asyncio.gather(*tasks)
-    refused = [answer["Error"] for answer in answers if answer["Error"]]
-    assert len(refused) == 1
-    assert "too many" in refused[0]
+    asking = [model_pod(hostile(400, f"h{number}")) for number in range(MOST_WAITING + 1)]
+    prepared = await asyncio.gather(*map(desk.preparer.prepare, asking), return_exceptions=True)
+    (refused,) = [each for each in prepared if each is not None]
+    assert "too many" in str(refused)
 
 
 async def test_one_slice_is_done_in_each_turn_of_the_loop() -> None:
@@ -110,58 +105,6 @@ async def test_one_slice_is_done_in_each_turn_of_the_loop() -> None:
         now = desk.counted("question_slices") or 0.0
         most, before = max(most, now - before), now
     assert most <= 1
-
-
-async def test_a_large_pod_is_read_in_a_turn_of_its_own() -> None:
-    preparer = Desk(1).preparer
-    done: list[str] = []
-
-    async def call(name: str, size: int) -> None:
-        await preparer.read(size, lambda: done.append(f"{name} read"))
-        done.append(f"{name} used")
-
-    calls = [
-        asyncio.create_task(call("first", LARGE_BYTES + 1)),
-        asyncio.create_task(call("small", LARGE_BYTES)),
-        asyncio.create_task(call("second", LARGE_BYTES + 1)),
-    ]
-    turns: list[list[str]] = []
-    while not all(each.done() for each in calls):
-        before = len(done)
-        await asyncio.sleep(0)
-        turns.append(done[before:])
-    large = [[each for each in turn if "small" not in each] for turn in turns]
-    assert [turn for turn in large if turn] == [
-        ["first read"], ["second read"], ["first used"], ["second used"]
-    ]  # fmt: skip
-    assert ["small read", "small used"] in turns[:1]
-
-
-async def test_two_large_preempt_calls_are_read_in_turns_of_their_own() -> None:
-    state = crowded(classes=2, pods=2, nodes=2)
-    metrics = Metrics()
-    read: list[int] = []
-    turn = 0
-
-    class Reading(PodReader):
-        """Notes in which turn of the loop a pod is read."""
-
-        def read(self, raw: Json, generate: GenerateName | None = None) -> ModelPod:
-            """Read a pod."""
-            read.append(turn)
-            return super().read(raw, generate)
-
-    preemptions = Preemptions(
-        state, metrics, AFFINITY, unready=lambda: None, may_be_empty=False, clock=lambda: 0.0,
-        pods=Reading(), preparer=Preparer(state, metrics),
-    )  # fmt: skip
-    body = json.dumps({"Pod": hostile(400), "NodeNameToMetaVictims": {"n0": {"Pods": []}}}).encode()
-    assert len(body) > LARGE_BYTES
-    calls = [asyncio.create_task(preemptions.answer(body)) for _ in range(2)]
-    while not all(each.done() for each in calls):
-        await asyncio.sleep(0)
-        turn += 1
-    assert len(read) == len(set(read)) == 2
 
 
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:

@@ -11,6 +11,7 @@ from time import perf_counter
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.readiness import NotReadyError, check_ready
+from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
@@ -52,7 +53,7 @@ class Preemptions:
         unready: Check,
         may_be_empty: bool,
         clock: Callable[[], float],
-        pods: PodReader,
+        pods: RequestReader,
         give_way: GiveWay | None = None,
         preemption: PreemptionController | None = None,
         preparer: Preparer | None = None,
@@ -80,7 +81,7 @@ class Preemptions:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
         start = perf_counter()
         try:
-            args = await self._preparer.read(len(body), partial(self._read, body))
+            args = await self._pods.read(len(body), partial(_read, body))
             check_ready(self._unready)
             if self._preparer.takes_long(args.pod):
                 await self._preparer.prepare(args.pod)
@@ -103,11 +104,6 @@ class Preemptions:
         kind = type(error).__name__
         self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
-
-    def _read(self, body: bytes) -> PreemptionArgs:
-        args = read_preemption_args(body, self._pods)
-        check_annotations(args.pod)
-        return args
 
     def _hand_over(self, args: PreemptionArgs, chosen: Mapping[str, Victims]) -> None:
         """Tell who evicts by itself whether the scheduler does so for a pod."""
@@ -181,3 +177,9 @@ class Preemptions:
         if settled.taken is not None:
             self._state.expect_nomination(pod, settled.taken, self._clock() + LAG_SECONDS)
         return settled.chosen
+
+
+def _read(body: bytes, pods: PodReader) -> PreemptionArgs:
+    args = read_preemption_args(body, pods)
+    check_annotations(args.pod)
+    return args

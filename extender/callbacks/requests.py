@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from extender.callbacks.readiness import check_ready
+from extender.callbacks.reading import RequestReader
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
@@ -12,7 +13,6 @@ from extender.ports import Check
 from extender.preparing import Preparer
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.name_lists import NameLists
-from extender.wire.objects import PodReader
 
 
 class Requests:
@@ -22,7 +22,7 @@ class Requests:
     """
 
     def __init__(
-        self, state: ClusterState, pods: PodReader, preparer: Preparer, unready: Check
+        self, state: ClusterState, pods: RequestReader, preparer: Preparer, unready: Check
     ) -> None:
         self._state = state
         self._pods = pods
@@ -31,11 +31,9 @@ class Requests:
         self._lists = NameLists(state.nodes)
 
     async def read(self, body: bytes) -> ExtenderArgs:
-        """Read a request, a large one when it is its turn."""
+        """Read a request, a large one beside the event loop."""
         envelope = read_envelope(body)
-        args = await self._preparer.read(
-            envelope.pod_bytes, partial(open_args, envelope, self._pods)
-        )
+        args = await self._pods.read(envelope.pod_bytes, partial(open_args, envelope))
         self.check_ready()
         return args
 

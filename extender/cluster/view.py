@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_terms import ExistingTerms
-from extender.cluster.counts.matching_pods import MatchingPodSets
+from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
 from extender.cluster.counts.placed_classes import PlacedClass

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.callbacks.preempting import Preemptions
+from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.verbs.plugins import Plugins
@@ -60,7 +61,7 @@ class PreemptRig:
             unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
-            pods=PodReader(),
+            pods=RequestReader(PodReader()),
         )
         self._held = preemptions.held
         answers = Answering(

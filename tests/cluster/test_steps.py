@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from itertools import islice
+from types import FrameType
 
 import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.chores import CHORES
+from extender.cluster.counts.matching_sets import FILING
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
+from extender.preparing import SLICE
 from tests.builders import HOST, ZONE, Pod, model_namespace, model_pod, namespace, pod
 from tests.hostile import NAMESPACES, crowded, hostile, narrow, unlike_anything
 
@@ -53,7 +58,60 @@ def test_a_step_is_one_class_longer_than_allowed_at_most(state: ClusterState, as
 
 def test_terms_cost_the_classes_that_they_can_match(state: ClusterState) -> None:
     steps = state.preparing(class_of(MANY.anti_affinity(*narrow(300))), STEP)
-    assert sum(steps) <= 300 + 6 * CLASSES, "not terms times classes"
+    assert sum(steps) <= FILING * 300 + 6 * CLASSES, "not terms times classes"
+
+
+CALLS = 15
+"""Of Python functions, for a comparison, at most."""
+
+
+def calls_of(steps: Iterator[int]) -> tuple[int, int] | None:
+    """Take a step; return what it says it took, and how many Python functions were called."""
+    calls = 0
+
+    def count(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        spent = next(steps, None)
+    finally:
+        sys.setprofile(None)
+    return None if spent is None else (spent, calls)
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(MANY.anti_affinity(*narrow(2000)), id="a label each"),
+        pytest.param(MANY.affinity(*narrow(2000)), id="affinity to all of them"),
+        pytest.param(MANY.anti_affinity(*unlike_anything(2000)), id="nearly everybody each"),
+        pytest.param(MANY.avoids(3, *narrow(2000)), id="scores"),
+    ],
+)
+def test_a_step_does_about_as_much_as_it_says(state: ClusterState, asking: Pod) -> None:
+    steps = state.preparing(class_of(asking), SLICE)
+    found = [*iter(lambda: calls_of(steps), None)]
+    assert all(calls <= CALLS * max(SLICE, spent) for spent, calls in found)
+
+
+def test_a_set_is_exact_though_classes_came_and_went_while_it_was_filed(
+    state: ClusterState,
+) -> None:
+    asking = model_pod(MANY.anti_affinity(*narrow(40)))
+    steps = state.preparing(asking.pod_class, 1)
+    for number in range(40):
+        next(steps)
+        key, uid = f"ns{number % NAMESPACES}/p{number}", f"ns{number % NAMESPACES}-p{number}"
+        state.remove_pod(key, uid)
+        state.upsert_pod(model_pod(pod(f"new{number}", "ns1").labels(app=f"a{number}").on("n1")))
+        state.upsert_namespace(model_namespace(namespace("ns1", {"team": f"u{number}"})))
+    assert next(iter(state.matching_sets)).pending is not None
+    for _ in steps:
+        pass
+    assert state.expense_of(asking) == 0
+    assert mismatches(state) == []
 
 
 def test_a_set_is_exact_though_everything_changed_while_it_was_counted(state: ClusterState) -> None:

@@ -11,6 +11,7 @@ from aiohttp.web import Application, Request
 from msgspec import Raw
 
 from extender.callbacks.preempting import Preemptions
+from extender.callbacks.reading import RequestReader
 from extender.controllers.nomination import nominations
 from extender.controllers.nomination.controller import WAKING_SECONDS
 from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, State
@@ -63,7 +64,7 @@ def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Applic
         unready=lambda: None,
         may_be_empty=False,
         clock=lambda: rig.now,
-        pods=PodReader(),
+        pods=RequestReader(PodReader()),
         give_way=give_way,
     )
     answers = Answering(rig.state, rig.metrics, nomination=rig.controller)

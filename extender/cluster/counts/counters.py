@@ -8,7 +8,8 @@ from itertools import chain, islice
 
 from extender.cluster.counts.chores import CHORES, Chores
 from extender.cluster.counts.existing_terms import ExistingTerm, ExistingTerms
-from extender.cluster.counts.matching_pods import MatchingPods, MatchingPodSets, RelabelledSets
+from extender.cluster.counts.matching_pods import MatchingPods
+from extender.cluster.counts.matching_sets import FILING, MatchingPodSets, RelabelledSets
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
@@ -178,7 +179,7 @@ class Counters:
 
     def _moved(self, moved: RelabelledSets, namespace: str) -> bool:
         """Move the classes of a namespace in and out of sets; False if that costs too much."""
-        left = MOST_REMATCHED - 4 * moved.selectors
+        left = MOST_REMATCHED - FILING * moved.selectors
         if left < 0:
             return False
         moved.file()
@@ -212,10 +213,7 @@ class Counters:
     def started(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
         """Return the set of the placed pods that are sought, which may have classes pending."""
         counted = self._sets.find(pod_set, topology_key)
-        if counted is None:
-            counted = self._sets.add(pod_set, topology_key)
-            counted.pending = iter(self.candidates(pod_set))
-        return counted
+        return counted or self._sets.add(pod_set, topology_key, self.candidates)
 
     def counting(self, pod_set: PodSet, topology_key: str, comparisons: int) -> Iterator[int]:
         """Complete a set in steps of so many comparisons; yield what each took."""
@@ -223,7 +221,7 @@ class Counters:
         if counted is None:
             counted = self.started(pod_set, topology_key)
             self.give_up_excess()
-            yield counted.size
+            yield 1
         while counted.pending is not None:
             yield self.advance(counted, comparisons)
 
@@ -243,15 +241,15 @@ class Counters:
         )
 
     def advance(self, counted: MatchingPods, comparisons: int) -> int:
-        """Compare a set with more of its pending classes; return what that took.
+        """File more of a set, or compare it with more classes; return what that took.
 
         A step may take one class more than it was allowed.
         """
         spent = 0
         for placed in counted.pending or ():
-            spent += 1
-            # Some have gone since the set was started.
-            if self._placed.get(placed.pod_class) is placed:
+            spent += FILING if placed is None else 1
+            # Some have gone since the set was filed.
+            if placed is not None and self._placed.get(placed.pod_class) is placed:
                 labels = self.namespace_labels(placed.pod_class.namespace)
                 before = counted.compared
                 amount = counted.weigh(placed.pod_class, labels)

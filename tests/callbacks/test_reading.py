@@ -1,0 +1,112 @@
+"""A large request is read beside the event loop, whichever callback it is for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from extender.callbacks.preempting import Preemptions
+from extender.callbacks.reading import LARGE_BYTES, RequestReader
+from extender.errors import ObjectError
+from extender.metrics import Metrics
+from extender.model.objects import Pod
+from extender.wire.decoding import Json
+from extender.wire.objects import GenerateName, PodReader
+from tests.answering import AFFINITY, Answering
+from tests.builders import Pod as Manifest
+from tests.builders import pod
+from tests.hostile import crowded, hostile
+
+LARGE, USUAL = hostile(400), pod("usual", "ns1")
+PATIENCE_SECONDS = 30.0
+
+
+class Reading(PodReader):
+    """Notes in which thread it reads, and so do the readers that are made from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[int] = []
+        self.others: list[Reading] = []
+
+    def another(self) -> Reading:
+        """Return a reader for another thread."""
+        self.others.append(Reading())
+        return self.others[-1]
+
+    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
+        """Read a pod."""
+        self.threads.append(threading.get_ident())
+        return super().read(raw, generate)
+
+
+def body_for(name: str, asking: Manifest) -> bytes:
+    nodes: dict[str, object] = {"NodeNames": ["n0", "n1"]}
+    if name == "preempt":
+        nodes = {"NodeNameToMetaVictims": {"n0": {"Pods": []}}}
+    return json.dumps({"Pod": asking, **nodes}).encode()
+
+
+@pytest.mark.parametrize("name", ["filter", "prioritize", "preempt"])
+async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str) -> None:
+    reading, state = Reading(), crowded(classes=2, pods=2, nodes=2)
+    answers = Answering(state, pods=reading)
+    preemptions = Preemptions(
+        state, Metrics(), AFFINITY, unready=lambda: None, may_be_empty=False,
+        clock=lambda: 0.0, pods=RequestReader(reading),
+    )  # fmt: skip
+    callbacks = {
+        "filter": answers.filter,
+        "prioritize": answers.prioritize,
+        "preempt": preemptions.answer,
+    }
+    body = body_for(name, LARGE)
+    assert len(body) > LARGE_BYTES
+    await callbacks[name](body)
+    assert reading.threads == []
+    (apart,) = [thread for other in reading.others for thread in other.threads]
+    assert apart != threading.get_ident()
+    await callbacks[name](body_for(name, USUAL))
+    assert reading.threads == [threading.get_ident()]
+
+
+async def test_others_are_read_while_a_large_one_is() -> None:
+    reader, go_on = RequestReader(PodReader()), threading.Event()
+    large = asyncio.create_task(
+        reader.read(LARGE_BYTES + 1, lambda _: go_on.wait(PATIENCE_SECONDS))
+    )
+    await asyncio.sleep(0)
+    assert await reader.read(LARGE_BYTES, lambda _: "usual") == "usual"
+    assert not large.done()
+    go_on.set()
+    assert await large, "it waited for the usual one"
+
+
+async def test_large_ones_are_read_one_at_a_time_even_when_callers_give_up() -> None:
+    reader, go_on, began = RequestReader(PodReader()), threading.Event(), threading.Event()
+    at_it: list[str] = []
+
+    def slow(_: PodReader) -> None:
+        at_it.append("first begins")
+        began.set()
+        go_on.wait(PATIENCE_SECONDS)
+        at_it.append("first ends")
+
+    first = asyncio.create_task(reader.read(LARGE_BYTES + 1, slow))
+    await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
+    first.cancel()
+    second = asyncio.create_task(reader.read(LARGE_BYTES + 1, lambda _: at_it.append("second")))
+    await asyncio.gather(first, return_exceptions=True)
+    assert at_it == ["first begins"]
+    go_on.set()
+    await second
+    assert at_it == ["first begins", "first ends", "second"]
+
+
+async def test_what_is_wrong_with_a_large_pod_is_raised_where_it_is_awaited() -> None:
+    broken = json.dumps({**LARGE, "metadata": {"namespace": "ns0"}}).encode()
+    with pytest.raises(ObjectError, match="needs a name"):
+        await RequestReader(PodReader()).read(len(broken), lambda pods: pods.read(broken))
