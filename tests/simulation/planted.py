@@ -24,6 +24,8 @@ from extender.kube.flowcontrol import FlowControl
 from extender.kube.listing import Snapshot
 from extender.kube.nominator import Nominator
 from extender.kube.reflector import Reflector
+from extender.kube.resources import StateSink
+from extender.mirrored import PODS
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
 from extender.verbs.binding import BindVerdict, Decision
@@ -106,7 +108,13 @@ def _ignores_support(patch: Patch) -> None:
 
 
 def _forgets_no_pod(patch: Patch) -> None:
-    patch.setattr(ClusterState, "remove_pod", lambda *_: None)
+    delete = StateSink.delete
+
+    def forgetful(self: StateSink[Any], key: str, uid: str) -> None:
+        if self._mirrored is not PODS:
+            delete(self, key, uid)
+
+    patch.setattr(StateSink, "delete", forgetful)
 
 
 def _miscounts(patch: Patch) -> None:
@@ -170,15 +178,15 @@ def _settles_by_cached_lists(patch: Patch) -> None:
 
 
 def _settles_what_is_not_listed(patch: Patch) -> None:
-    upsert = ClusterState.upsert_pod
+    upsert = StateSink.upsert
 
-    def settling(self: ClusterState, pod: Pod) -> None:
-        upsert(self, pod)
-        if pod.node is None:
-            for each in self.reservations.of(pod.key, pod.uid):
-                self._drop(each)
+    def settling(self: StateSink[Any], obj: Any) -> None:
+        upsert(self, obj)
+        if isinstance(obj, Pod) and obj.node is None:
+            for each in self._state.reservations.of(obj.key, obj.uid):
+                self._state._drop(each)
 
-    patch.setattr(ClusterState, "upsert_pod", settling)
+    patch.setattr(StateSink, "upsert", settling)
 
 
 def _keeps_hints_of_pods_that_are_gone(patch: Patch) -> None:
