@@ -129,6 +129,7 @@ class _Bench:
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
+        self.requests = RequestReader(self.reader)
         self.feed = PodReader(node_affinity=True, tenures=True)
         self.apart = ApartReader(self.feed.read, self.feed.another().read)
         self.preparer = Preparer(self.state, metrics)
@@ -149,7 +150,7 @@ class _Bench:
         self.preemptions = Preemptions(
             self.state, metrics, self.plugins,
             unready=lambda: None, may_be_empty=False, clock=perf_counter,
-            pods=RequestReader(self.reader),
+            pods=self.requests,
             preparer=self.preparer,
         )  # fmt: skip
         self.preempting = PreemptionController(
@@ -210,7 +211,8 @@ class _Bench:
         """Have victims searched for a pod that was refused everywhere, and evicted."""
         await self.watch(raw)
         with suppress(ObjectError):
-            self.preempting.refused(self.reader.read(raw), raw, ())
+            pod = await self.requests.read(len(memoryview(raw)), lambda pods: pods.read(raw))
+            self.preempting.refused(pod, raw, ())
             await asyncio.sleep(2 * SETTLING_SECONDS)
             for _ in range(LOOKS):
                 await self.preempting.process_next()
