@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
+from extender.kube.apart import ApartReader
 from extender.kube.calls import pod_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND, BrokenAnswerError, NoAnswerError, NotSentError
@@ -32,7 +33,7 @@ class Binder:
 
     def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
-        self._pods = pods
+        self._apart = ApartReader(pods.read, pods.another().read)
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""
@@ -59,7 +60,9 @@ class Binder:
             if error.status == NOT_FOUND:
                 return None
             raise
-        return SeenPod(self._pods.read(body), read_version(body))
+        raw = msgspec.Raw(body)
+        await self._apart.prepare(raw)
+        return SeenPod(self._apart.read(raw), read_version(body))
 
     async def _look(self, pod: Pod, node: str, why: str) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.

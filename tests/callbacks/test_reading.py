@@ -12,38 +12,17 @@ from extender.callbacks.preempting import Preemptions
 from extender.callbacks.reading import LARGE_BYTES, RequestReader
 from extender.errors import ObjectError
 from extender.metrics import Metrics
-from extender.model.objects import Pod
-from extender.wire.decoding import Json
-from extender.wire.objects import GenerateName, PodReader
+from extender.wire.objects import PodReader
 from tests.answering import AFFINITY, Answering
-from tests.builders import Pod as Manifest
-from tests.builders import pod
+from tests.builders import Pod, pod
 from tests.hostile import crowded, hostile
+from tests.reading import Reading
 
 LARGE, USUAL = hostile(400), pod("usual", "ns1")
 PATIENCE_SECONDS = 30.0
 
 
-class Reading(PodReader):
-    """Notes in which thread it reads, and so do the readers that are made from it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: list[int] = []
-        self.others: list[Reading] = []
-
-    def another(self) -> Reading:
-        """Return a reader for another thread."""
-        self.others.append(Reading())
-        return self.others[-1]
-
-    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a pod."""
-        self.threads.append(threading.get_ident())
-        return super().read(raw, generate)
-
-
-def body_for(name: str, asking: Manifest) -> bytes:
+def body_for(name: str, asking: Pod) -> bytes:
     nodes: dict[str, object] = {"NodeNames": ["n0", "n1"]}
     if name == "preempt":
         nodes = {"NodeNameToMetaVictims": {"n0": {"Pods": []}}}
@@ -67,7 +46,7 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
     assert len(body) > LARGE_BYTES
     await callbacks[name](body)
     assert reading.threads == []
-    (apart,) = [thread for other in reading.others for thread in other.threads]
+    (apart,) = reading.apart
     assert apart != threading.get_ident()
     await callbacks[name](body_for(name, USUAL))
     assert reading.threads == [threading.get_ident()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,10 +16,11 @@ from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
-from extender.wire.objects import PodReader
 from tests.builders import Pod, model_pod, pod
+from tests.hostile import hostile
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
 from tests.kube.rig import credentials_for
+from tests.reading import Reading
 
 WEB = pod("web")
 PATH = "/api/v1/namespaces/default/pods/web"
@@ -69,8 +71,13 @@ def server() -> Server:
 
 
 @pytest.fixture
+def reader() -> Reading:
+    return Reading()
+
+
+@pytest.fixture
 async def binder(
-    server: Server, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
+    server: Server, reader: Reading, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Binder]:
     monkeypatch.setattr(binder_module, "LOOK_SECONDS", 0.3)
     app = web.Application()
@@ -78,7 +85,7 @@ async def binder(
     app.router.add_get(PATH, server.get)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Binder(client, PodReader())
+        yield Binder(client, reader)
 
 
 async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) -> None:
@@ -194,6 +201,18 @@ async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) ->
     metadata = {**WEB["metadata"], "resourceVersion": "12"}
     server.read = shows(Pod({**WEB, "metadata": metadata}))
     assert await binder.read("default/web") == SeenPod(model_pod(WEB), "12")
+
+
+async def test_a_large_pod_is_read_beside_the_event_loop(
+    server: Server, reader: Reading, binder: Binder
+) -> None:
+    server.read = shows(hostile(1000))
+    seen = await binder.read("default/web")
+    assert seen is not None
+    assert len(seen.pod.pod_class.affinity) == 1000
+    assert reader.threads == []
+    (apart,) = reader.apart
+    assert apart != threading.get_ident()
 
 
 async def test_a_pod_that_is_not_there_reads_as_none(server: Server, binder: Binder) -> None:
