@@ -13,7 +13,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import Explanation, Question, Refusal
+from extender.verbs.explaining.explanation import Explanation, Question, Refusal, RefusalGroup
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import Kind, cause, kind_of, short
 from extender.whatif.profile import BY_DEFAULT, Profile
@@ -97,4 +97,4 @@ def _rule(refusals: Sequence[Refusal]) -> str:
         Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
     }
     whose = said.get(first.reason)
-    return cause(refusals) if whose is None else f"{whose} on {short(first.key)}"
+    return cause(RefusalGroup.of(refusals)) if whose is None else f"{whose} on {short(first.key)}"

@@ -82,7 +82,7 @@ def test_a_rule_says_of_each_node_what_it_says_of_it_alone(
         for name in state.nodes
         if (said := rule.judge(name, state.nodes.labels(name)))
     }
-    assert NodeIndex(state.nodes, rule.keys).judge(rule) == truth
+    assert NodeIndex(state.nodes, rule.keys, state.nodes.keys()).judge(rule) == truth
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_a_thousand_conditions_cost_little_more_than_ten(
         )
         rule = NodeRule(some, adds_up=adds_up)
         start = thread_time()
-        NodeIndex(large.nodes, rule.keys).judge(rule)
+        NodeIndex(large.nodes, rule.keys, large.nodes.keys()).judge(rule)
         return thread_time() - start
 
     assert min(cost(1000) for _ in range(3)) < MOST_TIMES_DEARER * min(cost(10) for _ in range(3))

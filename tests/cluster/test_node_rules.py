@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from extender.cluster.audits.node_rules import rule_mismatches
 from extender.cluster.audits.recount import audit
 from extender.cluster.counts import node_rules
+from extender.cluster.counts.node_rules import AT_ONCE
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.model.node_affinity import NodeRule
@@ -45,6 +47,7 @@ class NodeEvents(RuleBasedStateMachine):
         self.nodes: dict[str, Json] = {}
         self.pods: dict[str, Pod] = {}
         self.asked: list[Pod] = []
+        self.preparing: list[tuple[Pod, Iterator[None]]] = []
 
     @initialize(capacity=st.sampled_from([1, 2, 1024]), budget=st.sampled_from([1 << 14, 1 << 24]))
     def start(self, capacity: int, budget: int) -> None:
@@ -93,6 +96,33 @@ class NodeEvents(RuleBasedStateMachine):
     def ask(self, drawn: Pod) -> None:
         """Ask about a pod for the first time."""
         self.asked = [drawn, *self.asked][:4]
+
+    @rule(drawn=strategies.with_node_affinity(pod("new")))
+    def prepare(self, drawn: Pod) -> None:
+        """Begin to judge the nodes for a pod that is asked about when that is done."""
+        affinity = model_pod(drawn).node_affinity
+        for each in affinity.rules if affinity is not None else ():
+            self.preparing.append((drawn, self.state.node_rules.preparing(each)))
+
+    @rule(data=st.data())
+    def go_on(self, data: st.DataObject) -> None:
+        """Take a step of what was begun, or give it up."""
+        if not self.preparing:
+            return
+        position = data.draw(st.integers(0, len(self.preparing) - 1))
+        drawn, steps = self.preparing[position]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(node_rules, "AT_ONCE", 1)
+            patch.setattr(NodeRule, "conditions", 1)
+            done = next(steps, steps) is steps
+        if done or data.draw(strategies.rarely(5)):
+            del self.preparing[position], steps
+            self.asked = [drawn, *self.asked][:4]
+
+    @invariant()
+    def what_is_unfinished_is_being_prepared(self) -> None:
+        """Nothing stays of what was done or given up."""
+        assert self.state.node_rules.unfinished <= len(self.preparing)
 
     @invariant()
     def answers_are_right(self) -> None:
@@ -183,6 +213,58 @@ def test_columns_stay_within_their_budget(monkeypatch: pytest.MonkeyPatch) -> No
     state.upsert_node(model_node(node("a", {"disk": "ssd", "number": "99"})))
     assert rule_mismatches(state) == []
     assert state.node_rules.judge(required(SSD.selects(number="99"))).matching == 1
+
+
+def test_nodes_are_judged_in_steps_and_events_reach_those_that_were() -> None:
+    nodes = [node(f"n{number}", {"disk": "ssd"}) for number in range(3 * AT_ONCE)]
+    state = state_of(nodes, [], [])
+    steps = state.node_rules.preparing(required(SSD))
+    next(steps)
+    assert (state.node_rules.unfinished, len(state.node_rules)) == (1, 0)
+    for first_and_last in (nodes[0], nodes[-1]):
+        state.upsert_node(model_node(node(first_and_last["metadata"]["name"], {"disk": "hdd"})))
+    for name in ("n1", "n2", f"n{3 * AT_ONCE - 2}"):
+        state.remove_node(name)
+    state.upsert_node(model_node(node("new", {"disk": "ssd"})))
+    assert len(list(steps)) == 2
+    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 1)
+    assert rule_mismatches(state) == []
+    assert state.node_rules.judge(required(SSD)).matching == 3 * AT_ONCE - 4
+    assert list(state.node_rules.preparing(required(SSD))) == []
+
+
+def test_a_long_rule_is_gone_through_in_few_steps() -> None:
+    state = state_of([node(f"n{number}") for number in range(3 * AT_ONCE)], [], [])
+    values = [node_term(requirement("disk", "In", f"d{n}")) for n in range(AT_ONCE)]
+    assert len(list(state.node_rules.preparing(required(pod("new").requires_nodes(*values))))) == 1
+
+
+def test_what_is_prepared_while_nodes_outgrow_it_is_given_up() -> None:
+    nodes = [node(f"n{number}", {"disk": "ssd"}) for number in range(node_rules.FIRST_CAPACITY)]
+    state = state_of(nodes, [], [])
+    steps = state.node_rules.preparing(required(SSD))
+    next(steps)
+    state.upsert_node(model_node(node("one more", {"disk": "ssd"})))
+    assert list(steps) == []
+    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 0)
+    assert state.node_rules.judge(required(SSD)).matching == node_rules.FIRST_CAPACITY + 1
+
+
+def test_who_is_asked_in_between_keeps_the_one_column() -> None:
+    state = state_of(NODES, [], [SSD])
+    steps = state.node_rules.preparing(required(SSD))
+    next(steps)
+    column = state.node_rules.judge(required(SSD))
+    assert list(steps) == []
+    assert state.node_rules.judge(required(SSD)) is column
+
+
+def test_nothing_is_left_of_what_is_not_prepared_to_the_end() -> None:
+    state = state_of(NODES, [], [])
+    steps = state.node_rules.preparing(required(SSD))
+    next(steps)
+    del steps
+    assert (state.node_rules.unfinished, len(state.node_rules)) == (0, 0)
 
 
 def test_a_column_that_says_wrong_is_noticed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, compress
 from typing import Final, TypeAlias
@@ -22,18 +22,19 @@ _DIGITS: Final = bytes.maketrans(b"01", b"\x00\x01")
 
 
 class NodeIndex:
-    """The numbers of the known nodes, by label key and value; for one rule, then thrown away.
+    """The numbers of some nodes, by label key and value; for one rule, then thrown away.
 
     A condition is a set of nodes, and a set one integer. So a condition costs a few operations on
     as many bits as there are nodes, which the processor does by the word; a rule of a thousand
     conditions takes milliseconds, and the labels are gone through once for all its keys.
     """
 
-    def __init__(self, nodes: Nodes, keys: AbstractSet[str]) -> None:
+    def __init__(self, nodes: Nodes, keys: AbstractSet[str], names: Collection[str]) -> None:
+        """Index the known nodes of these names."""
         self._nodes = nodes
-        self._every = _bits(map(nodes.number_of, nodes))
+        self._every = _bits(map(nodes.number_of, names))
         self._by_key = {key: _LabelIndex() for key in keys}
-        for name in nodes:
+        for name in names:
             labels, number = nodes.labels(name), nodes.number_of(name)
             for key in keys if len(keys) < len(labels) else labels:
                 if key in keys and key in labels:

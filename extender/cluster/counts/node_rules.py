@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final, Protocol
 
 from extender.cluster.counts.node_index import NodeIndex
@@ -17,6 +17,9 @@ from extender.model.signed import shift
 
 FIRST_CAPACITY: Final = 1024
 """Nodes that a column has room for at first. With more, columns twice as long are made anew."""
+AT_ONCE: Final = 250
+"""Nodes that are judged in one step: half a millisecond. More if the rule is longer than that, for
+each step goes through all of it."""
 
 
 class Judged(Protocol):
@@ -113,6 +116,8 @@ class NodeRules:
         self._latest: tuple[NodeRule, NodeRule] | None = None
         """A rule that was asked for, and its equal that has the column: those of one call ask for
         the same again and again, and equal rules of thousands of terms are dear to compare."""
+        self._unfinished: dict[NodeColumn, None] = {}
+        """Columns of which a part is still to be judged; events reach them as well."""
         self._by_key: dict[str, dict[NodeColumn, None]] = {}
         """Columns by the label keys that their rules are about."""
         self._pods: dict[NodeRule, int] = {}
@@ -128,6 +133,11 @@ class NodeRules:
         """Return whether a column is kept up to date (any more)."""
         rule = column.rule
         return (self._columns.peek(rule) or self._large.peek(rule)) is column
+
+    @property
+    def unfinished(self) -> int:
+        """Return how many rules are just being prepared."""
+        return len(self._unfinished)
 
     @property
     def in_use(self) -> Mapping[NodeRule, int]:
@@ -149,6 +159,30 @@ class NodeRules:
         self._latest = asked, column.rule
         return column
 
+    def preparing(self, rule: NodeRule) -> Iterator[None]:
+        """Judge the nodes in steps, so that `judge` is O(1) afterwards; none where it already is.
+
+        Nodes may change between two steps. If they outgrow the column, it is left to `judge`.
+        """
+        if rule.names is not None or self._knows(rule):
+            return
+        column = NodeColumn(rule, self._nodes, self._capacity)
+        self._unfinished[column] = None
+        try:
+            names = iter(list(self._nodes))
+            while some := list(islice(names, max(AT_ONCE, rule.conditions))):
+                self._fill(column, [name for name in some if name in self._nodes])
+                yield
+                if column not in self._unfinished:
+                    return
+            if not self._knows(rule):
+                self._keep(column)
+        finally:
+            self._unfinished.pop(column, None)
+
+    def _knows(self, rule: NodeRule) -> bool:
+        return (self._columns.peek(rule) or self._large.peek(rule)) is not None
+
     def _named(self, rule: NodeRule) -> NamedNodes:
         nodes, found = self._nodes, dict[str, int]()
         for term, weight in rule.terms:
@@ -166,13 +200,20 @@ class NodeRules:
 
     def _made(self, rule: NodeRule) -> NodeColumn:
         column = NodeColumn(rule, self._nodes, self._capacity)
-        for number, value in NodeIndex(self._nodes, rule.keys).judge(rule).items():
+        self._fill(column, self._nodes.keys())
+        self._keep(column)
+        return column
+
+    def _fill(self, column: NodeColumn, names: Collection[str]) -> None:
+        rule = column.rule
+        for number, value in NodeIndex(self._nodes, rule.keys, names).judge(rule).items():
             column.put(number, value)
-        size = column.size
+
+    def _keep(self, column: NodeColumn) -> None:
+        rule, size = column.rule, column.size
         if self._columns.put(rule, column, size) or self._large.put(rule, column, size):
             for key in rule.keys:
                 self._by_key.setdefault(key, {})[column] = None
-        return column
 
     def _drop(self, column: NodeColumn) -> None:
         for key in column.rule.keys:
@@ -205,7 +246,8 @@ class NodeRuleRegistry(NodeRules):
         number, labels = self._nodes.number_of(name), self._nodes.labels(name)
         if number >= self._capacity:
             self._outgrow(number)
-        for column in list(self) if before is None else self._about(before, labels):
+        known = list(self) if before is None else self._about(before, labels)
+        for column in chain(known, self._unfinished):
             column.put(number, column.rule.judge(name, labels))
 
     def _about(self, before: Labels, labels: Labels) -> Iterable[NodeColumn]:
@@ -216,12 +258,13 @@ class NodeRuleRegistry(NodeRules):
     def disappears(self, name: str) -> None:
         """Forget a node that is about to become unknown."""
         number = self._nodes.number_of(name)
-        for column in self:
+        for column in chain(self, self._unfinished):
             column.put(number, 0)
 
     def _outgrow(self, number: int) -> None:
         while self._capacity <= number:
             self._capacity *= 2
+        self._unfinished.clear()
         for columns in (self._columns, self._large):
             for _ in range(len(columns)):
                 self._drop(columns.pop_oldest())

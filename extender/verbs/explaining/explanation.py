@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,6 +70,38 @@ class Refusal:
     def term(self) -> Term | None:
         """Return the term of the rule, the first one where it stands for several."""
         return self.rule.terms[0] if isinstance(self.rule, PodRule) else None
+
+
+@dataclass(slots=True, eq=False)
+class RefusalGroup:
+    """Refusals that differ only in the domain, or in the very term; added up one by one."""
+
+    refusals: list[Refusal] = field(default_factory=list)
+    nodes: int = 0
+    without_label: int = 0
+    """Nodes that are in no domain."""
+    pods: dict[str | None, int] = field(default_factory=dict)
+    """By domain: the most pods that one of the refusals there counts."""
+    all_named: bool = True
+    """Every pod that is counted is named."""
+
+    @classmethod
+    def of(cls, refusals: Iterable[Refusal]) -> RefusalGroup:
+        """Build a group at once."""
+        group = cls()
+        for each in refusals:
+            group.add(each)
+        return group
+
+    def add(self, refusal: Refusal) -> None:
+        """Take in one more; O(1)."""
+        domain, count, nodes = refusal.domain, refusal.count, len(refusal.nodes)
+        self.refusals.append(refusal)
+        self.nodes += nodes
+        if domain is None:
+            self.without_label += nodes
+        self.pods[domain] = max(count, self.pods.get(domain, 0))
+        self.all_named = self.all_named and count <= len(refusal.pods)
 
 
 @dataclass(slots=True, eq=False)
@@ -146,8 +178,8 @@ class Explanation:
     names: Sequence[str]
     fits: Sequence[str]
     refusals: Sequence[Refusal]
-    groups: Sequence[Sequence[Refusal]]
-    """Those that some node shows, by kind: together what differs only in the domain."""
+    groups: Sequence[RefusalGroup]
+    """Those that some node shows, by kind; those of most nodes first."""
     refused: Mapping[str, tuple[Refusal, ...]]
     """By node: why; the first is the reason that it shows."""
     terms: Sequence[TermFacts]

@@ -113,7 +113,7 @@ def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
         older = {
             pod.key: pod.pod_class.labels[TEMPLATE_HASH]
             for group in explanation.groups
-            for each in group[:MOST_LOOKED_AT]
+            for each in group.refusals[:MOST_LOOKED_AT]
             if each.reason is reason
             for pod in each.pods
             if _is_other_revision(pod.pod_class, own)

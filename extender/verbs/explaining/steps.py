@@ -15,6 +15,7 @@ from extender.verbs.explaining.explanation import (
     NearMiss,
     Question,
     Refusal,
+    RefusalGroup,
 )
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Refusals
@@ -41,6 +42,9 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     pod, version = question.pod, state.version
     for _ in state.preparing(state.class_of(pod), COMPARISONS):
         yield
+    if pod.node_affinity is not None:
+        for rule in (*pod.node_affinity.required_rules, *pod.node_affinity.preferred_rules):
+            yield from state.node_rules.preparing(rule)
     refusals = Refusals(state, question)
     yield from refusals.judging()
     found = refusals.found
@@ -85,15 +89,15 @@ def _unclear(state: ClusterState, question: Question) -> str | None:
     return unclear(state, question.pod, question.plugins)
 
 
-def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[Sequence[Refusal]]]:
+def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:
     """Group the refusals that some node shows by kind, those of most nodes first."""
-    groups: dict[Kind, list[Refusal]] = {}
+    groups: dict[Kind, RefusalGroup] = {}
     for number, each in enumerate(refusals):
         if each.nodes:
-            groups.setdefault(kind_of(each), []).append(each)
+            groups.setdefault(kind_of(each), RefusalGroup()).add(each)
         if number % AT_ONCE == 0:
             yield
-    return sorted(groups.values(), key=lambda group: -sum(len(each.nodes) for each in group))
+    return sorted(groups.values(), key=lambda group: -group.nodes)
 
 
 def _nearest(misses: Sequence[NearMiss]) -> Generator[None, None, Sequence[NearMiss]]:

@@ -14,6 +14,7 @@ from extender.verbs.explaining.explanation import (
     Explanation,
     NearMiss,
     Refusal,
+    RefusalGroup,
 )
 from extender.verbs.node_room import RoomRule
 from extender.verbs.quota import Cause, QuotaRule
@@ -34,9 +35,7 @@ def summary(explanation: Explanation) -> str:
     """Sum up in one line what becomes of all nodes, the largest part first."""
     fit = len(explanation.fits)
     parts = [(fit, f"{_number(fit)} fit")] if fit else []
-    for refusals in explanation.groups:
-        nodes = sum(len(each.nodes) for each in refusals)
-        parts.append((nodes, f"{_number(nodes)} {cause(refusals)}"))
+    parts += [(each.nodes, f"{_number(each.nodes)} {cause(each)}") for each in explanation.groups]
     parts.sort(key=lambda each: -each[0])
     said = "; ".join(said for _, said in parts) or "there are none to go to"
     return f"{plural(len(explanation.names), 'node')}: {said}"
@@ -48,14 +47,15 @@ def kind_of(refusal: Refusal) -> Kind:
     return refusal.reason, refusal.key, refusal.nominated, refusal.annotated, which
 
 
-def cause(refusals: Sequence[Refusal]) -> str:
-    """Say what refuses nodes, by refusals that differ in the domain only."""
-    your, theirs = ("your", "") if not refusals[0].annotated else YOUR_ANNOTATIONS
-    first, pods, key = refusals[0], _pods(refusals), short(refusals[0].key)
+def cause(group: RefusalGroup) -> str:
+    """Say what refuses nodes, by refusals that differ in the domain only; O(domains)."""
+    first = group.refusals[0]
+    your, theirs = ("your", "") if not first.annotated else YOUR_ANNOTATIONS
+    pods, key = _pods(group), short(first.key)
     if first.nominated:
         whose = your if first.reason is Reason.ANTI_AFFINITY else "the others'"
         return f"{whose} anti-affinity: {pods}, nominated there"
-    where = _where(refusals)
+    where = _where(group)
     said = {
         Reason.AFFINITY: f"{your} affinity on {key}: no pod to be near to{where}",
         Reason.ANTI_AFFINITY: f"{your} anti-affinity on {key}, blocked by {pods}{where}",
@@ -140,31 +140,29 @@ def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None
     return " and ".join(said) or "none"
 
 
-def _where(refusals: Sequence[Refusal]) -> str:
-    key = short(refusals[0].key)
-    domains = {each.domain for each in refusals if each.domain is not None}
+def _where(group: RefusalGroup) -> str:
+    key = group.refusals[0].key
+    domains = [domain for domain in group.pods if domain is not None]
     values = nsmallest(MOST_NAMED, domains)
-    without = sum(len(each.nodes) for each in refusals if each.domain is None)
     parts = []
     if values:
         listed = some(values, len(domains))
         parts.append(
-            f"on {listed}" if key == HOSTNAME else f"in {plural_of(key, domains)} {listed}"
+            f"on {listed}"
+            if short(key) == HOSTNAME
+            else f"in {plural_of(short(key), domains)} {listed}"
         )
-    if without and refusals[0].key is not None:
-        parts.append(f"{_number(without)} without that label")
+    if group.without_label and key is not None:
+        parts.append(f"{_number(group.without_label)} without that label")
     return f" {', '.join(parts)}" if parts else ""
 
 
-def _pods(refusals: Sequence[Refusal]) -> str:
+def _pods(group: RefusalGroup) -> str:
     """Name pods, each once; where not all of them are known by name, by their number a domain."""
-    names = sorted({pod.key for each in refusals[:MOST_LOOKED_AT] for pod in each.pods})
+    names = sorted({pod.key for each in group.refusals[:MOST_LOOKED_AT] for pod in each.pods})
     count = len(names)
-    if len(refusals) > MOST_LOOKED_AT or any(each.count > len(each.pods) for each in refusals):
-        most: dict[str | None, int] = {}
-        for each in refusals:
-            most[each.domain] = max(each.count, most.get(each.domain, 0))
-        count = max(count, sum(most.values()))
+    if len(group.refusals) > MOST_LOOKED_AT or not group.all_named:
+        count = max(count, sum(group.pods.values()))
     return some(names, count) if names else "pods that have gone meanwhile"
 
 
