@@ -648,6 +648,17 @@ async def test_who_marks_looks_at_the_nomination_before_it_deletes() -> None:
     assert rig.done("nominate", "delete") == ["nominate important None->a"]
 
 
+async def test_who_marks_looks_whether_it_helps_before_it_deletes() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.api.pods["default-rock"] = model_pod(db("rock", "a", HIGH))
+        rig.api.show()
+    assert rig.done("delete") == []
+    await rig.tick()
+    assert rig.counts() == {"started": 1, "useless": 1}
+
+
 async def test_nothing_is_deleted_before_the_watch_shows_the_mark() -> None:
     rig = PreemptionRig([A], ON_A, important())
     rig.refuse()

@@ -198,10 +198,11 @@ class Preemptions:
         preemption.tried_at = self._clock()
         if await self._evictions.evict(victims, order):
             self._wait(preemption)
-        elif observe(self._state, pod).nominated == preemption.node:
+        elif observe(self._state, pod).nominated == preemption.node and self._helps(preemption):
             preemption.pause.begin(self._clock())
 
     def _is_wanted(self, preemption: Preemption) -> bool:
+        """Return whether victims still have to go: it may have been long since they were chosen."""
         seen = observe(self._state, preemption.pod)
         return (
             not preemption.unwanted
@@ -209,7 +210,13 @@ class Preemptions:
             and seen.known
             and seen.nominated == preemption.node
             and self._state.doubt is None
+            and self._helps(preemption)
         )
+
+    def _helps(self, preemption: Preemption) -> bool:
+        """Return whether evicting pods is of use and needed, as things are now."""
+        of, node = preemption.preemptor, preemption.node
+        return on_node(self._state, of, self._plugins, node) is not None
 
     def _ground(self, pod: Pod, victim: Pod, node: str) -> str:
         why = ground_of(self._state, pod, victim, self._plugins)
