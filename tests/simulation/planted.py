@@ -42,8 +42,8 @@ Patch = pytest.MonkeyPatch
 def _binds_without_reserving(patch: Patch) -> None:
     reserve = ClusterState.reserve
 
-    def unkept(self: ClusterState, pod: Pod, node: str, deadline: float) -> Claim:
-        claim = reserve(self, pod, node, deadline)
+    def unkept(self: ClusterState, *args: Any, **options: Any) -> Claim:
+        claim = reserve(self, *args, **options)
         self.release(claim)
         return claim
 
@@ -208,9 +208,9 @@ def _remembers_every_pod(patch: Patch) -> None:
         init(self, *args, **options)
         vars(self)["ever"] = []
 
-    def remembered(self: ClusterState, pod: Pod, node: str, deadline: float) -> Claim:
+    def remembered(self: ClusterState, *args: Any, **options: Any) -> Claim:
         vars(self)["ever"].append(bytes(100_000))
-        return reserve(self, pod, node, deadline)
+        return reserve(self, *args, **options)
 
     patch.setattr(ClusterState, "__init__", begin)
     patch.setattr(ClusterState, "reserve", remembered)
