@@ -78,10 +78,10 @@ class PodClass:
             isinstance(other, PodClass)
             and self._hash == other._hash
             and self.namespace == other.namespace
-            and self.labels == other.labels
-            and self.affinity == other.affinity
-            and self.written == other.written
-            and self.annotated == other.annotated
+            and _are_equal(self.labels, other.labels)
+            and _are_equal(self.affinity, other.affinity)
+            and _are_equal(self.written, other.written)
+            and _are_equal(self.annotated, other.annotated)
             and self.of_annotations is other.of_annotations
         ):
             return False
@@ -142,6 +142,11 @@ class PodClass:
             new.size,
             annotated=self.annotated,
         )
+
+
+def _are_equal(one: object, other: object) -> bool:
+    # Two names of one dictionary are compared item by item otherwise.
+    return one is other or one == other
 
 
 def _written(annotated: AnnotatedAffinity | None) -> WrittenAnnotation | None:

@@ -26,3 +26,18 @@ def test_classes_that_differ_share_nothing() -> None:
     assert one != other
     assert one.labels is not other.labels
     assert one.affinity is not other.affinity
+
+
+class Incomparable(dict[str, str]):
+    """Labels that must not be gone through."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("labels were compared with themselves")
+
+    __hash__ = None
+
+
+def test_labels_that_are_shared_are_not_gone_through_again() -> None:
+    one, other = read("web"), read("web")
+    one.labels = other.labels = Incomparable(one.labels)
+    assert one == other
