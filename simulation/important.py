@@ -46,18 +46,24 @@ class Stream:
     graces: tuple[int, ...]
     rests: tuple[float, ...]
     """Seconds until victims come again, which wait for the same places then."""
+    orderly: float
+    """In how many groups hardly anybody waits in vain: fewer important pods live than there are
+    places, and those in their way come back once a place is free."""
     also: tuple[str, ...]
     """What bystanders have that the important need as well."""
 
 
-NOW_AND_THEN: Final = Stream(8, (10, 60), ((0.3, 2.0),), (8,), (0, 1, 3, 30, 30), (0.0,), ("",))
+NOW_AND_THEN: Final = Stream(
+    8, (10, 60), ((0.3, 2.0),), (8,), (0, 1, 3, 30, 30), (0.0,), 0.0, ("",)
+)
 ALWAYS: Final = Stream(
     30,
     (40, 160),
     ((0.05, 0.3), (0.1, 0.8), (0.3, 2.0), (3.0, 9.0)),
     (1, 1, 1, 2, 3),
-    (0, 1, 1, 3, 30),
+    (0, 0, 1, 1, 3, 30),
     (0.0, 1.0, 2.0, 2.0),
+    0.9,
     ("", "", "", "", "room", "port"),
 )
 """Few at once: each that waits is tried again at each event. Where nothing else happens in a long
@@ -87,11 +93,12 @@ class ImportantTenants:
     async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
         sorts = [each.format(by) for each in SIDES[chance.choice(("both", *SIDES))]]
         lesser = self._workload(chance, f"{group}-lesser", sorts[0], group)
-        lesser.made_of["priority"] = chance.choice(LESSER)
+        orderly = chance.random() < self._stream.orderly
+        lesser.made_of["priority"] = chance.choice(LESSER[:-1] if orderly else LESSER)
         if chance.random() < 0.5:
             await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
-        lesser.replicas = places + chance.choice((0, 0, 1))
-        lesser.rests = chance.choice(self._stream.rests)
+        lesser.replicas = places + (0 if orderly else chance.choice((0, 0, 1)))
+        lesser.rests = 0.0 if orderly else chance.choice(self._stream.rests)
         lesser.ordered = chance.random() < 0.5
         self._controllers.apply(lesser)
         bystanders = self._workload(chance, f"{group}-bystanders", "plain", group)
@@ -105,14 +112,22 @@ class ImportantTenants:
                 each.made_of["port"] = FIRST_PORT + self._waves
         bystanders.replicas = places if also or chance.random() < 0.4 else 0
         self._controllers.apply(bystanders)
+        if orderly:
+            lesser.yields_to = partial(self._count, f"default/{group}-important")
         await asyncio.sleep(chance.uniform(0.5, 3.0))
-        await asyncio.gather(*(self._keep_coming(chance, each, places) for each in important))
+        at_once = places // (2 * len(important)) if orderly else None
+        coming = (self._keep_coming(chance, each, places, at_once) for each in important)
+        await asyncio.gather(*coming)
         for each in (lesser, bystanders):
             each.replicas = 0
             self._controllers.wake(each.name)
 
-    async def _keep_coming(self, chance: Random, workload: Workload, places: int) -> None:
+    async def _keep_coming(
+        self, chance: Random, workload: Workload, places: int, at_once: int | None
+    ) -> None:
         """Create pods now and then that end soon; meanwhile those that went may come back.
+
+        So many live at once, or a few wait at once.
 
         They are no job's: the next would take the place of the last, and nobody would have to go.
         They come no more when jobs end.
@@ -120,11 +135,13 @@ class ImportantTenants:
         workload.lasts = chance.uniform(0.1, 1.0)
         self._controllers.workloads[workload.name] = workload
         pause = chance.uniform(*chance.choice(self._stream.pauses))
-        at_once = max(min(chance.choice(self._stream.at_once), places), 1)
+        counts = self._is_waiting if at_once is None else self._is_live
+        if at_once is None:
+            at_once = min(chance.choice(self._stream.at_once), places)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
             tries = 0
-            while len(left := [key for key in keys if self._is_waiting(key)]) >= at_once:
+            while len(left := [key for key in keys if counts(key)]) >= max(at_once, 1):
                 tries += 1
                 if tries > MOST_TRIES:
                     await self._delete(left[0])
@@ -148,9 +165,17 @@ class ImportantTenants:
     async def _delete(self, key: str) -> None:
         await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
 
-    def _is_waiting(self, key: str) -> bool:
+    def _is_live(self, key: str) -> bool:
         pod = self._store.all("pods").get(key)
-        return pod is not None and is_live(pod) and not pod["spec"].get("nodeName")
+        return pod is not None and is_live(pod)
+
+    def _is_waiting(self, key: str) -> bool:
+        return self._is_live(key) and not self._store.all("pods")[key]["spec"].get("nodeName")
+
+    def _count(self, prefix: str) -> int:
+        """Return how many live pods have names that begin so."""
+        keys = self._store.all("pods")
+        return sum(key.startswith(prefix) and self._is_live(key) for key in keys)
 
     def _workload(self, chance: Random, name: str, sort: str, group: str) -> Workload:
         made_of = templates.template(sort, name, group)

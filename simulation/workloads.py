@@ -37,6 +37,8 @@ class Workload:
     """How many pods of a job there are to be, `replicas` of them at a time; else as many."""
     rests: float = 0.0
     """Seconds until it does anything about what has become of its pods: some back off."""
+    yields_to: Callable[[], int] | None = None
+    """How many of its places others have for now; it does not come back for these."""
     revision: int = 0
     started: int = 0
     pods: dict[str, str] = field(default_factory=dict)
@@ -49,6 +51,12 @@ class Workload:
             return self.replicas + 1
         wanted = self.replicas if self.completions is None else self.completions
         return wanted - self.started
+
+    @property
+    def lacks(self) -> int:
+        """Return how many pods there are to be, apart from those that there are."""
+        taken = 0 if self.yields_to is None else self.yields_to()
+        return self.replicas - taken - len(self.pods)
 
     def pod(self, name: str, **more: Any) -> Json:
         """Build one of its pods, made of `more` than the others if need be."""
@@ -130,11 +138,11 @@ class Controllers:
             settled = not going
             if old and not going:
                 settled = await self._delete(max(old))
-            elif len(workload.pods) < wanted:
+            elif workload.lacks > 0:
                 settled = await self._create(workload)
-                if settled and len(workload.pods) < wanted:
+                if settled and workload.lacks > 0:
                     self.wake(workload.name)
-        elif (missing := wanted + bool(old) - len(workload.pods) + len(going)) > 0:
+        elif (missing := workload.lacks + bool(old) + len(going)) > 0:
             # One that is rolled out goes on with the next.
             settled = await self._create_many(workload, missing) and not old
         elif old and (first := next((key for key in old if key not in going), None)):
@@ -143,8 +151,15 @@ class Controllers:
             spare = [key for key in workload.pods if key not in going]
             settled = await self._delete(self._chance.choice(spare))
             self.wake(workload.name)
-        if not settled:
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.wake, workload.name)
+        self._look_again(workload, settled=settled)
+
+    def _look_again(self, workload: Workload, *, settled: bool) -> None:
+        loop = asyncio.get_running_loop()
+        if workload.yields_to is not None and len(workload.pods) < workload.replicas:
+            # Nobody tells it when others give up the places that are its own.
+            loop.call_later(SETTLE_SECONDS, self.wake, workload.name)
+        elif not settled:
+            loop.call_later(AGAIN_SECONDS, self.wake, workload.name)
 
     def _is_going(self, key: str) -> bool:
         pod = self._store.all("pods").get(key)
