@@ -171,8 +171,8 @@ class Carrier:
 
     def _members(self, identity: Identity) -> list[Pod]:
         """Return the pods of a workload, by the controllers that they name; in order of name."""
-        pods = sorted(self._state.pods.values(), key=lambda pod: pod.key)
-        return [pod for pod in pods if _belongs(pod, identity)]
+        members = (pod for pod in self._state.pods.values() if _belongs(pod, identity))
+        return sorted(members, key=lambda pod: pod.key)
 
     def _identity(self, change: Change) -> Identity:
         kind, _, name = change.value.partition("/")

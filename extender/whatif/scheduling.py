@@ -61,9 +61,9 @@ class Scheduler:
         self._waiting: dict[Key, Pod] = {}
         self._in_vain: dict[Hashable, int] = {}
         """The version of the state at which pods of such a kind found no node."""
-        for _, pod in sorted(state.pods.items()):
-            if pod.node is None and not pod.deleting:
-                self._waiting[pod.key] = pod
+        waiting = (pod for pod in state.pods.values() if pod.node is None and not pod.deleting)
+        for pod in sorted(waiting, key=lambda pod: pod.key):
+            self._waiting[pod.key] = pod
 
     @property
     def waiting(self) -> list[Pod]:
