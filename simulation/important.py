@@ -138,10 +138,11 @@ class ImportantTenants:
         counts = self._is_waiting if at_once is None else self._is_live
         if at_once is None:
             at_once = min(chance.choice(self._stream.at_once), places)
+        at_once = max(at_once, 1)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
             tries = 0
-            while len(left := [key for key in keys if counts(key)]) >= max(at_once, 1):
+            while len(left := [key for key in keys if counts(key)]) >= at_once:
                 tries += 1
                 if tries > MOST_TRIES:
                     await self._delete(left[0])
