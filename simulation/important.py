@@ -26,9 +26,12 @@ SIDES: Final = {
     "theirs": ("rivals by {}", "avoided"),
 }
 """Of what sort the lesser and the important are, by whose rules keep them apart."""
+RUNGS: Final = (("rivals by {}", "rivals by {}"), ("avoided by {}", "shunning by {}"))
+"""Of what sort pods are of which each pushes a less important one aside, by turns."""
 MOST_TRIES: Final = 8
 """Of a user to have one more, before the oldest that waits has to go."""
 FIRST_PORT: Final = 8000
+LONG_SECONDS: Final = 36_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,15 @@ class Stream:
     places, and those in their way come back once a place is free."""
     also: tuple[str, ...]
     """What bystanders have that the important need as well."""
+    climbing: float
+    """In how many groups each pod is more important than those that came before it."""
+    climbers: tuple[int, int] = (60, 240)
+    """The fewest and the most pods of such a group, once all places are taken."""
+    climbers_at_once: tuple[int, ...] = (1, 1, 2, 3)
 
 
 NOW_AND_THEN: Final = Stream(
-    8, (10, 60), ((0.3, 2.0),), (8,), (0, 1, 3, 30, 30), (0.0,), 0.0, ("",)
+    8, (10, 60), ((0.3, 2.0),), (8,), (0, 1, 3, 30, 30), (0.0,), 0.0, ("",), 0.0
 )
 ALWAYS: Final = Stream(
     30,
@@ -65,6 +73,7 @@ ALWAYS: Final = Stream(
     (0.0, 1.0, 2.0, 2.0),
     0.9,
     ("", "", "", "", "room", "port"),
+    0.75,
 )
 """Few at once: each that waits is tried again at each event. Where nothing else happens in a long
 pause, it shows who is not woken."""
@@ -88,7 +97,9 @@ class ImportantTenants:
         by = chance.choice(("host", "host", "host", "zone"))
         places = self._setup.zones if by == "zone" else len(self._store.all("nodes"))
         places = min(places, self._stream.places)
-        spawn(self._play(chance, f"wave{self._waves}", by, places), "users")
+        climbing = chance.random() < self._stream.climbing
+        act = self._climb if climbing else self._play
+        spawn(act(chance, f"wave{self._waves}", by, places), "users")
 
     async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
         sorts = [each.format(by) for each in SIDES[chance.choice(("both", *SIDES))]]
@@ -122,6 +133,43 @@ class ImportantTenants:
             each.replicas = 0
             self._controllers.wake(each.name)
 
+    async def _climb(self, chance: Random, group: str, by: str, places: int) -> None:
+        """Create pods that stay, and from round to round more important ones.
+
+        So each of them pushes one aside, and nobody that was pushed aside comes back.
+        """
+        rungs = [
+            self._workload(chance, f"{group}-rung{number}", sort.format(by), group)
+            for number, sort in enumerate(chance.choice(RUNGS))
+        ]
+        for each in rungs:
+            # Of a job, so that no more come when jobs end.
+            each.lasts = LONG_SECONDS
+            self._controllers.workloads[each.name] = each
+            if chance.random() < 0.5:
+                await self._create("poddisruptionbudgets", templates.budget(each.name, 1))
+        pause = chance.uniform(*chance.choice(self._stream.pauses))
+        at_once = min(chance.choice(self._stream.climbers_at_once), places)
+        keys: list[str] = []
+        for number in range(places + chance.randint(*self._stream.climbers)):
+            rung = number // places
+            workload = rungs[rung % len(rungs)]
+            waiting = await self._until_fewer(keys, at_once, pause, self._is_waiting)
+            if workload.completions is not None:
+                break
+            pod = workload.pod(
+                f"{workload.name}-{number}", patient=chance.random() < 0.03, priority=rung
+            )
+            await self._create("pods", pod)
+            if waiting and chance.random() < 0.1:
+                await self._delete(chance.choice(waiting))
+            keys.append(key_of(pod))
+            await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
+        await asyncio.sleep(chance.uniform(0.0, 10.0))
+        for key in keys:
+            if self._is_live(key):
+                await self._delete(key)
+
     async def _keep_coming(
         self, chance: Random, workload: Workload, places: int, at_once: int | None
     ) -> None:
@@ -141,12 +189,7 @@ class ImportantTenants:
         at_once = max(at_once, 1)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
-            tries = 0
-            while len(left := [key for key in keys if counts(key)]) >= at_once:
-                tries += 1
-                if tries > MOST_TRIES:
-                    await self._delete(left[0])
-                await asyncio.sleep(max(pause, 0.5))
+            left = await self._until_fewer(keys, at_once, pause, counts)
             if workload.completions is not None:
                 break
             pod = workload.pod(
@@ -162,6 +205,18 @@ class ImportantTenants:
         await asyncio.sleep(chance.uniform(0.0, 10.0))
         for key in keys:
             await self._delete(key)
+
+    async def _until_fewer(
+        self, keys: list[str], most: int, pause: float, counts: Callable[[str], bool]
+    ) -> list[str]:
+        """Wait until fewer pods count, and return those; the oldest goes if that takes long."""
+        tries = 0
+        while len(left := [key for key in keys if counts(key)]) >= most:
+            tries += 1
+            if tries > MOST_TRIES:
+                await self._delete(left[0])
+            await asyncio.sleep(max(pause, 0.5))
+        return left
 
     async def _delete(self, key: str) -> None:
         await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))

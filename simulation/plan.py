@@ -134,7 +134,8 @@ def make_plan(seed: int) -> Plan:
         count = chance.randint(theme.least, anyway + int(each_minute * minutes))
         actions += some_actions(chance, theme.users, count, start, end)
         if faulty:
-            count = chance.randint(1, 4 + int(8 * minutes))
+            anyway, each_minute = theme.most_faults
+            count = chance.randint(1, anyway + int(each_minute * minutes))
             actions += some_actions(chance, theme.faults, count, start, end)
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)

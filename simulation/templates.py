@@ -62,6 +62,7 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
         labels["group"] = other
     apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
     own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
+    group = {"matchLabels": {"group": other}}
     match sort:
         case "apart by host" | "apart by zone" | "avoided by host" | "avoided by zone":
             affinity = _anti(_term(apart, own))
@@ -74,23 +75,14 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
         case "away from a team":
             teams = {"matchLabels": {"team": "green"}}
             affinity = _anti(_term(HOST, others, namespaceSelector=teams))
-        case "rivals by host" | "rivals by zone" | "avoiding by host" | "avoiding by zone":
-            affinity = _anti(_term(apart, {"matchLabels": {"group": other}}))
+        case _ if sort.startswith(("rivals", "avoiding", "shunning")):
+            also = [_term(apart, own)] if sort.startswith("shunning") else []
+            affinity = _anti(_term(apart, group), *also)
         case "spread if possible":
             wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
             affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
         case "hostile":
-            terms = [
-                _term(
-                    HOST, {"matchExpressions": [_expression(f"k{n}", "NotIn", app)]}, namespaces=[]
-                )
-                for n in range(40)
-            ]
-            affinity = {"podAntiAffinity": {_PREFERRED: [_weighted(each) for each in terms]}}
-            affinity["podAntiAffinity"][_REQUIRED] = [
-                _term(key, {"matchLabels": {"app": app, f"k{n}": "v"}})
-                for n, key in enumerate((HOST, ZONE, "no/such-key", HOST))
-            ]
+            affinity = _hostile(app)
     return {"labels": labels, "affinity": affinity, "priority": priority, "apart": apart}
 
 
@@ -144,6 +136,20 @@ def any_template(chance: Random, app: str, apps: list[str]) -> Json:
     other = chance.choice(apps or [app])
     made_of = template(chance.choice(SORTS), app, other, chance.choice((0, 0, 0, 10)))
     return made_of | {"patient": chance.random() < 0.2, "grace": chance.choice((0, 1, 3, 3, 30))}
+
+
+def _hostile(app: str) -> Json:
+    """Build rules of as many terms as users dare to write."""
+    terms = [
+        _term(HOST, {"matchExpressions": [_expression(f"k{n}", "NotIn", app)]}, namespaces=[])
+        for n in range(40)
+    ]
+    required = [
+        _term(key, {"matchLabels": {"app": app, f"k{n}": "v"}})
+        for n, key in enumerate((HOST, ZONE, "no/such-key", HOST))
+    ]
+    wishes = [_weighted(each) for each in terms]
+    return {"podAntiAffinity": {_PREFERRED: wishes, _REQUIRED: required}}
 
 
 def _on_host(port: int) -> Json:

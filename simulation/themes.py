@@ -87,6 +87,8 @@ class Theme:
     """Seconds until the calm begins, from and to; None for any."""
     every: Mapping[str, float] = field(default_factory=dict)
     """What users do all the time, and at most how many seconds later again."""
+    most_faults: tuple[int, int] = (4, 8)
+    """Anyway, and more for each minute."""
     quotas: float = 0.25
     """How many of the runs have tenants with quotas."""
 
@@ -108,6 +110,8 @@ THEMES: Final[Mapping[str, Theme]] = {
         schedulers=(1, 2, 2),
         busy=(60.0, 240.0),
         every={"important wave": 90.0},
+        # So many preemptions happen at the same time as one of them.
+        most_faults=(6, 20),
         quotas=0.0,
     ),
     CONTENTION: Theme(
