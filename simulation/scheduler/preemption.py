@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from simulation.apiserver.verbs import is_about
 from simulation.scheduler.cache import Cache
 from simulation.scheduler.objects import NodeInfo, PodInfo
+
+Snapshot: TypeAlias = Mapping[str, Mapping[str, PodInfo]]
+"""The pods of each node by uid, as they were at some time."""
 
 
 @dataclass(slots=True)
@@ -66,18 +69,19 @@ def _is_protected(cache: Cache, pod: PodInfo) -> bool:
     )
 
 
-def answered(cache: Cache, answer: Mapping[str, Any]) -> list[Candidate]:
-    """Read what the extender has left of the candidates."""
+def answered(there: Snapshot, answer: Mapping[str, Any]) -> list[Candidate]:
+    """Read what the extender has left of the candidates, of which the scheduler knew those pods.
+
+    KeyError where it names a victim that is not among them, ValueError where it names none: the
+    scheduler gives up the whole preemption then (convertToVictims, callExtenders).
+    """
     left = answer.get("NodeNameToMetaVictims") or {}
     found = []
     for name, meta in left.items():
-        node = cache.nodes.get(name)
-        if node is None:
-            continue
-        uids = [each["UID"] for each in meta["Pods"] or ()]
-        victims = [node.pods[uid] for uid in uids if uid in node.pods]
-        if victims:
-            found.append(Candidate(name, victims, meta.get("NumPDBViolations", 0)))
+        victims = [there[name][each["UID"]] for each in meta["Pods"] or ()]
+        if not victims:
+            raise ValueError(f"expected at least one victim pod on node {name!r}")
+        found.append(Candidate(name, victims, meta.get("NumPDBViolations", 0)))
     return found
 
 

@@ -174,11 +174,11 @@ class Scheduler:
         if not found:
             # After an error the nomination stays.
             return None if found is None else ""
+        there = {node.name: {**node.pods} for node in nodes}
         try:
-            answer = await self._extender.preempt(pod, found)
-        except CallError:
+            chosen = choose(answered(there, await self._extender.preempt(pod, found)))
+        except (CallError, KeyError, ValueError):
             return None
-        chosen = choose(answered(self.cache, answer))
         if chosen is None:
             return None
         self._say("preempts", f"{pod.key} {chosen.node} {[each.key for each in chosen.victims]}")
