@@ -27,16 +27,17 @@ def write_filter_result(
     Except for the node that the pod `waits_for`: called unresolvable, the scheduler would give it
     up and evict others elsewhere; otherwise it sees victims going there, and waits as well.
     """
+    plain = bool(verdicts.refused) and _are_plain(args)
     failed: list[bytes] = []
     unresolvable: list[bytes] = []
     for reason, names in verdicts.refused:
         if resolvable and reason.resolvable:
-            failed.append(_members(names, reason))
+            _add(failed, names, reason, plain=plain)
             continue
         if waits_for is not None and waits_for in names:
-            failed.append(_members([waits_for], reason))
+            _add(failed, [waits_for], reason, plain=plain)
             names = [name for name in names if name != waits_for]  # noqa: PLW2901
-        unresolvable.append(_members(names, reason))
+        _add(unresolvable, names, reason, plain=plain)
     nodes = NULL
     if args.nodes is not None:
         items = b",".join([bytes(args.nodes[name]) for name in verdicts.fits.names])
@@ -45,26 +46,36 @@ def write_filter_result(
         (
             b'{"Nodes":', nodes,
             b',"NodeNames":', names_json,
-            b',"FailedNodes":{', b",".join(filter(None, failed)),
-            b'},"FailedAndUnresolvableNodes":{', b",".join(filter(None, unresolvable)),
+            b',"FailedNodes":{', *failed,
+            b'},"FailedAndUnresolvableNodes":{', *unresolvable,
             b'},"Error":""}',
         )
     )  # fmt: skip
 
 
-def _members(names: Sequence[str], reason: Reason) -> bytes:
-    """Return a JSON object without its braces: each name with the same reason.
+def _add(members: list[bytes], names: Sequence[str], reason: Reason, *, plain: bool) -> None:
+    """Add names, each with the same reason, to the members of a JSON object.
 
-    The names are joined with the reason between them: a third of what it takes to make a dictionary
-    and write that.
+    Plain names are joined with the reason between them: a third of what it takes to make a
+    dictionary and write that. The whole may be 200 KB, so it stays in pieces.
     """
     if not names:
-        return b""
-    if b"\\" in orjson.dumps(names):
-        # No node has a name that JSON writes in another way, but requests may.
-        return orjson.dumps(dict.fromkeys(names, reason.value))[1:-1]
-    text = '":' + orjson.dumps(reason.value).decode()
-    return ('"' + (text + ',"').join(names) + text).encode()
+        return
+    if members:
+        members.append(b",")
+    if plain:
+        text = '":' + orjson.dumps(reason.value).decode()
+        members += (b'"', (text + ',"').join(names).encode(), text.encode())
+    else:
+        members.append(orjson.dumps(dict.fromkeys(names, reason.value))[1:-1])
+
+
+def _are_plain(args: ExtenderArgs) -> bool:
+    """Return whether JSON writes each name as it is: no node is called otherwise, but may be asked.
+
+    Their list is looked through where it lies, which is sooner done than to write a name.
+    """
+    return args.node_names is not None and b"\\" not in bytes(args.node_names)
 
 
 def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:

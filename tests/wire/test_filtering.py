@@ -128,7 +128,7 @@ def test_any_names_are_written(
         verdicts.append((reason, names))
         expected |= dict.fromkeys(names, reason)
     waits_for = data.draw(st.sampled_from([None, "", *expected]))
-    args = args_of({"Pod": POD, "NodeNames": []})
+    args = args_of({"Pod": POD, "NodeNames": [*expected]})
     result = Verdicts(AskedNodes([], (), {}, 1), verdicts)
     written = write_filter_result(result, args, b"[]", resolvable=resolvable, waits_for=waits_for)
     body = json.loads(written)

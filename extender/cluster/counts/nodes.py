@@ -17,7 +17,7 @@ class AskedNodes:
     Each is there once, where the question names it first.
     """
 
-    __slots__ = ("_known", "_numbers", "names", "repeated", "unknown", "version")
+    __slots__ = ("_among", "_known", "_numbers", "names", "repeated", "unknown", "version")
 
     def __init__(
         self,
@@ -37,12 +37,18 @@ class AskedNodes:
         """The question names some of them more than once."""
         self._known = known
         self._numbers = numbers
+        self._among: tuple[Sequence[int], Sequence[int]] | None = None
+        """The numbers of more nodes, and which of them are these."""
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Return the nodes' numbers, by position in names; looked up when first needed."""
+        """Return the nodes' numbers, by position in names; found when first needed."""
         if self._numbers is None:
-            self._numbers = picker(self.names)(self._known)
+            if self._among is not None:
+                self._numbers = list(compress(*self._among))
+                self._among = None
+            else:
+                self._numbers = picker(self.names)(self._known)
         return self._numbers
 
     def only(self, names: Sequence[str]) -> AskedNodes:
@@ -51,9 +57,10 @@ class AskedNodes:
 
     def where(self, hits: Sequence[int]) -> AskedNodes:
         """Return the question about the known nodes that are hit, by position."""
-        numbers = None if self._numbers is None else list(compress(self._numbers, hits))
-        names = list(compress(self.names, hits))
-        return AskedNodes(names, (), self._known, self.version, numbers)
+        some = AskedNodes(list(compress(self.names, hits)), (), self._known, self.version)
+        if self._numbers is not None:
+            some._among = self._numbers, hits
+        return some
 
 
 class Nodes:
