@@ -55,7 +55,7 @@ async def scheduled_by(sandbox: Sandbox, mode: str) -> AsyncIterator[None]:
     document = {
         "apiVersion": config.API_VERSION,
         "kind": config.KIND,
-        "plugins": ["InterPodAffinity", "NodeAffinity"],
+        "plugins": ["NodeAffinity", "InterPodAffinity"],
         "nodeAffinity": {"addedAffinity": not_system},
     }
     path = folder / "node-affinity.yaml"
