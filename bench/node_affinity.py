@@ -117,9 +117,9 @@ def main() -> None:
         f"Measured on {machine()}.",
         (
             f"{PODS:,} pods, {NODES:,} nodes, processor time of the callback alone, medians of "
-            f"{_ROUNDS} calls, InterPodAffinity and NodeAffinity against the former by itself; NodeAffinity filters "
-            "first, as in the scheduler's default profile. "
-            f"Target of filter over all kinds of pods: ≤ {TARGET:g}. Where nodes are refused, filter's answer names each "
+            f"{_ROUNDS} calls, InterPodAffinity and NodeAffinity against the former by itself; "
+            "NodeAffinity filters first, as in the scheduler's default profile. Target of filter "
+            f"over all kinds of pods: ≤ {TARGET:g}. Where nodes are refused, its answer names each "
             "of them with its reason, and prioritize is asked about fewer: so it is also compared "
             "with a plugin that refuses the same nodes by looking their names up in a set."
         ),
