@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Iterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +18,26 @@ KEYS, VALUES, NAMESPACES = ("app", "tier"), ("a", "b", "c"), ("red", "blue")
 def in_values(values: frozenset[str]) -> Requirement:
     """Build app In values."""
     return Requirement("app", Operator.IN, values)
+
+
+class Consulted(dict[str, str]):
+    """Labels that count how often one of them is looked at."""
+
+    looks = 0
+
+    def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        """Look at one."""
+        self.looks += 1
+        return super().get(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.looks += len(self)
+        return super().__iter__()
+
+    def items(self) -> ItemsView[str, str]:  # type: ignore[override]
+        """Look at all."""
+        self.looks += len(self)
+        return super().items()
 
 
 class Item:
@@ -81,3 +104,26 @@ def test_a_selector_over_very_many_namespaces_and_values_is_still_found() -> Non
     index.add(PodSelector(Selector((in_values(everywhere),)), everywhere), "wide")
     assert list(index.matching("ns-499", {}, {"app": "ns-7"})) == ["wide"]
     assert list(index.matching("elsewhere", {}, {"app": "ns-7"})) == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "selectors"),
+    [
+        pytest.param(5000, 3, id="a pod with very many labels"),
+        pytest.param(3, 5000, id="selectors over very many keys"),
+    ],
+)
+def test_a_look_up_costs_the_labels_of_the_pod_or_the_keys_of_selectors(
+    labels: int, selectors: int
+) -> None:
+    index: SelectorIndex[int] = SelectorIndex()
+    for number in range(selectors):
+        condition = Requirement(f"key-{number}", Operator.IN, frozenset(("v",)))
+        index.add(PodSelector(Selector((condition,)), frozenset(("red",))), number)
+        index.add(PodSelector(Selector((condition,)), frozenset(), Selector()), -1 - number)
+    worn = Consulted({f"key-{number}": "v" for number in range(labels)})
+    found = list(index.matching("red", {}, worn))
+    fewer = min(labels, selectors)
+    assert sorted(found) == [*range(-fewer, fewer)]
+    # Once each for red and for all namespaces, and once to be compared with what is found there.
+    assert worn.looks <= 8 * fewer
