@@ -201,8 +201,7 @@ class _Bench:
         """Look for a node among all."""
         pod = self.hostile_pod
         with suppress(OverBudgetError):
-            if self.preparer.takes_long(pod):
-                await self.preparer.prepare(pod)
+            await self.preparer.prepare(pod)
             Chooser(self.state, self.plugins).choose(
                 pod, Requirements(), avoid=(), promises=(), chance=0.5
             )

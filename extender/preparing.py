@@ -27,6 +27,9 @@ MOST_WAITING = 32
 MOST_TERMS = 4_096
 """Terms of a pod that is judged at all; a bind would have to register them in one step. A request
 with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
+LARGE_BYTES = 64 << 10
+"""From which a pod has turns of the event loop to itself: some 50 terms. Sixteen pods of thousands
+of terms may be asked about at a time, each of which takes 10 ms or more to look at."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -39,7 +42,8 @@ class Preparer:
     """Prepares questions, one slice in each turn of the event loop, however many are waiting.
 
     Who has had the least so far is next. So a question that takes a few slices is through soon
-    beside others that take thousands, and those share evenly.
+    beside others that take thousands, and those share evenly. A large pod takes a turn even to find
+    out whether there is anything to prepare, and is answered in a turn that no other one has.
     """
 
     def __init__(
@@ -69,9 +73,17 @@ class Preparer:
     async def prepare(self, pod: Pod) -> None:
         """Return when the question can be asked at once, or raise OverBudgetError.
 
-        Nothing is awaited between the last look at the state and the return: the caller may ask,
-        and act on the answer, in one step.
+        Most can from the beginning. Nothing is awaited between the last look at the state and the
+        return: the caller may ask, and act on the answer, in one step.
         """
+        if pod.size > LARGE_BYTES:
+            await self._turn(0)
+            # What it brings is compared with what is known; what is equal is one object from now
+            # on, so that the same look in the turn of the answer is a short one.
+            self.takes_long(pod)
+            await self._turn(0)
+        if not self.takes_long(pod):
+            return
         if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
             self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
         if _asks_too_much_of_nodes(pod):

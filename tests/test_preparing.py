@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
-from extender.preparing import MOST_WAITING, SLICE, OverBudgetError, Preparer
+from extender.model.objects import Pod as ModelPod
+from extender.preparing import LARGE_BYTES, MOST_WAITING, SLICE, OverBudgetError, Preparer
 from extender.wire.node_affinity import MOST_CONDITIONS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -105,6 +106,38 @@ async def test_one_slice_is_done_in_each_turn_of_the_loop() -> None:
         now = desk.counted("question_slices") or 0.0
         most, before = max(most, now - before), now
     assert most <= 1
+
+
+async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk, looked, answered = Desk(10**9), 0, 0
+    asking = [hostile(120, f"h{number}") for number in range(8)]
+    for each in asking:
+        desk.state.prefilter_state(model_pod(each).pod_class)
+    expense_of = desk.state.expense_of
+
+    def look(asked: ModelPod) -> int:
+        nonlocal looked
+        looked += asked.size > LARGE_BYTES
+        return expense_of(asked)
+
+    async def ask(raw: Pod) -> None:
+        nonlocal answered
+        await desk.filter(raw)
+        answered += 1
+
+    monkeypatch.setattr(desk.state, "expense_of", look)
+    tasks = [asyncio.create_task(ask(each)) for each in asking]
+    turns = []
+    while not all(task.done() for task in tasks):
+        looked = answered = 0
+        await asyncio.sleep(0)
+        turns.append((looked, answered))
+    assert sum(answers for _, answers in turns) == len(asking)
+    # One that waits for its answer, and one whose scores would be computed ahead.
+    assert max(looks for looks, _ in turns) <= 2
+    assert max(answers for _, answers in turns) <= 1
 
 
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:

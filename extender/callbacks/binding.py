@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 from extender.callbacks.in_flight import InFlightPods
@@ -17,7 +18,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
-from extender.preparing import Preparer
+from extender.preparing import LARGE_BYTES, Preparer
 from extender.timing import LogThrottle
 from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
 from extender.verbs.plugins import Plugins, leading
@@ -145,16 +146,29 @@ class Binds:
 
         Nothing is awaited between the last look at the state and the decision.
         """
-        pod = seen.pod
+        pod, taken_up = seen.pod, False
         while True:
-            if self._preparer.takes_long(pod):
-                await self._preparer.prepare(pod)
+            await self._preparer.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
+                if not taken_up and self._is_worth_taking_up(pod, node):
+                    taken_up = True
+                    await self._take_up(pod, node)
+                    continue
                 return self._decide(seen, node)
             if not any(each.under_way for each in support) or not await self._one_ends(deadline):
                 why = f"{support[0].pod.key}, which it must be near, may not come to be bound"
                 return BindVerdict(Decision.REFUSE, why)
+
+    def _is_worth_taking_up(self, pod: Pod, node: str) -> bool:
+        if pod.size <= LARGE_BYTES:
+            return False
+        return may_bind(self._state, pod, node, self._plugins).decision is Decision.BIND
+
+    async def _take_up(self, pod: Pod, node: str) -> None:
+        """Do in steps what would make the reservation of a large pod take long."""
+        for _ in self._state.taking_up(replace(pod, node=node)):
+            await asyncio.sleep(0)
 
     async def _one_ends(self, deadline: float) -> bool:
         """Wait until some bind has ended; tell whether that is so before the deadline."""

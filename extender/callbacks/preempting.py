@@ -83,8 +83,7 @@ class Preemptions:
         try:
             args = await self._pods.read(len(body), partial(_read, body))
             check_ready(self._unready)
-            if self._preparer.takes_long(args.pod):
-                await self._preparer.prepare(args.pod)
+            await self._preparer.prepare(args.pod)
             chosen = self._choose(args)
             if chosen and self._preemption is not None and args.pod.node is None:
                 chosen = await self._preemption.review(args.pod, args.pod_json, chosen)

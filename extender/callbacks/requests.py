@@ -47,9 +47,8 @@ class Requests:
 
     async def prepare(self, pod: Pod) -> None:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
-        if self._preparer.takes_long(pod):
-            await self._preparer.prepare(pod)
-            self.check_ready()
+        await self._preparer.prepare(pod)
+        self.check_ready()
 
     def asked(self, args: ExtenderArgs) -> AskedNodes:
         """Look up the nodes of a request."""

@@ -17,7 +17,17 @@ from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from extender.preparing import SLICE
-from tests.builders import HOST, ZONE, Pod, model_namespace, model_pod, namespace, pod
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    model_namespace,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+)
 from tests.hostile import NAMESPACES, crowded, hostile, narrow, unlike_anything
 
 CLASSES = 60
@@ -94,6 +104,42 @@ def test_a_step_does_about_as_much_as_it_says(state: ClusterState, asking: Pod) 
     steps = state.preparing(class_of(asking), SLICE)
     found = [*iter(lambda: calls_of(steps), None)]
     assert all(calls <= CALLS * max(SLICE, spent) for spent, calls in found)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param(MANY.anti_affinity(*narrow(2000)), id="anti-affinity"),
+        pytest.param(MANY.affinity(*unlike_anything(2000)), id="affinity"),
+        pytest.param(MANY.avoids(3, *narrow(2000)), id="scores"),
+    ],
+)
+def test_what_is_kept_for_others_is_compared_with_once(state: ClusterState, rules: Pod) -> None:
+    first, second = class_of(rules.labels(app="first")), class_of(rules.labels(app="second"))
+    state.prefilter_state(first)
+
+    def looks() -> Iterator[int]:
+        for _ in range(2):
+            yield state.expense(second)
+            yield from state.preparing(second, STEP)
+
+    looking = looks()
+    (spent, calls), *again = iter(lambda: calls_of(looking), None)
+    assert spent == 0, "all is counted"
+    assert calls > 2000, "each term once"
+    assert sum(calls for _, calls in again) < 200, "afterwards the same objects are found"
+
+
+def test_rules_are_told_anew_when_a_node_has_a_label_key_that_none_had(
+    state: ClusterState,
+) -> None:
+    asking = model_pod(MANY.anti_affinity(*narrow(40, key="rack")))
+    assert state.prefilter_state(asking.pod_class).anti_affinity == ()
+    state.upsert_node(model_node(node("n1", {HOST: "n1", "rack": "r1"})))
+    state.upsert_pod(model_pod(pod("near", "ns0").labels(app="a0").on("n1")))
+    (union,) = state.prefilter_state(asking.pod_class).anti_affinity
+    assert union.tables[0].by_value().keys() == {"r1"}
+    assert mismatches(state) == []
 
 
 def test_a_set_is_exact_though_classes_came_and_went_while_it_was_filed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -113,6 +113,15 @@ class RuleSets:
         yield from self.affinity
         yield from self.anti_affinity
         yield from (named for named, _ in self.preferred)
+
+    def shared(self, share: Callable[[KeyedSet], KeyedSet]) -> RuleSets:
+        """Return the same with the objects that `share` returns for equal sets."""
+        return RuleSets(
+            affinity=tuple(map(share, self.affinity)),
+            elsewhere=self.elsewhere,
+            anti_affinity=tuple(map(share, self.anti_affinity)),
+            preferred=tuple((share(named), factor) for named, factor in self.preferred),
+        )
 
 
 def rule_sets(affinity: Affinity, nodes: Nodes) -> RuleSets:

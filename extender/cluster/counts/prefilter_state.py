@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_terms import Role
+from extender.cluster.counts.large_rule_sets import LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.topology import DomainTable, Topology, versions
 from extender.model import memory
 from extender.model.lru_cache import LruCache
@@ -126,6 +126,7 @@ class PreFilterStates:
     def __init__(self, counters: Counters, nodes: Nodes, most: int) -> None:
         self._counters = counters
         self._nodes = nodes
+        self._rule_sets = LargeRuleSets(nodes, counters.matching_sets)
         self._known: LruCache[PodClass, PreFilterState] = LruCache(
             memory.PREFILTER_STATES, most=most, share=LARGE_SHARE
         )
@@ -164,7 +165,7 @@ class PreFilterStates:
         known = self._known.get(pod_class)
         if known is not None and known.structure == self._counters.structure:
             return 0
-        sets = rule_sets(pod_class.affinity, self._nodes)
+        sets = self._rule_sets.of(pod_class)
         return sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
@@ -174,7 +175,7 @@ class PreFilterStates:
         on, so what was done is of use to whoever asks again, even when this is not gone through.
         """
         counters = self._counters
-        for named in dict.fromkeys(rule_sets(pod_class.affinity, self._nodes)):
+        for named in dict.fromkeys(self._rule_sets.of(pod_class)):
             yield from counters.counting(*named, comparisons)
         while not counters.is_tidy:
             yield counters.tidy(comparisons)
@@ -191,7 +192,7 @@ class PreFilterStates:
             counts = existing_term.annotated or not pod_class.of_annotations
             if counts and existing_term.owners.topology.is_anywhere:
                 existing[existing_term.role].append(existing_term.owners)
-        sets = rule_sets(rules, nodes)
+        sets = self._rule_sets.of(pod_class)
         return PreFilterState(
             pod_class=pod_class,
             structure=structure,

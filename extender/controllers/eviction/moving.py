@@ -91,8 +91,7 @@ class Mover:
         wait = self._wait_for_turn(record, owner.uid)
         if wait is not None:
             return wait
-        if self._preparer.takes_long(pod):
-            await self._preparer.prepare(pod)
+        await self._preparer.prepare(pod)
         promises = self._turns.promises()
         found = second_look(
             self._state,

@@ -233,11 +233,10 @@ class NominationController:
 
     async def _nominate(self, record: Record, refusal: Refusal, seen: Observed) -> float | None:
         pod, now = refusal.pod, self._clock()
-        if self._preparer.takes_long(pod):
-            await self._preparer.prepare(pod)
-            waits = record.refusal is refusal and record.state(self._clock()) is State.REFUSED
-            if not waits or observe(self._state, pod) != seen:
-                return 0.0
+        await self._preparer.prepare(pod)
+        waits = record.refusal is refusal and record.state(self._clock()) is State.REFUSED
+        if not waits or observe(self._state, pod) != seen:
+            return 0.0
         node = self._search.choose(refusal, self._nominations.promises())
         if node is None:
             if refusal.tried:
@@ -260,8 +259,7 @@ class NominationController:
         now, pod = self._clock(), refusal.pod
         if refusal.settled_at > now:
             return refusal.settled_at - now
-        if self._preparer.takes_long(pod):
-            await self._preparer.prepare(pod)
+        await self._preparer.prepare(pod)
         seen = observe(self._state, pod)
         node = seen.nominated
         waits = record.refusal is refusal and seen.node is None

@@ -228,8 +228,7 @@ class PreemptionController:
         preemptor = self._preemptor(record, refusal, manifest)
         candidate = None
         if preemptor is not None:
-            if self._preparer.takes_long(preemptor.pod):
-                await self._preparer.prepare(preemptor.pod)
+            await self._preparer.prepare(preemptor.pod)
             candidate = await self._choose(record, refusal, preemptor)
         if candidate is None or record.refusal is not refusal:
             return None
