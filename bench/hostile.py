@@ -42,7 +42,6 @@ from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
-from extender.callbacks.reading import RequestReader
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
@@ -52,12 +51,13 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
-from extender.kube.apart import ApartReader
+from extender.kube.apart import PreparedPods
 from extender.metrics import Metrics
 from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
 from extender.preparing import OverBudgetError, Preparer
+from extender.reading import ApartReader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
@@ -129,9 +129,9 @@ class _Bench:
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
-        self.requests = RequestReader(self.reader)
+        self.requests = ApartReader(self.reader)
         self.feed = PodReader(node_affinity=True, tenures=True)
-        self.apart = ApartReader(self.feed.read, self.feed.another().read)
+        self.mirrored = PreparedPods(ApartReader(self.feed))
         self.preparer = Preparer(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(
@@ -183,10 +183,10 @@ class _Bench:
 
     async def watch(self, raw: msgspec.Raw) -> None:
         """Take an event of the watch, as the reflector does."""
-        obj = await self.apart.prepare(raw)
+        obj = await self.mirrored.prepare(raw)
         for _ in self.state.taking_up(obj) if obj is not None else ():
             await asyncio.sleep(0)
-        self.state.upsert_pod(self.apart.read(raw))
+        self.state.upsert_pod(self.mirrored.read(raw))
 
     async def bind(self) -> None:
         """Bind the hostile pod, which the watch has shown."""

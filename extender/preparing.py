@@ -25,10 +25,10 @@ PATIENCE_SECONDS = 3.0
 MOST_WAITING = 32
 """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
 MOST_TERMS = 4_096
-"""Terms of a pod that is judged at all; a bind would have to register them in one step. A request
+"""Terms of a pod that is judged at all: some parts of an answer go through all of them. A request
 with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
-LARGE_BYTES = 64 << 10
-"""From which a pod has turns of the event loop to itself: some 50 terms. Sixteen pods of thousands
+LARGE_BYTES = 256 << 10
+"""From which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of thousands
 of terms may be asked about at a time, each of which takes 10 ms or more to look at."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""

@@ -6,7 +6,6 @@ from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
-from extender.callbacks.reading import RequestReader
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
 from extender.cluster.state import ClusterState
@@ -15,6 +14,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.preparing import Preparer
+from extender.reading import ApartReader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
@@ -27,9 +27,14 @@ ANNOTATIONS = (InterPodAffinity(of_annotations=True), NodeAffinityPlugin(of_anno
 """What refuses nodes in mode assist."""
 
 
-def explaining(state: ClusterState, unready: str | None = None, max_score: int = 20) -> Explain:
+def explaining(
+    state: ClusterState,
+    unready: str | None = None,
+    max_score: int = 20,
+    pods: PodReader | None = None,
+) -> Explain:
     """Build what answers /explain by the rules of inter-pod affinity."""
-    pods = PodReader(node_affinity=True)
+    pods = pods or PodReader(node_affinity=True)
     return Explain(state, AFFINITY, AFFINITY, pods, lambda: unready, max_score=max_score)
 
 
@@ -57,7 +62,7 @@ class Answering:
     ) -> None:
         metrics = metrics or Metrics()
         preparer = preparer or Preparer(state, metrics)
-        reader = RequestReader(pods or PodReader(node_affinity=True))
+        reader = ApartReader(pods or PodReader(node_affinity=True))
         requests = Requests(state, reader, preparer, unready)
         self.priorities = Priorities(
             state,

@@ -14,7 +14,6 @@ import msgspec
 from extender.callbacks.binding import Binds
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
-from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
 from extender.controllers.nomination.controller import NominationController, NominationLimits
@@ -23,6 +22,7 @@ from extender.metrics import Metrics
 from extender.model.marks import preemptor_in
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
+from extender.reading import ApartReader
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -107,7 +107,7 @@ class Churn:
             unready=lambda: None,
             may_be_empty=False,
             clock=clock,
-            pods=RequestReader(self._pods),
+            pods=ApartReader(self._pods),
             give_way=self.nomination.give_way,
             preemption=self.preemption,
         )

@@ -11,7 +11,6 @@ from time import perf_counter
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
 from extender.callbacks.readiness import NotReadyError, check_ready
-from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
@@ -19,6 +18,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Check, GiveWay
 from extender.preparing import OverBudgetError, Preparer
+from extender.reading import ApartReader
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Victims, choose_victims
@@ -53,7 +53,7 @@ class Preemptions:
         unready: Check,
         may_be_empty: bool,
         clock: Callable[[], float],
-        pods: RequestReader,
+        pods: ApartReader,
         give_way: GiveWay | None = None,
         preemption: PreemptionController | None = None,
         preparer: Preparer | None = None,

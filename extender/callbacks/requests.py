@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from extender.callbacks.readiness import check_ready
-from extender.callbacks.reading import RequestReader
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.preparing import Preparer
+from extender.reading import ApartReader
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.name_lists import NameLists
 
@@ -22,7 +22,7 @@ class Requests:
     """
 
     def __init__(
-        self, state: ClusterState, pods: RequestReader, preparer: Preparer, unready: Check
+        self, state: ClusterState, pods: ApartReader, preparer: Preparer, unready: Check
     ) -> None:
         self._state = state
         self._pods = pods

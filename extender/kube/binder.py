@@ -7,7 +7,6 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.apart import ApartReader
 from extender.kube.calls import pod_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND, BrokenAnswerError, NoAnswerError, NotSentError
@@ -15,6 +14,7 @@ from extender.kube.frames import read_version
 from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
+from extender.reading import ApartReader
 from extender.wire.objects import PodReader
 
 LOOK_SECONDS: Final = 1.5
@@ -33,7 +33,7 @@ class Binder:
 
     def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
-        self._apart = ApartReader(pods.read, pods.another().read)
+        self._pods = ApartReader(pods)
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""
@@ -60,9 +60,8 @@ class Binder:
             if error.status == NOT_FOUND:
                 return None
             raise
-        raw = msgspec.Raw(body)
-        await self._apart.prepare(raw)
-        return SeenPod(self._apart.read(raw), read_version(body))
+        pod = await self._pods.read(len(body), lambda pods: pods.read(body))
+        return SeenPod(pod, read_version(body))
 
     async def _look(self, pod: Pod, node: str, why: str) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.

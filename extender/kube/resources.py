@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 from extender.cluster.state import ClusterState
-from extender.kube.apart import ApartReader
+from extender.kube.apart import PreparedPods
 from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.observers import ReflectorObserver
@@ -15,6 +15,7 @@ from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
 from extender.mirrored import PODS, Mirrored
 from extender.model.keys import Identity
+from extender.reading import ApartReader
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
@@ -72,13 +73,13 @@ def build_reflectors(
 
 def _pods(state: ClusterState, pods: PodReader) -> Resource[Any]:
     """Return how pods are mirrored, each of which may be large and dear to store."""
-    apart = ApartReader(pods.read, pods.another().read)
+    prepared = PreparedPods(ApartReader(pods))
     return Resource(
         PODS.name,
         PODS.path,
-        apart.read,
+        prepared.read,
         PODS.query,
-        prepare=apart.prepare,
+        prepare=prepared.prepare,
         ease=state.taking_up,
     )
 

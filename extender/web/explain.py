@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -13,6 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import InputError
 from extender.model.objects import Pod
 from extender.ports import Check
+from extender.reading import ApartReader
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.steps import explaining
@@ -44,7 +46,7 @@ class Explain:
         self._state = state
         self._plugins = plugins
         self._scoring = scoring
-        self._pods = pods
+        self._pods = ApartReader(pods)
         self._unready = unready
         self._max_score = max_score
         self.turns: Final = Turns()
@@ -63,7 +65,8 @@ class Explain:
         """Explain what a manifest would become."""
 
         async def asked() -> Explained:
-            found = read_asked(await request.read(), self._pods)
+            body = await request.read()
+            found = await self._pods.read(len(body), partial(read_asked, body))
             known = self._state.pods.get(found.pod.key)
             if known is None or found.pod.uid != found.pod.key:
                 return found

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.callbacks.preempting import Preemptions
-from extender.callbacks.reading import RequestReader
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.reading import ApartReader
 from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
@@ -61,7 +61,7 @@ class PreemptRig:
             unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
-            pods=RequestReader(PodReader()),
+            pods=ApartReader(PodReader()),
         )
         self._held = preemptions.held
         answers = Answering(

@@ -11,13 +11,13 @@ from aiohttp.web import Application, Request
 from msgspec import Raw
 
 from extender.callbacks.preempting import Preemptions
-from extender.callbacks.reading import RequestReader
 from extender.controllers.nomination import nominations
 from extender.controllers.nomination.controller import WAKING_SECONDS
 from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, State
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.errors import ApiError, ExtenderError
+from extender.reading import ApartReader
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -64,7 +64,7 @@ def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Applic
         unready=lambda: None,
         may_be_empty=False,
         clock=lambda: rig.now,
-        pods=RequestReader(PodReader()),
+        pods=ApartReader(PodReader()),
         give_way=give_way,
     )
     answers = Answering(rig.state, rig.metrics, nomination=rig.controller)

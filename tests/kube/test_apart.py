@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from itertools import islice
 
 import msgspec
@@ -12,62 +11,51 @@ import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
-from extender.kube.apart import LARGE_BYTES, ApartReader
-from extender.model.objects import Pod
-from extender.wire.objects import PodReader
+from extender.kube.apart import PreparedPods
+from extender.reading import LARGE_BYTES, ApartReader
 from tests.builders import model_pod, pod
 from tests.hostile import crowded, hostile
-
-
-class Readers:
-    """A reader for the loop and one for the thread, which note where they were called."""
-
-    def __init__(self) -> None:
-        self.threads: list[int] = []
-        feed = PodReader()
-        self.apart = ApartReader(feed.read, self._noted(feed.another()))
-
-    def _noted(self, reader: PodReader) -> Callable[[msgspec.Raw], Pod]:
-        def read(raw: msgspec.Raw) -> Pod:
-            self.threads.append(threading.get_ident())
-            return reader.read(raw)
-
-        return read
+from tests.reading import Reading
 
 
 def raw_of(made: object) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(made).encode())
 
 
-async def test_a_large_object_is_read_in_a_thread_and_handed_over() -> None:
-    readers, raw = Readers(), raw_of(hostile(1000))
+async def test_a_large_pod_is_read_in_a_thread_and_handed_over() -> None:
+    reading, raw = Reading(), raw_of(hostile(1000))
+    pods = PreparedPods(ApartReader(reading))
     assert len(memoryview(raw)) > LARGE_BYTES
-    prepared = await readers.apart.prepare(raw)
-    assert readers.threads != [threading.get_ident()]
-    assert readers.apart.read(raw) is prepared
-    assert readers.apart.read(raw) is not prepared, "handed over once"
-    assert len(readers.threads) == 1
+    prepared = await pods.prepare(raw)
+    (apart,) = reading.apart
+    assert apart != threading.get_ident()
+    assert pods.read(raw) is prepared
+    assert reading.threads == []
+    assert pods.read(raw) is not prepared, "handed over once"
 
 
-async def test_usual_objects_are_read_when_they_are_asked_for() -> None:
-    readers, raw = Readers(), raw_of(pod("usual"))
-    assert await readers.apart.prepare(raw) is None
-    assert readers.apart.read(raw) == model_pod(pod("usual"))
-    assert readers.threads == []
+async def test_usual_pods_are_read_when_they_are_asked_for() -> None:
+    reading, raw = Reading(), raw_of(pod("usual"))
+    pods = PreparedPods(ApartReader(reading))
+    assert await pods.prepare(raw) is None
+    assert pods.read(raw) == model_pod(pod("usual"))
+    assert reading.apart == []
 
 
-async def test_another_object_is_not_taken_for_the_prepared_one() -> None:
-    readers = Readers()
-    await readers.apart.prepare(raw_of(hostile(1000)))
-    assert readers.apart.read(raw_of(pod("usual"))).key == "default/usual"
+async def test_another_pod_is_not_taken_for_the_prepared_one() -> None:
+    pods = PreparedPods(ApartReader(Reading()))
+    await pods.prepare(raw_of(hostile(1000)))
+    assert pods.read(raw_of(pod("usual"))).key == "default/usual"
 
 
-async def test_what_cannot_be_read_is_an_error_where_it_is_expected() -> None:
-    readers = Readers()
+async def test_what_cannot_be_read_is_an_error_where_it_is_expected_and_is_not_read_again() -> None:
+    reading = Reading()
+    pods = PreparedPods(ApartReader(reading))
     broken = raw_of({**hostile(1000), "metadata": {}})
-    assert await readers.apart.prepare(broken) is None
+    assert await pods.prepare(broken) is None
     with pytest.raises(ObjectError):
-        readers.apart.read(broken)
+        pods.read(broken)
+    assert (len(reading.apart), reading.threads) == (1, [])
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 100])

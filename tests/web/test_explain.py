@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ from aiohttp import web
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
+from extender.reading import LARGE_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
@@ -22,6 +24,8 @@ from extender.wire.explained import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term, workload
+from tests.hostile import hostile
+from tests.reading import Reading
 
 DB = selector(app="db")
 APART = term(ZONE, DB)
@@ -40,14 +44,18 @@ Client = Any
 def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
     """Serve the operations port over a state."""
 
-    async def serving(state: ClusterState | None = None, unready: str | None = None) -> Client:
+    async def serving(
+        state: ClusterState | None = None,
+        unready: str | None = None,
+        pods: PodReader | None = None,
+    ) -> Client:
         state = state or state_of(NODES, [], [DB_0, WAITS])
         app: web.Application = ops_app(
             configuration={},
             readiness={},
             metrics=Metrics(),
             domains=Domains(state, DriftWatch(state), lambda: unready),
-            explain=explaining(state, unready),
+            explain=explaining(state, unready, pods=pods),
         )
         return await aiohttp_client(app)
 
@@ -255,3 +263,25 @@ async def test_a_large_cluster_is_answered_while_it_changes() -> None:
 def _web(number: int) -> Pod:
     apart = term(HOST, selector(app="web"))
     return pod(f"web-{number}").labels(app="web").anti_affinity(apart)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(hostile(100), id="pod"),
+        pytest.param({"Pod": hostile(100), "NodeNames": ["a1"]}, id="as filter asks"),
+        pytest.param(workload("Deployment", "web", hostile(100)), id="template"),
+    ],
+)
+async def test_a_large_manifest_is_read_in_a_thread_and_a_usual_one_at_once(
+    start: Any, manifest: dict[str, object]
+) -> None:
+    reading = Reading()
+    client = await start(pods=reading)
+    body = json.dumps(manifest).encode().ljust(LARGE_BYTES + 1)
+    assert (await client.post("/explain", data=body)).status == 200
+    assert reading.threads == []
+    (apart,) = reading.apart
+    assert apart != threading.get_ident()
+    assert (await client.post("/explain", json=WAITS)).status == 200
+    assert reading.threads == [threading.get_ident()]
