@@ -78,10 +78,9 @@ class Preparer:
         """
         if pod.size > LARGE_BYTES:
             await self._turn(0)
-            # What it brings is compared with what is known; what is equal is one object from now
-            # on, so that the same look in the turn of the answer is a short one.
-            self.takes_long(pod)
-            await self._turn(0)
+            # A first look, so that the one in the turn of the answer is short.
+            for _ in self._state.expenses(self._state.class_of(pod)):
+                await self._turn(0)
         if not self.takes_long(pod):
             return
         if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:

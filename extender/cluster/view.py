@@ -217,8 +217,16 @@ class ClusterView:
 
     def expense(self, pod_class: PodClass) -> int:
         """Return how many comparisons, roughly, it takes before pods of a class can be judged."""
-        met = self._nominated.pairs_with(pod_class)
-        return self._prefilter_states.expense(pod_class) + self._relations.expense(met)
+        return sum(self.expenses(pod_class))
+
+    def expenses(self, pod_class: PodClass) -> Iterator[int]:
+        """Yield the parts of that. Each may take long by itself the first time, for a large class.
+
+        What a class brings is compared with what is known, and equal values are one object from
+        then on.
+        """
+        yield self._prefilter_states.expense(pod_class)
+        yield self._relations.expense(self._nominated.pairs_with(pod_class))
 
     def expense_of(self, pod: Pod) -> int:
         """Return how many comparisons, roughly, it takes before a pod can be judged."""

@@ -181,6 +181,7 @@ def _owners(state: ClusterState, placements: Placements, named: Named) -> dict[s
     weights = {
         pod_class: sum(weight for each, weight in _carried_by(pod_class) if each == named)
         for pod_class in placements
+        if len(pod_class.affinity)
     }
     return _by_domain(state, placements, weights, named[0].topology_key)
 
