@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ def _term(term: manifests.PodAffinityTerm, namespace: str, path: str) -> Written
     if not term.topologyKey:
         raise ObjectError(f"{path}.topologyKey", "a term needs a topology key")
     chosen = term.namespaceSelector
-    named = term.namespaces or []
+    named: Sequence[str] = term.namespaces or ()
     if not named and chosen is None:
         named = [namespace]
     pods = PodSelector(

@@ -6,7 +6,7 @@ field that there is not, or of another type, is an error: what is misspelled wou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -27,7 +27,7 @@ class Requirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True
 class LabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
     """metav1.LabelSelector."""
 
-    matchExpressions: Sequence[Requirement] | None = None  # noqa: N815 - the API's spelling
+    matchExpressions: tuple[Requirement, ...] | None = None  # noqa: N815 - the API's spelling
 
 
 class PodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
@@ -46,9 +46,9 @@ class WeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=T
 class PodAffinity(manifests.PodAffinity, forbid_unknown_fields=True, rename=_STRENGTHS):
     """v1.PodAffinity or v1.PodAntiAffinity, and what is required during execution."""
 
-    required: Sequence[PodTerm] | None = None
-    preferred: Sequence[WeightedPodTerm] | None = None
-    during_execution: Sequence[PodTerm] | None = None
+    required: tuple[PodTerm, ...] | None = None
+    preferred: tuple[WeightedPodTerm, ...] | None = None
+    during_execution: tuple[PodTerm, ...] | None = None
 
 
 class NodeRequirement(node_terms.RequirementManifest, forbid_unknown_fields=True):
@@ -58,14 +58,14 @@ class NodeRequirement(node_terms.RequirementManifest, forbid_unknown_fields=True
 class NodeTerm(node_terms.TermManifest, forbid_unknown_fields=True):
     """v1.NodeSelectorTerm."""
 
-    match_expressions: Sequence[NodeRequirement] | None = None
-    match_fields: Sequence[NodeRequirement] | None = None
+    match_expressions: tuple[NodeRequirement, ...] | None = None
+    match_fields: tuple[NodeRequirement, ...] | None = None
 
 
 class NodeSelector(node_terms.NodeSelectorManifest, forbid_unknown_fields=True):
     """v1.NodeSelector."""
 
-    node_selector_terms: Sequence[NodeTerm] | None = None
+    node_selector_terms: tuple[NodeTerm, ...] | None = None
 
 
 class PreferredNodeTerm(node_terms.PreferredManifest, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class NodeAffinity(
     """v1.NodeAffinity, and what is required during execution."""
 
     required: NodeSelector | None = None
-    preferred: Sequence[PreferredNodeTerm] | None = None
+    preferred: tuple[PreferredNodeTerm, ...] | None = None
     during_execution: NodeSelector | None = None
 
     def terms(self) -> Iterator[node_terms.TermManifest]:

@@ -11,7 +11,7 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 _NAME = DISRUPTION_TARGET.encode()
 
 
-class _Condition(msgspec.Struct):
+class _Condition(msgspec.Struct, gc=False):
     """v1.PodCondition."""
 
     type: str = ""

@@ -18,7 +18,7 @@ _MENTION = b"hostPort"
 _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is bound here
 
 
-class _Port(msgspec.Struct):
+class _Port(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
     hostPort: int | None = None  # noqa: N815 - the API's spelling

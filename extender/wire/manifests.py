@@ -1,11 +1,14 @@
 """The fields of Kubernetes objects that we read, as the API spells them.
 
 Everything else is skipped by the decoder without being built: a pod of 5 KB costs about 3 us.
+
+A pod may have thousands of terms, conditions or containers. So the garbage collector is not to look
+at them (`gc=False`, and tuples): what is decoded never refers to itself in a circle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
@@ -18,33 +21,33 @@ ALWAYS = "Always"
 """The restartPolicy of an init container that goes on running beside those that come after it."""
 
 
-class LabelSelectorRequirement(msgspec.Struct):
+class LabelSelectorRequirement(msgspec.Struct, gc=False):
     """metav1.LabelSelectorRequirement."""
 
     key: str
     operator: Operator
-    values: list[str] | None = None
+    values: tuple[str, ...] | None = None
 
 
-class LabelSelector(msgspec.Struct):
+class LabelSelector(msgspec.Struct, gc=False):
     """metav1.LabelSelector."""
 
     matchLabels: dict[str, str] | None = None  # noqa: N815 - the API's spelling
-    matchExpressions: Sequence[LabelSelectorRequirement] | None = None  # noqa: N815 - the API's
+    matchExpressions: tuple[LabelSelectorRequirement, ...] | None = None  # noqa: N815 - the API's
 
 
-class PodAffinityTerm(msgspec.Struct):
+class PodAffinityTerm(msgspec.Struct, gc=False):
     """v1.PodAffinityTerm."""
 
     topologyKey: str  # noqa: N815 - the API's spelling
     labelSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
-    namespaces: list[str] | None = None
+    namespaces: tuple[str, ...] | None = None
     namespaceSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
-    matchLabelKeys: list[str] | None = None  # noqa: N815 - the API's spelling
-    mismatchLabelKeys: list[str] | None = None  # noqa: N815 - the API's spelling
+    matchLabelKeys: tuple[str, ...] | None = None  # noqa: N815 - the API's spelling
+    mismatchLabelKeys: tuple[str, ...] | None = None  # noqa: N815 - the API's spelling
 
 
-class WeightedPodAffinityTerm(msgspec.Struct):
+class WeightedPodAffinityTerm(msgspec.Struct, gc=False):
     """v1.WeightedPodAffinityTerm."""
 
     weight: int
@@ -60,11 +63,11 @@ class PodAffinity(
 ):
     """v1.PodAffinity and v1.PodAntiAffinity, which have the same fields."""
 
-    required: Sequence[PodAffinityTerm] | None = None
-    preferred: Sequence[WeightedPodAffinityTerm] | None = None
+    required: tuple[PodAffinityTerm, ...] | None = None
+    preferred: tuple[WeightedPodAffinityTerm, ...] | None = None
 
 
-class AffinityManifest(msgspec.Struct):
+class AffinityManifest(msgspec.Struct, gc=False):
     """v1.Affinity without the node's part."""
 
     podAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
@@ -124,7 +127,7 @@ class PodMetadata(msgspec.Struct):
     deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
 
 
-class Container(msgspec.Struct):
+class Container(msgspec.Struct, gc=False):
     """What a container takes; raw, because most pods repeat those of another."""
 
     resources: msgspec.Raw = NULL

@@ -28,19 +28,19 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 COMPARING = frozenset(("Gt", "Lt"))
 
 
-class RequirementManifest(msgspec.Struct):
+class RequirementManifest(msgspec.Struct, gc=False):
     """v1.NodeSelectorRequirement."""
 
     key: str = ""
     operator: str = ""
-    values: list[str] | None = None
+    values: tuple[str, ...] | None = None
 
 
-class TermManifest(msgspec.Struct, rename="camel"):
+class TermManifest(msgspec.Struct, rename="camel", gc=False):
     """v1.NodeSelectorTerm."""
 
-    match_expressions: Sequence[RequirementManifest] | None = None
-    match_fields: Sequence[RequirementManifest] | None = None
+    match_expressions: tuple[RequirementManifest, ...] | None = None
+    match_fields: tuple[RequirementManifest, ...] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +60,7 @@ class TermManifest(msgspec.Struct, rename="camel"):
         return len(self.match_expressions or ()) + len(others)
 
 
-class PreferredManifest(msgspec.Struct):
+class PreferredManifest(msgspec.Struct, gc=False):
     """v1.PreferredSchedulingTerm."""
 
     weight: Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)] = 0
@@ -70,14 +70,14 @@ class PreferredManifest(msgspec.Struct):
 class NodeSelectorManifest(msgspec.Struct, rename="camel"):
     """v1.NodeSelector."""
 
-    node_selector_terms: Sequence[TermManifest] | None = None
+    node_selector_terms: tuple[TermManifest, ...] | None = None
 
 
 class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "preferred": PREFERRED}):
     """v1.NodeAffinity."""
 
     required: NodeSelectorManifest | None = None
-    preferred: Sequence[PreferredManifest] | None = None
+    preferred: tuple[PreferredManifest, ...] | None = None
 
     def terms(self) -> Iterator[TermManifest]:
         """Yield all terms, required or preferred."""
@@ -145,7 +145,7 @@ def _names(fields: Sequence[RequirementManifest]) -> tuple[frozenset[str] | None
 
 def _condition(found: RequirementManifest) -> Condition | str:
     """Return a condition on a label, or what is wrong with it (labels.NewRequirement)."""
-    values = found.values or []
+    values: Sequence[str] = found.values or ()
     fault = label_fault(found.key, values)
     if fault is not None:
         return fault

@@ -14,7 +14,7 @@ _EXISTS = "Exists"
 _EQUAL = "Equal"
 
 
-class _Toleration(msgspec.Struct):
+class _Toleration(msgspec.Struct, gc=False):
     key: str | None = None
     operator: str | None = None
     value: str | None = None

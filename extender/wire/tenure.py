@@ -14,7 +14,7 @@ from extender.wire.decoding import decode
 from extender.wire.placement import read_tolerations
 
 
-class _Reference(msgspec.Struct):
+class _Reference(msgspec.Struct, gc=False):
     """metav1.OwnerReference."""
 
     kind: str = ""
