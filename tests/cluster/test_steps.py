@@ -11,10 +11,13 @@ import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.chores import CHORES
+from extender.cluster.counts.large_rule_sets import PER_TERM, LargeRuleSets
 from extender.cluster.counts.matching_sets import FILING
 from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.state import ClusterState
+from extender.model import memory
 from extender.model.objects import PodClass
 from extender.preparing import SLICE
 from tests.builders import (
@@ -128,6 +131,18 @@ def test_what_is_kept_for_others_is_compared_with_once(state: ClusterState, rule
     assert spent == 0, "all is counted"
     assert calls > 2000, "each term once"
     assert sum(calls for _, calls in again) < 200, "afterwards the same objects are found"
+
+
+def test_what_classes_ask_for_is_remembered_within_bounds(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "RULE_SETS", 100 * PER_TERM)
+    sets = LargeRuleSets(state.nodes, state.matching_sets)
+    asking = [class_of(MANY.labels(app=f"x{n}").anti_affinity(*narrow(40 + n))) for n in range(5)]
+    found = [sets.of(each) for each in asking]
+    assert sets.of(asking[-1]) is found[-1]
+    assert sets.of(asking[0]) is not found[0], "forgotten"
+    assert sets.of(asking[0]) == found[0] == rule_sets(asking[0].affinity, state.nodes)
 
 
 def test_rules_are_told_anew_when_a_node_has_a_label_key_that_none_had(

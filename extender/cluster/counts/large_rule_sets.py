@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.pod_sets import MANY_TERMS, KeyedSet, RuleSets, rule_sets
+from extender.model import memory
 from extender.model.objects import PodClass
 
-MOST_REMEMBERED: Final = 1 << 16
-"""Terms of the classes that are remembered together, some 150 bytes each; then all are
-forgotten."""
+PER_TERM: Final = 160
+"""Bytes of a term in what is remembered; kept sets and the class have the term itself."""
 
 
 class LargeRuleSets:
@@ -38,9 +38,10 @@ class LargeRuleSets:
         known = self._known.get(pod_class)
         if known is None:
             known = rule_sets(affinity, self._nodes).shared(self._shared)
-            self._terms += len(affinity)
-            if self._terms > MOST_REMEMBERED:
+            size = PER_TERM * len(affinity)
+            if self._bytes + size > memory.RULE_SETS:
                 self._forget()
+            self._bytes += size
             self._known[pod_class] = known
         return known
 
@@ -51,4 +52,4 @@ class LargeRuleSets:
     def _forget(self) -> None:
         self._true_of = self._nodes.located
         self._known: WeakKeyDictionary[PodClass, RuleSets] = WeakKeyDictionary()
-        self._terms = 0
+        self._bytes = 0
