@@ -153,8 +153,12 @@ class WrittenTerm:
         narrowed = PodSelector(selector.also(extra), pods.namespaces, pods.namespace_selector)
         return Term(narrowed, self.term.topology_key)
 
-    def drift(self, effective: Term, owner_labels: Labels) -> Iterator[Drift]:
-        """Yield the keys for which the effective term does not say what the owner's labels do."""
+    def drift(self, effective: Term, owner_labels: Labels) -> Iterator[Drift | None]:
+        """Yield what the effective term says of each key if the owner's labels do not, else None.
+
+        None for the term as well, so that whoever goes through thousands of them can pause.
+        """
+        yield None
         selector = effective.pods.selector
         if selector.matches_nothing:
             return
@@ -167,8 +171,8 @@ class WrittenTerm:
             met = all(requirement.matches(owner_labels) for requirement in found)
             # A pod is among those with its own value, and not among those with another one.
             as_merged = met is (operator is Operator.IN) if found else key not in owner_labels
-            if not as_merged:
-                yield Drift(key, frozenset().union(*(each.values for each in found)))
+            merged = frozenset().union(*(each.values for each in found))
+            yield None if as_merged else Drift(key, merged)
 
     def _label_keys(self) -> Iterator[tuple[str, Operator]]:
         yield from ((key, Operator.IN) for key in self.match_label_keys)
@@ -219,8 +223,11 @@ class WrittenAffinity:
         """
         return self.merged(NO_LABELS)
 
-    def drift(self, effective: Affinity, owner_labels: Labels) -> Iterator[Drift]:
-        """Yield where the owner's labels have left the effective rules behind; term by term."""
+    def drift(self, effective: Affinity, owner_labels: Labels) -> Iterator[Drift | None]:
+        """Yield where the owner's labels have left the effective rules behind, None elsewhere.
+
+        One for each term, and for each of its keys, where any term has keys.
+        """
         preferred = (term for term, _ in self.preferred)
         written = (*self.required, *self.required_anti, *preferred)
         if any(term.match_label_keys or term.mismatch_label_keys for term in written):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.state import ClusterState
@@ -11,8 +12,8 @@ from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Drift
 
-TERMS = 4
-"""Terms of a class that cost about as much as another class without many."""
+KEYS = 4
+"""Terms and label keys of a class that cost about as much as another class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,42 +48,37 @@ class DriftWatch:
     def look(self, classes: int) -> Iterator[list[DriftedPods]]:
         """Look at every placed class once, so many at a step; yield what each step found anew.
 
-        A class with many terms counts for several.
-
-        The state may change between two steps.
+        A class with many terms or label keys takes several steps. The state may change between two
+        steps.
         """
         still: dict[PodClass, DriftedPods] = {}
-        for some in _batches(self._state.placed_classes, classes):
-            found = {placed.pod_class: drifted for placed in some if (drifted := self._of(placed))}
-            fresh = [drifted for key, drifted in found.items() if key not in self._known]
-            self._known |= found
-            still |= found
-            yield fresh
+        fresh: list[DriftedPods] = []
+        left = most = classes * KEYS
+        for placed in list(self._state.placed_classes):
+            drift: dict[Drift, None] = {}
+            for each in chain(repeat(None, KEYS), placed.pod_class.drift_step_by_step()):
+                if each is not None:
+                    drift[each] = None
+                left -= 1
+                if left <= 0:
+                    yield fresh
+                    fresh, left = [], most
+            drifted = self._drifted(placed, tuple(drift))
+            if drifted is not None:
+                if placed.pod_class not in self._known:
+                    fresh.append(drifted)
+                self._known[placed.pod_class] = still[placed.pod_class] = drifted
+        yield fresh
         self._known = still
 
-    def _of(self, placed: PlacedClass) -> DriftedPods | None:
-        pod_class = placed.pod_class
-        drift = tuple(dict.fromkeys(pod_class.drift()))
+    def _drifted(self, placed: PlacedClass, drift: tuple[Drift, ...]) -> DriftedPods | None:
         example = self._example(placed) if drift else None
         if example is None:
             return None
-        return DriftedPods(example, sum(placed.on_nodes.values()), pod_class.labels, drift)
+        return DriftedPods(example, sum(placed.on_nodes.values()), placed.pod_class.labels, drift)
 
     def _example(self, placed: PlacedClass) -> str | None:
         """Name a pod of a class, None when it has none that a watch has shown."""
         names = (self._state.nodes.names[number] for number in placed.on_nodes)
         pods = (pod for name in names for pod in self._state.pods_on(name))
         return next((pod.key for pod in pods if pod.pod_class is placed.pod_class), None)
-
-
-def _batches(classes: Iterable[PlacedClass], most: int) -> Iterator[list[PlacedClass]]:
-    batch: list[PlacedClass] = []
-    left = most
-    for placed in list(classes):
-        batch.append(placed)
-        left -= 1 + len(placed.pod_class.affinity) // TERMS
-        if left <= 0:
-            yield batch
-            batch, left = [], most
-    if batch:
-        yield batch
