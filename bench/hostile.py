@@ -51,13 +51,13 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
-from extender.kube.apart import PreparedPods
+from extender.kube.apart import PreparedObjects
 from extender.metrics import Metrics
 from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
 from extender.preparing import OverBudgetError, Preparer
-from extender.reading import ApartReader
+from extender.reading import ApartReader, pods_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
@@ -129,9 +129,9 @@ class _Bench:
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
-        self.requests = ApartReader(self.reader)
+        self.requests = pods_apart(self.reader)
         self.feed = PodReader(node_affinity=True, tenures=True)
-        self.mirrored = PreparedPods(ApartReader(self.feed))
+        self.mirrored = PreparedObjects(ApartReader(self.feed.read, self.feed.another().read))
         self.preparer = Preparer(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(

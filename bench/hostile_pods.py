@@ -56,6 +56,8 @@ def _about_pods() -> dict[str, Json]:
     keys = [{**each, "topologyKey": f"key-{n}"} for n, each in enumerate(unlike(800))]
     long = [_is(f"k{n}", "DoesNotExist") for n in range(24_000)]
     small = [{**everywhere, "labelSelector": {}, "topologyKey": f"k{n}"} for n in range(17_000)]
+    # That its own labels do not have, so that no API server makes conditions of them.
+    keyed = [{**each, "matchLabelKeys": [f"k{n}" for n in range(20)]} for each in narrow(4000)]
     apart = "podAntiAffinity"
     return {
         "200 negative terms": _pod(apart, _required(unlike(200))),
@@ -72,6 +74,7 @@ def _about_pods() -> dict[str, Json]:
             apart, _required([{"labelSelector": {"matchExpressions": long}, **everywhere}])
         ),
         "17,000 small terms, 1.5 MiB": _pod(apart, _required(small)),
+        "80,000 label keys, 1 MiB": _pod(apart, _required(keyed)),
     }
 
 

@@ -28,7 +28,7 @@ from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check
 from extender.preparing import Preparer
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.source import Source, pod_reader
 from extender.verbs.conflicts import interact
 from extender.web.app import Application, Callback, callbacks_app
@@ -54,7 +54,7 @@ def build_callbacks(
     clock: Callable[[], float] = monotonic,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
-    refusing, pods = enforced(config), ApartReader(pod_reader(config, MOST_ENTRIES))
+    refusing, pods = enforced(config), pods_apart(pod_reader(config, MOST_ENTRIES))
     shadow = (
         Disagreements(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW

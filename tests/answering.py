@@ -14,7 +14,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.preparing import Preparer
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
@@ -62,7 +62,7 @@ class Answering:
     ) -> None:
         metrics = metrics or Metrics()
         preparer = preparer or Preparer(state, metrics)
-        reader = ApartReader(pods or PodReader(node_affinity=True))
+        reader = pods_apart(pods or PodReader(node_affinity=True))
         requests = Requests(state, reader, preparer, unready)
         self.priorities = Priorities(
             state,

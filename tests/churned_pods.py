@@ -22,7 +22,7 @@ from extender.metrics import Metrics
 from extender.model.marks import preemptor_in
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.verbs.conflicts import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -107,7 +107,7 @@ class Churn:
             unready=lambda: None,
             may_be_empty=False,
             clock=clock,
-            pods=ApartReader(self._pods),
+            pods=pods_apart(self._pods),
             give_way=self.nomination.give_way,
             preemption=self.preemption,
         )

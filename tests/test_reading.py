@@ -11,7 +11,7 @@ import pytest
 from extender.callbacks.preempting import Preemptions
 from extender.errors import ObjectError
 from extender.metrics import Metrics
-from extender.reading import LARGE_BYTES, ApartReader
+from extender.reading import LARGE_BYTES, pods_apart
 from extender.wire.objects import PodReader
 from tests.answering import AFFINITY, Answering
 from tests.builders import Pod, pod
@@ -35,7 +35,7 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
     answers = Answering(state, pods=reading)
     preemptions = Preemptions(
         state, Metrics(), AFFINITY, unready=lambda: None, may_be_empty=False,
-        clock=lambda: 0.0, pods=ApartReader(reading),
+        clock=lambda: 0.0, pods=pods_apart(reading),
     )  # fmt: skip
     callbacks = {
         "filter": answers.filter,
@@ -53,7 +53,7 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
 
 
 async def test_others_are_read_while_a_large_one_is() -> None:
-    reader, go_on = ApartReader(PodReader()), threading.Event()
+    reader, go_on = pods_apart(PodReader()), threading.Event()
     large = asyncio.create_task(
         reader.read(LARGE_BYTES + 1, lambda _: go_on.wait(PATIENCE_SECONDS))
     )
@@ -65,7 +65,7 @@ async def test_others_are_read_while_a_large_one_is() -> None:
 
 
 async def test_large_ones_are_read_one_at_a_time_even_when_callers_give_up() -> None:
-    reader, go_on, began = ApartReader(PodReader()), threading.Event(), threading.Event()
+    reader, go_on, began = pods_apart(PodReader()), threading.Event(), threading.Event()
     at_it: list[str] = []
 
     def slow(_: PodReader) -> None:
@@ -88,4 +88,4 @@ async def test_large_ones_are_read_one_at_a_time_even_when_callers_give_up() -> 
 async def test_what_is_wrong_with_a_large_pod_is_raised_where_it_is_awaited() -> None:
     broken = json.dumps({**LARGE, "metadata": {"namespace": "ns0"}}).encode()
     with pytest.raises(ObjectError, match="needs a name"):
-        await ApartReader(PodReader()).read(len(broken), lambda pods: pods.read(broken))
+        await pods_apart(PodReader()).read(len(broken), lambda pods: pods.read(broken))

@@ -53,7 +53,7 @@ class Preemptions:
         unready: Check,
         may_be_empty: bool,
         clock: Callable[[], float],
-        pods: ApartReader,
+        pods: ApartReader[PodReader],
         give_way: GiveWay | None = None,
         preemption: PreemptionController | None = None,
         preparer: Preparer | None = None,

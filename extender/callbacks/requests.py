@@ -13,6 +13,7 @@ from extender.preparing import Preparer
 from extender.reading import ApartReader
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.name_lists import NameLists
+from extender.wire.objects import PodReader
 
 
 class Requests:
@@ -22,7 +23,7 @@ class Requests:
     """
 
     def __init__(
-        self, state: ClusterState, pods: ApartReader, preparer: Preparer, unready: Check
+        self, state: ClusterState, pods: ApartReader[PodReader], preparer: Preparer, unready: Check
     ) -> None:
         self._state = state
         self._pods = pods

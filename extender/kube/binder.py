@@ -14,7 +14,7 @@ from extender.kube.frames import read_version
 from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.wire.objects import PodReader
 
 LOOK_SECONDS: Final = 1.5
@@ -33,7 +33,7 @@ class Binder:
 
     def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
-        self._pods = ApartReader(pods)
+        self._pods = pods_apart(pods)
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""

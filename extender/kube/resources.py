@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 from extender.cluster.state import ClusterState
-from extender.kube.apart import PreparedPods
+from extender.kube.apart import PreparedObjects
 from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.observers import ReflectorObserver
@@ -57,30 +57,33 @@ def build_reflectors(
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     made: list[Reflector[Any]] = []
     for each in mirrored:
-        sink = StateSink(state, each)
-        if each is PODS:
-            resource, promised = _pods(state, pods), lambda: _unseen(state)
-            made.append(
-                Reflector(
-                    client, resource, sink, observer=observer, timing=timing, promised=promised
-                )
+        are_pods = each is PODS
+        made.append(
+            Reflector(
+                client,
+                _resource(each, pods, state.taking_up if are_pods else None),
+                StateSink(state, each),
+                observer=observer,
+                timing=timing,
+                promised=(lambda: _unseen(state)) if are_pods else dict,
             )
-        else:
-            resource = Resource(each.name, each.path, each.reader(pods), each.query)
-            made.append(Reflector(client, resource, sink, observer=observer, timing=timing))
+        )
     return made
 
 
-def _pods(state: ClusterState, pods: PodReader) -> Resource[Any]:
-    """Return how pods are mirrored, each of which may be large and dear to store."""
-    prepared = PreparedPods(ApartReader(pods))
+def _resource(
+    mirrored: Mirrored[T], pods: PodReader, ease: Callable[[T], Iterable[None]] | None
+) -> Resource[T]:
+    """Return how a resource is mirrored, objects of which may be large, and dear to store."""
+    apart = ApartReader(mirrored.reader(pods), mirrored.reader(pods.another()))
+    prepared = PreparedObjects(apart)
     return Resource(
-        PODS.name,
-        PODS.path,
+        mirrored.name,
+        mirrored.path,
         prepared.read,
-        PODS.query,
+        mirrored.query,
         prepare=prepared.prepare,
-        ease=state.taking_up,
+        ease=ease,
     )
 
 

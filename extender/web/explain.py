@@ -14,7 +14,7 @@ from extender.cluster.state import ClusterState
 from extender.errors import InputError
 from extender.model.objects import Pod
 from extender.ports import Check
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.steps import explaining
@@ -46,7 +46,7 @@ class Explain:
         self._state = state
         self._plugins = plugins
         self._scoring = scoring
-        self._pods = ApartReader(pods)
+        self._pods = pods_apart(pods)
         self._unready = unready
         self._max_score = max_score
         self.turns: Final = Turns()

@@ -15,7 +15,7 @@ from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
@@ -61,7 +61,7 @@ class PreemptRig:
             unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
-            pods=ApartReader(PodReader()),
+            pods=pods_apart(PodReader()),
         )
         self._held = preemptions.held
         answers = Answering(

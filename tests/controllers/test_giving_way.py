@@ -17,7 +17,7 @@ from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, Sta
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.errors import ApiError, ExtenderError
-from extender.reading import ApartReader
+from extender.reading import pods_apart
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -64,7 +64,7 @@ def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Applic
         unready=lambda: None,
         may_be_empty=False,
         clock=lambda: rig.now,
-        pods=ApartReader(PodReader()),
+        pods=pods_apart(PodReader()),
         give_way=give_way,
     )
     answers = Answering(rig.state, rig.metrics, nomination=rig.controller)

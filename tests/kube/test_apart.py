@@ -11,11 +11,18 @@ import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
-from extender.kube.apart import PreparedPods
+from extender.kube.apart import PreparedObjects
+from extender.model.objects import Pod
 from extender.reading import LARGE_BYTES, ApartReader
+from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.hostile import crowded, hostile
 from tests.reading import Reading
+
+
+def prepared(pods: PodReader) -> PreparedObjects[Pod]:
+    """Have large pods read in a thread."""
+    return PreparedObjects(ApartReader(pods.read, pods.another().read))
 
 
 def raw_of(made: object) -> msgspec.Raw:
@@ -24,38 +31,48 @@ def raw_of(made: object) -> msgspec.Raw:
 
 async def test_a_large_pod_is_read_in_a_thread_and_handed_over() -> None:
     reading, raw = Reading(), raw_of(hostile(1000))
-    pods = PreparedPods(ApartReader(reading))
+    pods = prepared(reading)
     assert len(memoryview(raw)) > LARGE_BYTES
-    prepared = await pods.prepare(raw)
+    handed_over = await pods.prepare(raw)
     (apart,) = reading.apart
     assert apart != threading.get_ident()
-    assert pods.read(raw) is prepared
+    assert pods.read(raw) is handed_over
     assert reading.threads == []
-    assert pods.read(raw) is not prepared, "handed over once"
+    assert pods.read(raw) is not handed_over, "handed over once"
 
 
 async def test_usual_pods_are_read_when_they_are_asked_for() -> None:
     reading, raw = Reading(), raw_of(pod("usual"))
-    pods = PreparedPods(ApartReader(reading))
+    pods = prepared(reading)
     assert await pods.prepare(raw) is None
     assert pods.read(raw) == model_pod(pod("usual"))
     assert reading.apart == []
 
 
 async def test_another_pod_is_not_taken_for_the_prepared_one() -> None:
-    pods = PreparedPods(ApartReader(Reading()))
+    pods = prepared(Reading())
     await pods.prepare(raw_of(hostile(1000)))
     assert pods.read(raw_of(pod("usual"))).key == "default/usual"
 
 
 async def test_what_cannot_be_read_is_an_error_where_it_is_expected_and_is_not_read_again() -> None:
     reading = Reading()
-    pods = PreparedPods(ApartReader(reading))
+    pods = prepared(reading)
     broken = raw_of({**hostile(1000), "metadata": {}})
     assert await pods.prepare(broken) is None
     with pytest.raises(ObjectError):
         pods.read(broken)
     assert (len(reading.apart), reading.threads) == (1, [])
+
+
+async def test_a_defect_in_reading_is_raised_where_defects_are_expected() -> None:
+    def broken(_: msgspec.Raw) -> Pod:
+        raise ZeroDivisionError
+
+    raw, pods = raw_of(hostile(1000)), PreparedObjects(ApartReader(broken, broken))
+    assert await pods.prepare(raw) is None
+    with pytest.raises(ZeroDivisionError):
+        pods.read(raw)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 100])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.cluster.audits.recount import live, mismatches
@@ -13,7 +16,9 @@ from extender.cluster.state import ClusterState
 from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
 from extender.logs import CHANGES, PRODUCTION
-from extender.mirrored import MIRRORED, VITAL
+from extender.mirrored import MIRRORED, VITAL, Mirrored
+from extender.reading import LARGE_BYTES
+from extender.wire import decoding
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE, Json
 from tests.kube.rig import Rig
@@ -253,3 +258,34 @@ async def test_nodes_and_namespaces_that_went_unseen_go_with_the_next_list(
             missed.compact()
             missed.send(CLOSE)
         await cluster.rig.pulse.until(lambda: set(state.nodes) == {"n1"} and not state.namespaces)
+
+
+@pytest.mark.parametrize("mirrored", [pytest.param(each, id=each.name) for each in MIRRORED])
+async def test_large_objects_of_every_kind_are_read_in_a_thread(
+    rig: Rig, mirrored: Mirrored[Any]
+) -> None:
+    threads: list[int] = []
+
+    def noting(pods: PodReader) -> Callable[[decoding.Json], Any]:
+        read = mirrored.reader(pods)
+
+        def noted(raw: decoding.Json) -> Any:
+            threads.append(threading.get_ident())
+            return read(raw)
+
+        return noted
+
+    async with rig.client() as client:
+        (reflector,) = build_reflectors(
+            client, ClusterState(), [replace(mirrored, reader=noting)], PodReader()
+        )
+        resource = reflector.resource
+        assert resource.prepare is not None
+        usual = msgspec.Raw(b'{"metadata":{"name":"usual"}}')
+        assert await resource.prepare(usual) is None
+        large = msgspec.Raw(bytes(usual).ljust(LARGE_BYTES + 1))
+        obj = await resource.prepare(large)
+    assert obj is not None
+    assert resource.read(large) is obj
+    (apart,) = threads
+    assert apart != threading.get_ident()
