@@ -67,18 +67,18 @@ sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
 	@$(BIN)/python -m release.krew $(or $(URL),$(error URL= is missing: where the archives will be found)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
-test: lint types $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
-	@$(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
+test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
+	@.ci/beside "$(MAKE) --no-print-directory types" \
+	  $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
 BESIDE := $(addprefix tests/e2e/test_,differential.py preemption_differential.py kubelet_admission.py image.py)
 
+# The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
-	@log=$$(mktemp); \
-	nice -n 10 $(BIN)/python -m pytest $(BESIDE) -v -m "not long" > "$$log" 2>&1 & beside=$$!; \
-	trap 'kill $$beside; rm -f "$$log"; exit 130' INT TERM; \
-	$(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long"; code=$$?; \
-	wait $$beside || code=$$?; cat "$$log"; rm "$$log"; exit $$code
+	@$(BIN)/python -m tests.e2e.controlplane
+	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"' \
+	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000

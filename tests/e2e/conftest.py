@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +64,12 @@ _LOG_FOLDERS = pytest.StashKey["list[Path]"]()
 @pytest.fixture(scope="session")
 def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Return a way to write to the terminal at once, where pytest would capture it."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    terminal = request.config.get_terminal_writer()
+    plugins = request.config.pluginmanager
+    capture = plugins.getplugin("capturemanager")
     assert capture is not None
+    if not plugins.hasplugin("terminalreporter"):  # one of several processes
+        return partial(_say_beside, capture)
+    terminal = request.config.get_terminal_writer()
 
     def write(line: str) -> None:
         with capture.global_and_fixture_disabled():
@@ -75,6 +79,11 @@ def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
             terminal.flush()
 
     return write
+
+
+def _say_beside(capture: Any, line: str) -> None:
+    with capture.global_and_fixture_disabled():
+        sys.stderr.write(f"e2e: {line}\n")
 
 
 @pytest.fixture(scope="module")
