@@ -53,9 +53,28 @@ def important(name: str = "important", key: str = HOST, priority: int = HIGH) ->
     return pod(name).priority(priority).anti_affinity(term(key, DB))
 
 
+def loner(name: str) -> Pod:
+    """Build an important pod that wants neither databases nor its like near it."""
+    both = selector({"key": "app", "operator": "In", "values": ["db", "loner"]})
+    return pod(name).labels(app="loner").priority(HIGH).anti_affinity(term(HOST, both))
+
+
+# Where the scheduler preempts
+
+
+def raw_of(each: Pod) -> Raw:
+    """Return a pod as the scheduler sends it."""
+    return Raw(json.dumps(each).encode())
+
+
 def short(key: str) -> str:
     """Return the name in a key."""
     return key.partition("/")[2]
+
+
+A, B = server("a"), server("b", "z2")
+ON_A = db("on-a", "a")
+ON_B = db("on-b", "b", MIDDLE)
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import model_pod, pod
 from tests.callbacks.test_preempting import ask, question
-from tests.controllers.test_nomination import ONE, PATIENCE, TWO, WAIT, NominationRig, show
+from tests.controllers.nominating import ONE, PATIENCE, TWO, WAIT, NominationRig, show
 from tests.verbs.judging import AFFINITY
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from extender.verbs.filtering import unclear
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
-from tests.controllers.test_nomination import ONE, TWO, NominationRig
+from tests.controllers.nominating import ONE, TWO, NominationRig
 
 NODES = [node("a", {ZONE: "a"})]
 LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, selector(app="web")))

@@ -1,0 +1,179 @@
+"""What ends a hint, and what renews it."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.controllers.nomination.nominations import MOST_RENEWALS
+from extender.controllers.reconciling import LOOK_SECONDS
+from extender.controllers.refusals import SETTLING_SECONDS
+from tests.builders import model_pod, pod
+from tests.controllers.nominating import (
+    ONE,
+    PATIENCE,
+    TWO,
+    NominationRig,
+    show,
+)
+
+
+@pytest.mark.parametrize(
+    ("request_says", "watch_says"),
+    [
+        pytest.param("b", None, id="the request says so"),
+        pytest.param(None, "b", id="the watch says so"),
+    ],
+)
+async def test_a_nomination_by_somebody_else_stands(
+    request_says: str | None, watch_says: str | None
+) -> None:
+    rig = NominationRig(ONE.on("a"), TWO.nominated(watch_says) if watch_says else TWO)
+    rig.refuse(TWO.nominated(request_says) if request_says else TWO)
+    await rig.pass_time()
+    assert rig.api.made == []
+    assert rig.counts() == {"skipped": 1}
+
+
+@pytest.mark.parametrize(
+    ("place", "result"),
+    [
+        pytest.param("b", "taken", id="where the hint said"),
+        pytest.param("a", "elsewhere", id="elsewhere"),
+    ],
+)
+async def test_a_hint_ends_when_the_pod_is_bound(place: str, result: str) -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.upsert_pod(model_pod(TWO.on(place)))
+    await rig.tick()
+    assert rig.counts() == {"set": 1, result: 1}
+    assert rig.controller.outstanding == 0
+
+
+async def test_a_place_that_we_reserve_ends_the_hint_once_the_pod_is_bound() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    two = model_pod(TWO)
+    rig.state.reserve(two, "b", rig.now + 30)
+    await rig.tick()
+    assert rig.counts() == {"set": 1}
+    rig.state.settle(two, "b", rig.now + 30)
+    await rig.tick()
+    assert rig.counts() == {"set": 1, "taken": 1}
+
+
+async def test_a_hint_is_withdrawn_when_the_bind_there_comes_to_nothing() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    claim = rig.state.reserve(model_pod(TWO), "b", rig.now + 30)
+    await rig.tick()
+    rig.state.release(claim)
+    await rig.pass_time(PATIENCE)
+    assert ("two", "b", None) in rig.api.made
+
+
+async def test_a_hint_ends_with_its_pod() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.state.remove_pod("default/two", "default-two")
+    await rig.tick()
+    assert rig.counts() == {"set": 1, "gone": 1}
+
+
+async def test_a_hint_that_nobody_takes_is_withdrawn() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert rig.counts() == {"set": 1, "withdrawn": 1}
+    await rig.pass_time(0.1)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert len(rig.api.made) == 2, "not at once again"
+    await rig.tick()
+    assert len(rig.api.made) == 2, "the other nodes have their turn first"
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "there is no other"
+
+
+async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    show(rig.state, "two", None)
+    await rig.pass_time(LOOK_SECONDS - SETTLING_SECONDS)
+    assert len(rig.api.made) == 1, "the watch may only be late"
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b")] * 2
+    assert rig.counts() == {"set": 1, "renewed": 1}
+
+
+async def test_a_node_that_the_scheduler_refused_is_followed_by_another() -> None:
+    rig = NominationRig(TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made == [("two", None, "a")], "a request older than the hint says nothing"
+    rig.refuse(TWO.nominated("a"), asked=1)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert rig.api.made[1:] == [("two", "a", None)]
+    await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "after a pause"
+    rig.refuse(TWO.nominated("b"))
+    await rig.pass_time()
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made[3:] == [("two", "b", None)], "there is no third"
+    assert rig.counts() == {"set": 2, "refused": 2}
+    await rig.tick()
+    await rig.tick()
+    await rig.tick()
+    assert len(rig.api.made) == 4, "each pause is longer"
+    await rig.tick()
+    assert rig.api.made[4:] == [("two", None, "a")], "perhaps it works by now"
+
+
+async def test_a_change_during_a_pause_does_not_make_it_endless() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO.nominated("b"))
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)], "there is no other node"
+    rig.state.upsert_pod(model_pod(pod("other").on("a")))
+    for _ in range(4):
+        await rig.tick()
+    assert rig.api.made[2:] == [("two", None, "b")], "though nothing has changed since"
+
+
+async def test_a_hint_that_the_scheduler_refused_and_wiped_out_is_not_renewed() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.refuse(TWO.nominated("b"))
+    show(rig.state, "two", None)
+    await rig.tick()
+    await rig.tick()
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)]
+    assert rig.counts() == {"set": 1, "refused": 1}
+
+
+async def test_a_hint_that_is_wiped_out_again_and_again_is_given_up() -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    for _ in range(12):
+        show(rig.state, "two", None)
+        await rig.tick()
+    assert rig.api.made == [("two", None, "b")] * (1 + MOST_RENEWALS)
+    await rig.pass_time(PATIENCE)
+    assert rig.controller.outstanding == 0

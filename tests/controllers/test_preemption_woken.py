@@ -1,0 +1,108 @@
+"""Preemptors that are tried again, and what happens to others meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from extender.controllers.preemption.preemptions import (
+    TRYING_SECONDS,
+)
+from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
+from extender.kube.failures import NoAnswerError
+from tests.builders import model_pod
+from tests.controllers.preempting import (
+    ON_A,
+    ON_B,
+    A,
+    PreemptionRig,
+    db,
+    important,
+    server,
+)
+
+
+async def refused_too_late() -> PreemptionRig:
+    """Return a rig whose watch has just shown victims gone for which a pod was refused again."""
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    async with rig.held_at("delete"):
+        rig.api.shows = False
+    rig.refuse()
+    rig.api.shows = True
+    rig.api.show()
+    await rig.tick()
+    return rig
+
+
+async def test_a_pod_refused_for_victims_that_the_watch_showed_too_late_is_tried_again() -> None:
+    rig = await refused_too_late()
+    await rig.pass_time(TRYING_SECONDS)
+    await rig.tick(4)
+    assert rig.done("nominate", "wake") == ["nominate important None->a", "wake important"]
+
+
+async def test_a_pod_that_could_not_be_woken_is_woken_at_the_next_look() -> None:
+    rig = await refused_too_late()
+    rig.api.fails = lambda call: NoAnswerError("lost") if call.startswith("wake") else None
+    await rig.pass_time(TRYING_SECONDS)
+    rig.api.fails = lambda _: None
+    await rig.tick(4)
+    assert rig.done("wake") == ["wake important failed", "wake important"]
+
+
+async def test_a_pod_that_nobody_has_refused_since_is_left_to_the_scheduler() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    await rig.pass_time()
+    await rig.tick(4)
+    assert rig.done("nominate", "wake") == ["nominate important None->a"]
+
+
+async def test_who_comes_between_goes_as_well_but_later() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.api.grace = True
+    rig.refuse()
+    await rig.pass_time()
+    rig.state.upsert_pod(model_pod(db("intruder", "a")))
+    rig.api.pods["default-intruder"] = model_pod(db("intruder", "a"))
+    rig.api.end("default-on-a")
+    await rig.tick()
+    assert rig.counts() == {"started": 1, "useless": 1}
+    await rig.pass_time(FIRST_PAUSE_SECONDS)
+    assert rig.evicted() == ["intruder", "on-a"]
+
+
+# The preemptor goes, or needs nobody to go any more
+
+
+@pytest.mark.parametrize(
+    ("end", "result"),
+    [
+        pytest.param(lambda rig: rig.api.end("default-important"), "gone", id="deleted"),
+        pytest.param(lambda rig: rig.api.bind("important", "b"), "elsewhere", id="bound elsewhere"),
+    ],
+)
+async def test_no_further_victim_goes_for_a_preemptor_that_needs_none(
+    end: Callable[[PreemptionRig], None], result: str
+) -> None:
+    rig = PreemptionRig([A, server("b", pods="1")], ON_A, db("more", "a"), ON_B, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        end(rig)
+    await rig.tick(4)
+    assert rig.evicted() == []
+    assert rig.counts() == {"started": 1, result: 1}
+
+
+async def test_an_admitted_preemptor_stops_further_deletions_until_it_is_refused_again() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.refuse()
+    async with rig.held_at("mark"):
+        rig.controller.admitted(model_pod(important()))
+    await rig.pass_time(20)
+    assert rig.evicted() == []
+    rig.refuse()
+    await rig.tick()
+    assert rig.evicted() == ["on-a"]
