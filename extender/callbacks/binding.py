@@ -18,9 +18,15 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
-from extender.preparing import LARGE_BYTES, Preparer
+from extender.preparing import LARGE_BYTES, SLICE, Preparer
 from extender.timing import LogThrottle
-from extender.verbs.binding import BindVerdict, Decision, may_bind, unconfirmed_support
+from extender.verbs.binding import (
+    BindVerdict,
+    Decision,
+    may_bind,
+    preparing_support,
+    unconfirmed_support,
+)
 from extender.verbs.plugins import Plugins, leading
 from extender.wire.annotations import check_annotations
 from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
@@ -148,6 +154,8 @@ class Binds:
         """
         pod, taken_up = seen.pod, False
         while True:
+            for _ in preparing_support(self._state, pod, SLICE):
+                await asyncio.sleep(0)
             await self._preparer.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:

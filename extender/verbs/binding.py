@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -48,6 +49,18 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
         why = f"{node} since the filter call: {reason.value}"
         return BindVerdict(Decision.REFUSE, why, reason)
     return BindVerdict(Decision.BIND)
+
+
+def preparing_support(state: ClusterState, pod: Pod, comparisons: int) -> Iterator[int]:
+    """Do in steps of so many comparisons what would make `unconfirmed_support` take long.
+
+    Yield what each took.
+    """
+    affinity = pod.pod_class.affinity
+    if affinity.is_dear and 0 < len(affinity.required) <= MOST_COMPARED:
+        reserved = (each.pod.pod_class for each in state.reservations if not each.confirmed)
+        pairs = [(pod.pod_class, each) for each in dict.fromkeys(reserved)]
+        yield from state.relations.preparing(pairs, comparisons)
 
 
 def unconfirmed_support(

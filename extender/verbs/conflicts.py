@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
+from extender.model.pod_affinity import Affinity
 
 MOST_COMPARED = 64
 """Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
+MOST_CONDITIONS = 256
+"""Of required terms, likewise."""
 
 
 def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
@@ -14,11 +17,11 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
 
     That is so when either's required anti-affinity speaks of the other, or when one would be the
     first pod of a group that the other may start as well: then only one of them may choose. Where
-    there are more than MOST_COMPARED terms, it is taken to be so: the other waits for nothing.
+    a class has very many rules, it is taken to be so: the other waits for nothing.
     """
     if not (one.affinity.constrains or other.affinity.constrains):
         return False
-    if len(one.affinity) > MOST_COMPARED or len(other.affinity) > MOST_COMPARED:
+    if _has_too_many(one.affinity) or _has_too_many(other.affinity):
         return True
     return (
         _repels(state, one, other)
@@ -26,6 +29,10 @@ def interact(state: ClusterState, one: PodClass, other: PodClass) -> bool:
         or (attracted(state, one, other) and attracted(state, other, other))
         or (attracted(state, other, one) and attracted(state, one, one))
     )
+
+
+def _has_too_many(rules: Affinity) -> bool:
+    return len(rules) > MOST_COMPARED or rules.conditions > MOST_CONDITIONS
 
 
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:

@@ -21,10 +21,13 @@ from extender.cluster.counts.chores import CHORES
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.model.labels import Labels
 from extender.model.objects import Pod as ModelPod
 from extender.model.objects import SeenPod
+from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
+from extender.preparing import SLICE
 from extender.verbs.conflicts import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -40,6 +43,7 @@ from tests.builders import (
     node,
     pod,
     quota,
+    requirement,
     selector,
     state_of,
     term,
@@ -509,3 +513,31 @@ async def test_a_large_pod_that_may_not_be_bound_is_not_taken_up() -> None:
     answer = orjson.loads(await rig.binds.answer(orjson.dumps(binding(large, "a"))))
     assert "anti-affinity" in answer["Error"]
     assert len(rig.state.existing_terms) == 0
+
+
+async def test_reserved_pods_are_compared_with_very_many_conditions_in_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    absent = selector(*(requirement(f"key-{n}", "DoesNotExist") for n in range(100)))
+    terms = [term(ZONE, {**absent, "matchLabels": {"app": f"a{n}"}}) for n in range(60)]
+    rig = BindRig(pod("picky").affinity(*terms))
+    for number in range(20):
+        rig.state.reserve(model_pod(pod(f"r{number}").labels(app=f"b{number}")), "a", WAIT)
+    compared, matches = 0, PodSelector.matches
+
+    def counted(
+        self: PodSelector, namespace: str, namespace_labels: Labels, labels: Labels
+    ) -> bool:
+        nonlocal compared
+        compared += self.conditions
+        return matches(self, namespace, namespace_labels, labels)
+
+    monkeypatch.setattr(PodSelector, "matches", counted)
+    bind = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(pod("picky"), "a"))))
+    turns = []
+    while not bind.done():
+        compared = 0
+        await asyncio.sleep(0)
+        turns.append(compared)
+    assert sum(turns) >= 20 * 100
+    assert max(turns) <= SLICE + 60 * 102

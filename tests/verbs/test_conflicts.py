@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.conflicts import interact
-from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
+from extender.verbs.conflicts import MOST_COMPARED, MOST_CONDITIONS, interact
+from tests.builders import (
+    ZONE,
+    Pod,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
+from tests.hostile import narrow
 
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WEB = selector(app="web")
@@ -13,6 +25,8 @@ LONER = pod("loner").labels(app="web").anti_affinity(term(ZONE, WEB))
 OTHER = pod("other").labels(app="web").anti_affinity(term(ZONE, WEB))
 PLAIN = pod("plain").labels(app="web")
 GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
+
+ABSENT = selector(*(requirement(f"key-{n}", "Exists") for n in range(MOST_CONDITIONS)))
 
 
 @pytest.mark.parametrize(
@@ -36,6 +50,18 @@ GROUP = pod("member").labels(app="web").affinity(term(ZONE, WEB))
             PLAIN,
             False,
             id="a guest that cannot start the group only gains by the host",
+        ),
+        pytest.param(
+            pod("many").anti_affinity(*narrow(MOST_COMPARED + 1)),
+            PLAIN,
+            True,
+            id="more terms than are compared",
+        ),
+        pytest.param(
+            pod("long").anti_affinity(term(ZONE, ABSENT)),
+            PLAIN,
+            True,
+            id="more conditions than are compared",
         ),
         pytest.param(GROUP, PLAIN, True, id="a plain pod that starts the group before its member"),
     ],
