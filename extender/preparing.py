@@ -77,16 +77,14 @@ class Preparer:
         return: the caller may ask, and act on the answer, in one step.
         """
         if pod.size > LARGE_BYTES:
+            self._check_size(pod)
             await self._turn(0)
             # A first look, so that the one in the turn of the answer is short.
             for _ in self._state.expenses(self._state.class_of(pod)):
                 await self._turn(0)
         if not self.takes_long(pod):
             return
-        if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
-            self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
-        if _asks_too_much_of_nodes(pod):
-            self._refuse(pod, f"its node affinity has more than {MOST_CONDITIONS} conditions")
+        self._check_size(pod)
         if self._waiting >= MOST_WAITING:
             self._refuse(pod, "too many pods with costly affinity rules at a time")
         self._waiting += 1
@@ -94,6 +92,13 @@ class Preparer:
             await self._prepare(pod)
         finally:
             self._waiting -= 1
+
+    def _check_size(self, pod: Pod) -> None:
+        """Refuse a pod that is not judged at all."""
+        if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
+            self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
+        if _asks_too_much_of_nodes(pod):
+            self._refuse(pod, f"its node affinity has more than {MOST_CONDITIONS} conditions")
 
     async def _prepare(self, pod: Pod) -> None:
         deadline = self._clock() + PATIENCE_SECONDS

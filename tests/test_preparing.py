@@ -14,7 +14,14 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
-from extender.preparing import LARGE_BYTES, MOST_WAITING, SLICE, OverBudgetError, Preparer
+from extender.preparing import (
+    LARGE_BYTES,
+    MOST_TERMS,
+    MOST_WAITING,
+    SLICE,
+    OverBudgetError,
+    Preparer,
+)
 from extender.wire.node_affinity import MOST_CONDITIONS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -140,6 +147,23 @@ async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
     # Both parts for the one that is answered, and for one whose scores would be computed ahead.
     assert max(looks for looks, _ in turns) <= 4
     assert max(answers for _, answers in turns) <= 1
+
+
+async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk, looks = Desk(10**9), 0
+
+    def look(_: PodClass) -> Iterator[int]:
+        nonlocal looks
+        looks += 1
+        return iter(())
+
+    monkeypatch.setattr(desk.state, "expenses", look)
+    with pytest.raises(OverBudgetError, match="4097 terms"):
+        await desk.preparer.prepare(model_pod(hostile(MOST_TERMS + 1)))
+    assert looks == 0
+    assert desk.counted("questions_over_budget") == 1
 
 
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:
