@@ -27,6 +27,10 @@ class Operator(Enum):
     DOES_NOT_EXIST = "DoesNotExist"
 
 
+# One answer may ask thousands of requirements; looking a member up takes as long as asking one.
+_IN, _NOT_IN, _DOES_NOT_EXIST = Operator.IN, Operator.NOT_IN, Operator.DOES_NOT_EXIST
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One condition on one label key."""
@@ -37,16 +41,12 @@ class Requirement:
 
     def matches(self, labels: Labels) -> bool:
         """Return whether labels meet the condition; a missing key meets the negative ones."""
-        value = labels.get(self.key)
-        match self.operator:
-            case Operator.IN:
-                return value is not None and value in self.values
-            case Operator.NOT_IN:
-                return value is None or value not in self.values
-            case Operator.EXISTS:
-                return value is not None
-            case Operator.DOES_NOT_EXIST:
-                return value is None
+        value, operator = labels.get(self.key), self.operator
+        if operator is _IN:
+            return value is not None and value in self.values
+        if operator is _NOT_IN:
+            return value is None or value not in self.values
+        return (value is None) is (operator is _DOES_NOT_EXIST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,11 @@ class Selector:
         """Return whether labels satisfy every requirement."""
         if self.matches_nothing:
             return False
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        # A generator would take as long again.
+        for requirement in self.requirements:  # noqa: SIM110
+            if not requirement.matches(labels):
+                return False
+        return True
 
     def requires(self, key: str, operator: Operator) -> bool:
         """Return whether some requirement has this key and operator, whatever its values."""
