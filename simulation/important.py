@@ -10,9 +10,10 @@ from random import Random
 from typing import Final
 
 from simulation import templates
-from simulation.apiserver.store import Json, Store, is_live, key_of
-from simulation.apiserver.verbs import delete
+from simulation.apiserver.store import Store, key_of
 from simulation.caller import Caller
+from simulation.climbing import Climbers
+from simulation.crowds import Crowds
 from simulation.loop import spawn
 from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
@@ -26,12 +27,7 @@ SIDES: Final = {
     "theirs": ("rivals by {}", "avoided"),
 }
 """Of what sort the lesser and the important are, by whose rules keep them apart."""
-RUNGS: Final = (("rivals by {}", "rivals by {}"), ("avoided by {}", "shunning by {}"))
-"""Of what sort pods are of which each pushes a less important one aside, by turns."""
-MOST_TRIES: Final = 8
-"""Of a user to have one more, before the oldest that waits has to go."""
 FIRST_PORT: Final = 8000
-LONG_SECONDS: Final = 36_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +51,7 @@ class Stream:
     also: tuple[str, ...]
     """What bystanders have that the important need as well."""
     climbing: float
-    """In how many groups each pod is more important than those that came before it."""
-    climbers: tuple[int, int] = (60, 240)
-    """The fewest and the most pods of such a group, once all places are taken."""
-    climbers_at_once: tuple[int, ...] = (1, 1, 2, 3)
+    """How many groups are of another kind: see `climbing`."""
 
 
 NOW_AND_THEN: Final = Stream(
@@ -83,7 +76,8 @@ class ImportantTenants:
     """Carries out some of the actions of `themes.USERS`."""
 
     def __init__(self, caller: Caller, controllers: Controllers, setup: Setup) -> None:
-        self._caller = caller
+        self._crowds = Crowds(caller, setup)
+        self._climbers = Climbers(self._crowds, controllers)
         self._store: Store = caller.server.store
         self._controllers = controllers
         self._setup = setup
@@ -98,23 +92,30 @@ class ImportantTenants:
         places = self._setup.zones if by == "zone" else len(self._store.all("nodes"))
         places = min(places, self._stream.places)
         climbing = chance.random() < self._stream.climbing
-        act = self._climb if climbing else self._play
+        act = self._climbers.climb if climbing else self._play
         spawn(act(chance, f"wave{self._waves}", by, places), "users")
 
     async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
         sorts = [each.format(by) for each in SIDES[chance.choice(("both", *SIDES))]]
-        lesser = self._workload(chance, f"{group}-lesser", sorts[0], group)
+        lesser = self._crowds.workload(
+            chance, f"{group}-lesser", sorts[0], group, self._stream.graces
+        )
         orderly = chance.random() < self._stream.orderly
         lesser.made_of["priority"] = chance.choice(LESSER[:-1] if orderly else LESSER)
         if chance.random() < 0.5:
-            await self._create("poddisruptionbudgets", templates.budget(lesser.name, 1))
+            await self._crowds.create("poddisruptionbudgets", templates.budget(lesser.name, 1))
         lesser.replicas = places + (0 if orderly else chance.choice((0, 0, 1)))
         lesser.rests = 0.0 if orderly else chance.choice(self._stream.rests)
         lesser.ordered = chance.random() < 0.5
         self._controllers.apply(lesser)
-        bystanders = self._workload(chance, f"{group}-bystanders", "plain", group)
+        bystanders = self._crowds.workload(
+            chance, f"{group}-bystanders", "plain", group, self._stream.graces
+        )
         names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
-        important = [self._workload(chance, name, sorts[1], group) for name in names]
+        important = [
+            self._crowds.workload(chance, name, sorts[1], group, self._stream.graces)
+            for name in names
+        ]
         also = chance.choice(self._stream.also)
         for each in (bystanders, *important):
             if also == "room":
@@ -124,7 +125,7 @@ class ImportantTenants:
         bystanders.replicas = places if also or chance.random() < 0.4 else 0
         self._controllers.apply(bystanders)
         if orderly:
-            lesser.yields_to = partial(self._count, f"default/{group}-important")
+            lesser.yields_to = partial(self._crowds.count, f"default/{group}-important")
         await asyncio.sleep(chance.uniform(0.5, 3.0))
         at_once = places // (2 * len(important)) if orderly else None
         coming = (self._keep_coming(chance, each, places, at_once) for each in important)
@@ -132,43 +133,6 @@ class ImportantTenants:
         for each in (lesser, bystanders):
             each.replicas = 0
             self._controllers.wake(each.name)
-
-    async def _climb(self, chance: Random, group: str, by: str, places: int) -> None:
-        """Create pods that stay, and from round to round more important ones.
-
-        So each of them pushes one aside, and nobody that was pushed aside comes back.
-        """
-        rungs = [
-            self._workload(chance, f"{group}-rung{number}", sort.format(by), group)
-            for number, sort in enumerate(chance.choice(RUNGS))
-        ]
-        for each in rungs:
-            # Of a job, so that no more come when jobs end.
-            each.lasts = LONG_SECONDS
-            self._controllers.workloads[each.name] = each
-            if chance.random() < 0.5:
-                await self._create("poddisruptionbudgets", templates.budget(each.name, 1))
-        pause = chance.uniform(*chance.choice(self._stream.pauses))
-        at_once = min(chance.choice(self._stream.climbers_at_once), places)
-        keys: list[str] = []
-        for number in range(places + chance.randint(*self._stream.climbers)):
-            rung = number // places
-            workload = rungs[rung % len(rungs)]
-            waiting = await self._until_fewer(keys, at_once, pause, self._is_waiting)
-            if workload.completions is not None:
-                break
-            pod = workload.pod(
-                f"{workload.name}-{number}", patient=chance.random() < 0.03, priority=rung
-            )
-            await self._create("pods", pod)
-            if waiting and chance.random() < 0.1:
-                await self._delete(chance.choice(waiting))
-            keys.append(key_of(pod))
-            await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
-        await asyncio.sleep(chance.uniform(0.0, 10.0))
-        for key in keys:
-            if self._is_live(key):
-                await self._delete(key)
 
     async def _keep_coming(
         self, chance: Random, workload: Workload, places: int, at_once: int | None
@@ -183,13 +147,13 @@ class ImportantTenants:
         workload.lasts = chance.uniform(0.1, 1.0)
         self._controllers.workloads[workload.name] = workload
         pause = chance.uniform(*chance.choice(self._stream.pauses))
-        counts = self._is_waiting if at_once is None else self._is_live
+        counts = self._crowds.waits if at_once is None else self._crowds.lives
         if at_once is None:
             at_once = min(chance.choice(self._stream.at_once), places)
         at_once = max(at_once, 1)
         keys: list[str] = []
         for number in range(chance.randint(*self._stream.number)):
-            left = await self._until_fewer(keys, at_once, pause, counts)
+            left = await self._crowds.until_fewer(keys, at_once, pause, counts)
             if workload.completions is not None:
                 break
             pod = workload.pod(
@@ -197,52 +161,11 @@ class ImportantTenants:
                 patient=chance.random() < 0.05,
                 priority=chance.choice(PRIORITIES),
             )
-            await self._create("pods", pod)
+            await self._crowds.create("pods", pod)
             keys = [*left, key_of(pod)]
             if left and chance.random() < 0.1:
-                await self._delete(chance.choice(left))
+                await self._crowds.delete(chance.choice(left))
             await asyncio.sleep(pause * chance.uniform(0.3, 1.7))
         await asyncio.sleep(chance.uniform(0.0, 10.0))
         for key in keys:
-            await self._delete(key)
-
-    async def _until_fewer(
-        self, keys: list[str], most: int, pause: float, counts: Callable[[str], bool]
-    ) -> list[str]:
-        """Wait until fewer pods count, and return those; the oldest goes if that takes long."""
-        tries = 0
-        while len(left := [key for key in keys if counts(key)]) >= most:
-            tries += 1
-            if tries > MOST_TRIES:
-                await self._delete(left[0])
-            await asyncio.sleep(max(pause, 0.5))
-        return left
-
-    async def _delete(self, key: str) -> None:
-        await self._caller.try_to(partial(delete, self._store, key, "users", grace=0.0))
-
-    def _is_live(self, key: str) -> bool:
-        pod = self._store.all("pods").get(key)
-        return pod is not None and is_live(pod)
-
-    def _is_waiting(self, key: str) -> bool:
-        return self._is_live(key) and not self._store.all("pods")[key]["spec"].get("nodeName")
-
-    def _count(self, prefix: str) -> int:
-        """Return how many live pods have names that begin so."""
-        keys = self._store.all("pods")
-        return sum(key.startswith(prefix) and self._is_live(key) for key in keys)
-
-    def _workload(self, chance: Random, name: str, sort: str, group: str) -> Workload:
-        made_of = templates.template(sort, name, group)
-        return Workload(
-            name=name,
-            space="default",
-            made_of=made_of | {"grace": chance.choice(self._stream.graces)},
-            replicas=0,
-            scheduler=self._setup.any_scheduler(chance),
-            milli=chance.choice((10, 10, 10, 500)),
-        )
-
-    async def _create(self, resource: str, obj: Json) -> None:
-        await self._caller.try_to(partial(self._store.create, resource, obj, "users"))
+            await self._crowds.delete(key)
