@@ -50,6 +50,14 @@ class PodRule:
 
     of_several: bool = field(default=False, compare=False)
     """One pod has to match other terms as well, over whatever key."""
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Taken once: a rule is looked up for each domain where it refuses nodes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.reason, self.terms, self.annotated)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def hits(self, asked: AskedNodes) -> Mapping[str, int]:
         """Return the nodes that it refuses; O(nodes)."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from extender.model.pod_affinity import Term
+from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
     Explanation,
@@ -19,6 +19,7 @@ from extender.verbs.explaining.explanation import (
 from extender.verbs.explaining.notes import Note, near_miss
 from extender.verbs.explaining.words import namespaces_of, summary
 from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.rules import Rule
 from extender.wire.affinity import write_term
 
 NODES: Final = 40
@@ -31,7 +32,7 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
     head = {"pod": explanation.pod.key, "summary": summary(explanation)}
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}
-    terms: dict[Term | None, orjson.Fragment] = {}
+    of_rules: dict[tuple[Rule | None, Reason], bytes] = {}
     names = iter(explanation.names)
     comma = b""
     while some := list(islice(names, NODES)):
@@ -45,7 +46,11 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
             # Nodes of one domain have all of it in common.
             tail = told.get(id(refusal))
             if tail is None:
-                tail = told[id(refusal)] = orjson.dumps(_told(refusal, terms))[1:]
+                by = refusal.rule, refusal.reason
+                if by not in of_rules:
+                    of_rules[by] = orjson.dumps(_by_rule(refusal))[1:-1]
+                here = orjson.dumps(_in_domain(refusal))[1:]
+                tail = told[id(refusal)] = of_rules[by] + b"," + here
             start = orjson.dumps({"node": name, "fits": False, "rulesAgainst": rules})[:-1]
             parts.append(start + b"," + tail)
         yield comma + b",".join(parts)
@@ -74,16 +79,20 @@ def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
     return told | ({"scores": scores} if scores else {})
 
 
-def _told(refusal: Refusal, terms: dict[Term | None, orjson.Fragment]) -> Mapping[str, Any]:
-    """Write what nodes have in common; each term is written once."""
-    term, key = refusal.term, refusal.key
-    if term not in terms:
-        written = None if term is None else write_term(term)
-        terms[term] = orjson.Fragment(orjson.dumps(written))
-    told: dict[str, Any] = {
+def _by_rule(refusal: Refusal) -> Mapping[str, Any]:
+    """Write what nodes have in common that one rule refuses."""
+    term = refusal.term
+    return {
         "plugin": refusal.reason.plugin,
         "reason": refusal.reason.value,
-        "term": terms[term],
+        "term": None if term is None else write_term(term),
+    }
+
+
+def _in_domain(refusal: Refusal) -> Mapping[str, Any]:
+    """Write what nodes of one domain have in common beside that."""
+    key = refusal.key
+    told: dict[str, Any] = {
         "domain": None if key is None else {"key": key, "value": refusal.domain},
         "blockers": [pod.key for pod in refusal.pods],
         "blockerCount": refusal.count,
@@ -134,4 +143,5 @@ def _near(miss: NearMiss) -> Mapping[str, Any]:
         "wouldBePreemptedOn": miss.preempted_on,
     }
     pods = {"blockers": [pod.key for pod in miss.pods], "blockerCount": miss.count}
-    return {**told, **_told(miss.refusals[0], {}), **pods}
+    first = miss.refusals[0]
+    return {**told, **_by_rule(first), **_in_domain(first), **pods}

@@ -18,7 +18,7 @@ from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
 from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.steps import AT_ONCE, explaining, taking_apart
 from extender.verbs.explaining.words import summary
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -191,3 +191,41 @@ def test_a_pod_that_is_in_the_way_may_be_the_one_that_is_needed(
     new = builders.pod("new").labels({"app": "new"}).affinity(term(HOST, selector(app="web")))
     question = Question(model_pod(new), ["a"], [InterPodAffinity()])
     assert [miss.nodes for miss in at_once(explaining(state, question)).near_misses] == near
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["a node alone", "two nodes in a domain"])
+@pytest.mark.parametrize("theirs", [False, True], ids=["own rule", "rule of placed pods"])
+def test_all_pods_in_the_way_are_counted_and_ten_are_named(shared: bool, theirs: bool) -> None:
+    nodes = [builders.node("a", {HOST: "h"}), builders.node("b", {HOST: "h" if shared else "b"})]
+    apart = term(HOST, selector(app="web"))
+    web = builders.pod("web").labels(app="web")
+    new = builders.pod("new").labels(app="web")
+    placed = web.anti_affinity(apart) if theirs else web
+    others = [strategies.named(placed, f"web-{n}", "default").on("a") for n in range(12)]
+    state = state_of(nodes, [], others)
+    reserved = model_pod(strategies.named(placed, "bound-soon", "default"))
+    state.reserve(reserved, "a", deadline=1.0)
+    asked = model_pod(new if theirs else new.anti_affinity(apart))
+    # It counts there itself, and is not in its own way.
+    state.reserve(asked, "a", deadline=1.0)
+    found = at_once(explaining(state, Question(asked, ["a", "b"], [InterPodAffinity()])))
+    (refusal,) = found.refusals
+    assert (refusal.nodes, refusal.count) == (["a", "b"] if shared else ["a"], 13)
+    names = [pod.key for pod in refusal.pods]
+    assert (len({*names}), names) == (MOST_BLOCKERS, sorted(names))
+    assert {*names} <= {"default/bound-soon", *(f"default/web-{n}" for n in range(12))}
+
+
+def test_an_explanation_is_taken_apart() -> None:
+    apart = term(HOST, selector(app="web"))
+    web = builders.pod("web").labels(app="web").anti_affinity(apart)
+    names = [f"n{n}" for n in range(300)]
+    nodes = [builders.node(name, {HOST: name}) for name in names]
+    others = [strategies.named(web, f"on-{name}", "default").on(name) for name in names[:250]]
+    state = state_of(nodes, [], others)
+    found = at_once(explaining(state, Question(model_pod(web), names, [InterPodAffinity()])))
+    assert (len(found.refusals), len(found.fits)) == (500, 50)
+    steps = list(taking_apart(found))
+    assert len(steps) >= (250 + 500) // AT_ONCE
+    assert (found.refusals, found.refused) == ([], {})
+    assert not any(group.refusals for group in found.groups)

@@ -60,8 +60,7 @@ class PlacedClass:
         else:
             self.abandon(counted)
             del counted.members[self]
-        for node, pods in self.on_nodes.items():
-            table.add(node, pods * (amount - before))
+        table.add_all(self.on_nodes, amount - before)
 
     def abandon(self, counted: MatchingPods) -> None:
         """Stop keeping a set that is given up; its table stays as it is at this moment."""

@@ -1,10 +1,15 @@
-"""Which pods are in the way: found over classes, and named only where nodes are refused."""
+"""Which pods are in the way: named only where nodes are refused.
+
+In a domain of one node, the pods there are gone through. In any other, classes are, and then the
+pods of the nodes where some were found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.placed_classes import PlacedClass
@@ -18,8 +23,13 @@ from extender.verbs.rules import PodRule
 
 LOOKS: Final = 400
 """At a class, at a node of a class, or at a pod in one step."""
+A_CLASS: Final = 5
+"""Looks that take as long as to compare a class with a term does."""
 AT_ONCE: Final = 100
 """Refusals that are noted in one step."""
+NODES: Final = 20
+"""Whose pods are named in one step, unless these are more than PODS."""
+PODS: Final = 1000
 ENOUGH: Final = MOST_BLOCKERS
 """Pods of a domain whose places are remembered."""
 
@@ -29,95 +39,114 @@ class _Wanted:
     """A refusal whose pods are sought, and where some of them are."""
 
     refusal: Refusal
-    counted: bool
-    """How many there are is known from the table."""
     found: int = 0
     places: dict[int, list[PodClass]] = field(default_factory=dict)
     """Classes by the number of the node."""
 
 
 @dataclass(slots=True, eq=False)
-class _Domains:
-    """What is sought for one rule, by the number of the domain."""
+class _Sought:
+    """What is sought for one rule."""
 
+    counted: bool
+    """How many pods there are is known from the table."""
+    alone: list[Refusal] = field(default_factory=list)
+    """In domains of one node: the pods there are looked at, and no others."""
     wanted: dict[int, _Wanted] = field(default_factory=dict)
+    """The others, by the number of the domain."""
     lacking: int = 0
-    """Domains of which not enough is known yet."""
+    """Of these, those of which not enough is known yet."""
+    classes: list[PodClass] = field(default_factory=list)
+    """Those of which pods are sought."""
 
 
-_Rules: TypeAlias = Mapping[PodRule, _Domains]
+_BY_NAME: Final = attrgetter("key")
+_Rules: TypeAlias = Mapping[PodRule, _Sought]
 _Found: TypeAlias = Iterator[tuple[PodClass, PodRule, Sequence[tuple[int, int]]] | None]
-"""Pods of a class by nodes, at most LOOKS of these; None for a class that is not concerned."""
+"""Pods of a class by nodes, at most LOOKS of these; None for a class of which none are sought."""
 
 
 def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) -> Iterator[None]:
     """Count and name the pods behind each refusal over placed or nominated pods, in steps."""
-    matched: dict[PodRule, _Domains] = {}
-    carried: dict[PodRule, _Domains] = {}
+    matched: dict[PodRule, _Sought] = {}
+    carried: dict[PodRule, _Sought] = {}
     for number, refusal in enumerate(refusals):
         if refusal.nominated:
             _name_nominated(state, pod, refusal)
         elif isinstance(refusal.rule, PodRule) and refusal.reason is not Reason.AFFINITY:
             own = refusal.reason is Reason.ANTI_AFFINITY
-            _want(refusal, refusal.rule, matched if own else carried)
+            _want(state, refusal, refusal.rule, matched if own else carried)
         if number % AT_ONCE == 0:
             yield
-    for rule, domains in matched.items():
-        if all(each.counted for each in domains.wanted.values()):
-            _take_counts(state, pod, rule, domains)
+    for rule, sought in matched.items():
+        if sought.counted:
+            _take_counts(state, pod, rule, [each.refusal for each in sought.wanted.values()])
             yield
-        yield from _walk(state, pod, _matching(state, rule, domains), {rule: domains})
+        yield from _walk(state, pod, _matching(state, rule, sought), {rule: sought})
     if carried:
         yield from _walk(state, pod, _carrying(state, carried), carried)
-    for domains in (*matched.values(), *carried.values()):
-        yield from _name(state, pod, domains.wanted.values())
+    for rule, sought in (*matched.items(), *carried.items()):
+        yield from _name_alone(state, pod, rule, sought)
+        yield from _name(state, pod, sought.wanted.values())
 
 
-def _want(refusal: Refusal, rule: PodRule, rules: dict[PodRule, _Domains]) -> None:
-    # A table of one own term has 1 for each pod; another may count a pod more than once.
-    counted = refusal.reason is Reason.ANTI_AFFINITY and len(rule.terms) == 1
-    domains = rules.get(rule)
-    if domains is None:
-        domains = rules[rule] = _Domains()
-    number = rule.table.topology.number_of(refusal.domain or "")
-    domains.wanted[number] = _Wanted(refusal, counted)
-    domains.lacking += 1
+def _want(
+    state: ClusterState, refusal: Refusal, rule: PodRule, rules: dict[PodRule, _Sought]
+) -> None:
+    sought = rules.get(rule)
+    if sought is None:
+        # A table of one own term has 1 for each pod; another may count a pod more than once.
+        counted = refusal.reason is Reason.ANTI_AFFINITY and len(rule.terms) == 1
+        sought = rules[rule] = _Sought(counted)
+    topology = rule.table.topology
+    node = state.nodes.number(refusal.first)
+    if node is not None and topology.is_alone(node):
+        sought.alone.append(refusal)
+    else:
+        sought.wanted[topology.number_of(refusal.domain or "")] = _Wanted(refusal)
+        sought.lacking += 1
 
 
-def _take_counts(state: ClusterState, pod: Pod, rule: PodRule, domains: _Domains) -> None:
+def _take_counts(state: ClusterState, pod: Pod, rule: PodRule, refusals: Iterable[Refusal]) -> None:
+    topology, counts = rule.table.topology, rule.table.counts
     with state.without(pod.key, pod.uid):
-        counts = rule.table.counts
-        for domain, each in domains.wanted.items():
-            each.refusal.count = counts.get(domain, 0)
+        for each in refusals:
+            each.count = counts.get(topology.number_of(each.domain or ""), 0)
 
 
-def _matching(state: ClusterState, rule: PodRule, domains: _Domains) -> _Found:
+def _matching(state: ClusterState, rule: PodRule, sought: _Sought) -> _Found:
     """Yield the placed classes that one of a rule's terms matches."""
     candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
     for placed in candidates:
-        if not domains.lacking:
+        if not sought.alone and not sought.lacking:
             return
         if any(state.is_about(term, placed.pod_class) for term in rule.terms):
-            yield from _by_nodes(placed, (rule,))
+            yield from _by_nodes(placed, {rule: sought})
         else:
             yield None
 
 
-def _carrying(state: ClusterState, rules: Iterable[PodRule]) -> _Found:
+def _carrying(state: ClusterState, rules: _Rules) -> _Found:
     """Yield the placed classes that carry terms."""
     by_table = {rule.table: rule for rule in rules}
     for placed in list(state.placed_classes):
         owned = placed.owned
         if owned and not by_table.keys().isdisjoint(owned):
-            yield from _by_nodes(placed, [by_table[table] for table in owned if table in by_table])
+            here = [by_table[table] for table in owned if table in by_table]
+            yield from _by_nodes(placed, {rule: rules[rule] for rule in here})
         else:
             yield None
 
 
-def _by_nodes(placed: PlacedClass, rules: Sequence[PodRule]) -> _Found:
-    places = iter(list(placed.on_nodes.items()))
+def _by_nodes(placed: PlacedClass, rules: _Rules) -> _Found:
+    for sought in rules.values():
+        if sought.alone:
+            sought.classes.append(placed.pod_class)
+    yield None
+    lacking = [rule for rule, sought in rules.items() if sought.lacking]
+    places = iter(list(placed.on_nodes.items()) if lacking else ())
     while some := list(islice(places, LOOKS)):
-        for rule in rules:
+        for rule in lacking:
             yield placed.pod_class, rule, some
 
 
@@ -128,7 +157,7 @@ def _walk(state: ClusterState, pod: Pod, classes: _Found, rules: _Rules) -> Iter
         more = False
         with state.without(pod.key, pod.uid):
             for found in classes:
-                looks += 1
+                looks += A_CLASS
                 if found is not None:
                     pod_class, rule, places = found
                     looks += len(places)
@@ -143,33 +172,67 @@ def _note(
     pod_class: PodClass,
     rule: PodRule,
     places: Iterable[tuple[int, int]],
-    domains: _Domains,
+    sought: _Sought,
 ) -> None:
-    domain_of, wanted = rule.table.topology.domain_of, domains.wanted
+    domain_of, wanted, counted = rule.table.topology.domain_of, sought.wanted, sought.counted
     for number, pods in places:
         each = wanted.get(domain_of[number])
         if each is not None:
-            if not each.counted:
+            if not counted:
                 each.refusal.count += pods
             if each.found < ENOUGH:
                 each.found += pods
                 each.places.setdefault(number, []).append(pod_class)
-                domains.lacking -= each.counted and each.found >= ENOUGH
+                sought.lacking -= counted and each.found >= ENOUGH
+
+
+def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> Iterator[None]:
+    """Count and name the pods of domains that are one node each."""
+    concerned, counted = {id(pod_class) for pod_class in sought.classes}, sought.counted
+    every = iter(sought.alone)
+    looks = 0
+    while some := list(islice(every, NODES)):
+        if counted:
+            _take_counts(state, pod, rule, some)
+        own = _places(state, pod)
+        for each in some:
+            there: Sequence[Pod] = state.pods_on(each.first)
+            if reserved := state.reservations.on(each.first):
+                there = (*there, *reserved)
+            if each.first in own:
+                there = [other for other in there if other.uid != pod.uid]
+            found = (other for other in there if id(other.pod_class) in concerned)
+            if counted:
+                # Each look at a pod is one at memory that is far away.
+                each.pods = _first(islice(found, MOST_BLOCKERS))
+            else:
+                pods = list(found)
+                each.count, each.pods = len(pods), _first(pods)
+            looks += len(there)
+            if looks >= PODS:
+                looks = 0
+                yield
+        yield
+
+
+def _places(state: ClusterState, pod: Pod) -> Collection[str | None]:
+    """Return the nodes where the pod itself counts."""
+    known = state.pod(pod.key, pod.uid)
+    places = [each.pod.node for each in state.reservations.of(pod.key, pod.uid)]
+    return places if known is None else [*places, known.node]
 
 
 def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[None]:
     """Name pods, domain by domain."""
-    reserved: dict[str | None, list[Pod]] = {}
-    for reservation in state.reservations:
-        reserved.setdefault(reservation.pod.node, []).append(reservation.pod)
     looks = 0
     for each in wanted:
+        # One may have places on several nodes.
         found: dict[str, Pod] = {}
         for number, classes in each.places.items():
             name, these = state.nodes.names[number], {id(pod_class) for pod_class in classes}
-            there = state.pods_on(name)
+            there = (*state.pods_on(name), *state.reservations.on(name))
             looks += len(there)
-            for other in (*there, *reserved.get(name, ())):
+            for other in there:
                 if id(other.pod_class) in these and other.uid != pod.uid:
                     found[other.uid] = other
         each.refusal.pods = _first(found.values())
@@ -193,4 +256,4 @@ def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
 
 
 def _first(pods: Iterable[Pod]) -> Sequence[Pod]:
-    return sorted(pods, key=lambda each: each.key)[:MOST_BLOCKERS]
+    return sorted(pods, key=_BY_NAME)[:MOST_BLOCKERS]

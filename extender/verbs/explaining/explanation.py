@@ -39,14 +39,18 @@ class Refusal:
     """None where no rule over placed pods does: an unknown node, or pods that are nominated."""
     domain: str | None
     """Value of the topology label; None for nodes without it, and where there is no topology."""
+    first: str
+    """The first of the nodes that it refuses."""
     nodes: list[str] = field(default_factory=list)
     """Those that show its reason."""
     hits: int = 0
     """How many it refuses in all; some of these show another reason, which comes before."""
+    alone: int = 0
+    """How many of them nothing else refuses."""
     count: int = 0
     """Pods in the domain that are the cause."""
     pods: Sequence[Pod] = ()
-    """The first of them by name, MOST_BLOCKERS at most."""
+    """Some of them, MOST_BLOCKERS at most, by name."""
     nominated: bool = False
     """The pods are nominated to these nodes, and not there yet."""
 
@@ -118,15 +122,19 @@ class NearMiss:
     @property
     def pods(self) -> Sequence[Pod]:
         """Return the pods that would have to go, as far as they are named."""
-        found = {pod.uid: pod for each in self.refusals for pod in each.pods}
-        return sorted(found.values(), key=lambda each: each.key)
+        return sorted(self._named.values(), key=lambda each: each.key)
 
     @property
     def count(self) -> int:
         """Return how many pods would have to go, at least."""
         if len(self.refusals) == 1:
             return self.refusals[0].count
-        return max(len(self.pods), *(each.count for each in self.refusals))
+        return max(len(self._named), *(each.count for each in self.refusals))
+
+    @property
+    def _named(self) -> Mapping[str, Pod]:
+        """Return pods by uid: each may be what several rules refuse the nodes for."""
+        return {pod.uid: pod for each in self.refusals for pod in each.pods}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +185,10 @@ class Explanation:
     pod: Pod
     names: Sequence[str]
     fits: Sequence[str]
-    refusals: Sequence[Refusal]
+    refusals: list[Refusal]
     groups: Sequence[RefusalGroup]
     """Those that some node shows, by kind; those of most nodes first."""
-    refused: Mapping[str, tuple[Refusal, ...]]
+    refused: dict[str, tuple[Refusal, ...]]
     """By node: why; the first is the reason that it shows."""
     terms: Sequence[TermFacts]
     near_misses: Sequence[NearMiss]

@@ -64,12 +64,17 @@ class TermSurvey:
 
     def _sort(self) -> Iterator[None]:
         """Add up what each term refuses."""
+        hits: dict[PodRule, int] = {}
         for number, each in enumerate(self._refusals):
             if isinstance(each.rule, PodRule):
-                for term in each.rule.terms:
-                    key = each.reason, term, each.annotated
-                    self._rules[key] = each.rule
-                    self._hits[key] = self._hits.get(key, 0) + each.hits
+                hits[each.rule] = hits.get(each.rule, 0) + each.hits
+            if number % LOOKS == 0:
+                yield
+        for number, (rule, nodes) in enumerate(hits.items()):
+            for term in rule.terms:
+                key = rule.reason, term, rule.annotated
+                self._rules[key] = rule
+                self._hits[key] = self._hits.get(key, 0) + nodes
             if number % LOOKS == 0:
                 yield
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import NearMiss, Question, Refusal
+from extender.verbs.explaining.explanation import Question, Refusal
 from extender.verbs.filtering import judge
 from extender.verbs.rules import PodRule, Rule
 from extender.verbs.verdicts import Verdicts
@@ -20,10 +21,20 @@ NODES: Final = 50
 LOOKS: Final = 500
 """At a node by a rule in one step, roughly."""
 
-_Hits: TypeAlias = dict[str, list[tuple[int, Rule, int]]]
-"""By node: the number of a rule, the rule, and the number of the domain."""
-_Cause: TypeAlias = tuple[int | Reason, str | None]
-"""The number of a rule, or a reason for which there is none, and a domain or node."""
+Alike: TypeAlias = tuple[Refusal, ...]
+"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
+
+
+@dataclass(slots=True, eq=False)
+class _ByDomain:
+    """What one rule refuses, by the value of the topology label."""
+
+    rule: Rule
+    found: dict[str | None, Refusal] = field(default_factory=dict)
+
+
+_Hits: TypeAlias = dict[str, list[tuple[_ByDomain, str | None]]]
+"""By node: what some rules refuse, and the domain."""
 
 
 class Refusals:
@@ -31,26 +42,26 @@ class Refusals:
 
     def __init__(self, state: ClusterState, question: Question) -> None:
         self.fits: list[str] = []
-        self.by_node: dict[str, tuple[Refusal, ...]] = {}
+        self.found: list[Refusal] = []
+        """One for each cause."""
+        self.by_node: dict[str, Alike] = {}
+        self.alike: dict[Alike, Alike] = {}
+        """All that nodes are refused for, each once."""
+        self.together: dict[Alike, list[str]] = {}
+        """Nodes by their causes, of which they have several."""
         self._state = state
         self._question = question
-        self._found: dict[_Cause, Refusal] = {}
-        self._numbers: dict[Rule, int] = {}
-        """Of the rules. One that is looked up again may be another object, of another table."""
-        self._alike: dict[tuple[Refusal, ...], tuple[Refusal, ...]] = {}
-        self._misses: dict[tuple[Refusal, ...], NearMiss] = {}
-        self._rules: list[Rule] = []
+        self._by_rule: dict[Rule, _ByDomain] = {}
+        self._others: dict[tuple[Reason, str], Refusal] = {}
+        """What no rule over placed pods is the cause of."""
+        self._rules: list[_ByDomain] = []
         self._version: int | None = None
 
-    @property
-    def found(self) -> Sequence[Refusal]:
-        """Return the refusals, a new one for each cause."""
-        return list(self._found.values())
-
-    @property
-    def near_misses(self) -> list[NearMiss]:
-        """Return the nodes that would fit if one thing were otherwise."""
-        return list(self._misses.values())
+    def nodes_of(self, causes: Alike) -> list[str]:
+        """Return the nodes that have these causes, and no other."""
+        if len(causes) > 1:
+            return self.together[causes]
+        return [name for name in causes[0].nodes if len(self.by_node[name]) == 1]
 
     def judging(self) -> Iterator[None]:
         """Judge some nodes in each step."""
@@ -74,11 +85,13 @@ class Refusals:
         """Look up the rules, if the state has changed since that was done last."""
         if self._version != self._state.version:
             question = self._question
-            self._rules = [
-                rule
-                for plugin in question.plugins
-                for rule in plugin.rules(self._state, question.pod)
-            ]
+            self._rules = []
+            for plugin in question.plugins:
+                for rule in plugin.rules(self._state, question.pod):
+                    by_domain = self._by_rule.setdefault(rule, _ByDomain(rule))
+                    # One that is looked up again may be another object, of another table.
+                    by_domain.rule = rule
+                    self._rules.append(by_domain)
             self._version = self._state.version
 
     def _judge(self, names: Sequence[str]) -> None:
@@ -98,39 +111,51 @@ class Refusals:
         refused = asked.only([name for name in asked.names if name not in fits])
         found: _Hits = {name: [] for name in refused.names}
         if found:
-            for rule in self._rules:
-                number = self._numbers.setdefault(rule, len(self._numbers))
+            for by_domain in self._rules:
+                rule = by_domain.rule
+                if not isinstance(rule, PodRule):
+                    for name in rule.hits(refused):
+                        found[name].append((by_domain, None))
+                    continue
                 for name, domain in rule.hits(refused).items():
-                    found[name].append((number, rule, domain))
+                    found[name].append((by_domain, rule.value_of(domain)))
         return found
 
     def _sort(self, verdicts: Verdicts, hits: _Hits) -> None:
         """Put each refused node to the others that are refused for the same causes."""
+        by_node, alike = self.by_node, self.alike
         for reason, names in verdicts.refused:
             for name in names:
-                # Rules that say the same refuse a node once.
-                found = [*dict.fromkeys(self._refusal(*each) for each in hits.get(name, ()))]
-                shown = next((each for each in found if each.reason is reason), None)
-                if shown is None:
-                    shown = self._without_rule(reason, name)
-                    found.append(shown)
-                if found[0] is not shown:
-                    found.remove(shown)
-                    found.insert(0, shown)
-                shown.nodes.append(name)
+                found = [self._refusal(*each, name) for each in hits.get(name, ())]
+                if len(found) != 1 or found[0].reason is not reason:
+                    found = self._shown_first(found, reason, name)
+                found[0].nodes.append(name)
                 for each in found:
                     each.hits += 1
                 # Nodes with the same causes share one value: the collector has less to look at.
                 refusals = tuple(found)
-                refusals = self.by_node[name] = self._alike.setdefault(refusals, refusals)
-                self._note_near_miss(name, refusals)
+                refusals = by_node[name] = alike.setdefault(refusals, refusals)
+                if len(refusals) == 1:
+                    found[0].alone += 1
+                else:
+                    self.together.setdefault(refusals, []).append(name)
 
-    def _refusal(self, number: int, rule: Rule, domain: int) -> Refusal:
-        value = rule.value_of(domain) if isinstance(rule, PodRule) else None
-        refusal = self._found.get((number, value))
+    def _refusal(self, by_domain: _ByDomain, domain: str | None, name: str) -> Refusal:
+        refusal = by_domain.found.get(domain)
         if refusal is None:
-            refusal = self._found[number, value] = Refusal(rule.reason, rule, value)
+            rule = by_domain.rule
+            refusal = by_domain.found[domain] = Refusal(rule.reason, rule, domain, name)
+            self.found.append(refusal)
         return refusal
+
+    def _shown_first(self, found: list[Refusal], reason: Reason, name: str) -> list[Refusal]:
+        """Return the refusals of a node with that first which gives the reason that it shows."""
+        # Rules that say the same refuse a node once.
+        found = [*dict.fromkeys(found)]
+        shown = next((each for each in found if each.reason is reason), None)
+        if shown is None:
+            shown = self._without_rule(reason, name)
+        return [shown, *(each for each in found if each is not shown)]
 
     def _without_rule(self, reason: Reason, name: str) -> Refusal:
         """Return what to hold against a node of which no rule over placed pods says so.
@@ -138,17 +163,9 @@ class Refusals:
         With the pods nominated to it, each node is one of its own.
         """
         nominated = reason is not Reason.UNKNOWN_NODE
-        cause = reason, name if nominated else None
-        if cause not in self._found:
-            self._found[cause] = Refusal(reason, None, None, nominated=nominated)
-        return self._found[cause]
-
-    def _note_near_miss(self, name: str, refusals: tuple[Refusal, ...]) -> None:
-        first, *others = refusals
-        if first.reason is Reason.UNKNOWN_NODE:
-            return
-        if not others or all(each.by_placed_pods for each in refusals):
-            miss = self._misses.get(refusals)
-            if miss is None:
-                miss = self._misses[refusals] = NearMiss(refusals)
-            miss.nodes.append(name)
+        cause = reason, name if nominated else ""
+        if cause not in self._others:
+            refusal = Refusal(reason, None, None, name, nominated=nominated)
+            self._others[cause] = refusal
+            self.found.append(refusal)
+        return self._others[cause]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from heapq import nsmallest
+from itertools import islice
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
+from extender.model.verdict import Reason
 from extender.verbs.explaining.blockers import find_blockers
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
@@ -18,11 +20,12 @@ from extender.verbs.explaining.explanation import (
     RefusalGroup,
 )
 from extender.verbs.explaining.facts import TermSurvey
-from extender.verbs.explaining.refusals import Refusals
+from extender.verbs.explaining.refusals import Alike, Refusals
 from extender.verbs.explaining.scores import Scoring
 from extender.verbs.explaining.words import Kind, kind_of
 from extender.verbs.filtering import judge, unclear
 from extender.verbs.preempting import fits_without, may_be_evicted
+from extender.verbs.rules import Rule
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""
@@ -30,6 +33,8 @@ AT_ONCE: Final = 100
 """Refusals that are put together with others in one step."""
 
 Steps: TypeAlias = Generator[None, None, Explanation]
+_Distance: TypeAlias = tuple[bool, int, int, str]
+_Near: TypeAlias = tuple[_Distance, int, Alike]
 
 
 def explaining(state: ClusterState, question: Question) -> Steps:
@@ -53,9 +58,10 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     yield from survey.running()
     scoring = Scoring(state, question, refusals.fits)
     yield from scoring.running()
-    nearest = yield from _nearest(refusals.near_misses)
+    nearest, number = yield from _nearest(refusals)
     misses = []
-    for miss in nearest:
+    for causes in nearest:
+        miss = NearMiss(causes, refusals.nodes_of(causes))
         yield from _only_where_it_helps(state, question, miss)
         if miss.nodes:
             misses.append(miss)
@@ -71,7 +77,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         refused=refusals.by_node,
         terms=survey.terms,
         near_misses=misses,
-        near_miss_count=len(refusals.near_misses) - len(nearest) + len(misses),
+        near_miss_count=number - len(nearest) + len(misses),
         matching_all=survey.matching_all,
         is_first=survey.is_first,
         scores=scoring.scores,
@@ -80,6 +86,22 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         unclear=_unclear(state, question),
         changed=state.version != version,
     )
+
+
+def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
+    """Empty an explanation that nobody needs any more, in steps.
+
+    To free thousands of refusals at once, and to let go of the pods in them, takes milliseconds.
+    """
+    refused = explanation.refused
+    while refused:
+        for _ in range(min(AT_ONCE, len(refused))):
+            refused.popitem()
+        yield
+    for refusals in (*(group.refusals for group in explanation.groups), explanation.refusals):
+        while refusals:
+            del refusals[-AT_ONCE:]
+            yield
 
 
 def _unclear(state: ClusterState, question: Question) -> str | None:
@@ -92,28 +114,52 @@ def _unclear(state: ClusterState, question: Question) -> str | None:
 def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:
     """Group the refusals that some node shows by kind, those of most nodes first."""
     groups: dict[Kind, RefusalGroup] = {}
+    by_rule: dict[Rule, RefusalGroup] = {}
     for number, each in enumerate(refusals):
         if each.nodes:
-            groups.setdefault(kind_of(each), RefusalGroup()).add(each)
+            group = None if each.rule is None else by_rule.get(each.rule)
+            if group is None:
+                group = groups.setdefault(kind_of(each), RefusalGroup())
+                if each.rule is not None:
+                    by_rule[each.rule] = group
+            group.add(each)
         if number % AT_ONCE == 0:
             yield
     return sorted(groups.values(), key=lambda group: -group.nodes)
 
 
-def _nearest(misses: Sequence[NearMiss]) -> Generator[None, None, Sequence[NearMiss]]:
-    """Choose the near misses where the fewest pods would have to go."""
-    nearest: list[NearMiss] = []
-    for start in range(0, len(misses), AT_ONCE):
-        nearest += misses[start : start + AT_ONCE]
-        nearest = nsmallest(MOST_NEAR_MISSES, nearest, key=_distance)
+def _nearest(refusals: Refusals) -> Generator[None, None, tuple[Sequence[Alike], int]]:
+    """Choose where the fewest pods would have to go; return with it how many near misses are."""
+    nearest: list[_Near] = []
+    number = 0
+    every = _near_misses(refusals)
+    while some := list(islice(every, AT_ONCE)):
+        worst = nearest[-1] if len(nearest) == MOST_NEAR_MISSES else None
+        for causes, nodes in some:
+            number += 1
+            near = _distance(causes, nodes), number, causes
+            if worst is None or near < worst:
+                nearest.append(near)
+        nearest = nsmallest(MOST_NEAR_MISSES, nearest)
         yield
-    return nearest
+    return [causes for _, _, causes in nearest], number
 
 
-def _distance(miss: NearMiss) -> tuple[bool, int, int, str]:
+def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
+    """Yield what is all that keeps so many nodes: one rule, or the pods in the way."""
+    for causes in refusals.alike:
+        if len(causes) > 1:
+            if all(each.by_placed_pods for each in causes):
+                yield causes, len(refusals.together[causes])
+        elif causes[0].reason is not Reason.UNKNOWN_NODE:
+            yield causes, causes[0].alone
+
+
+def _distance(causes: Alike, nodes: int) -> _Distance:
     """Return what sorts near misses: few pods that would have to go first, then many nodes."""
-    count = miss.count
-    return not count, count, -len(miss.nodes), miss.refusals[0].domain or ""
+    first = causes[0]
+    count = first.count if len(causes) == 1 else NearMiss(causes).count
+    return not count, count, -nodes, first.domain or ""
 
 
 def _only_where_it_helps(
