@@ -130,10 +130,10 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
             asked = read_manifest("Pod", json.dumps(manifest).encode(), reader)
             await asyncio.sleep(0.02)
             start = thread_time()
-            longest, body = await turns.longest(explain.document(asked))
+            longest, pieces = await turns.longest(explain.document(asked))
             spent.setdefault(name, []).append(1000 * (thread_time() - start))
             held[name] = max(held.get(name, 0.0), longest)
-            size[name] = len(body) // 1000
+            size[name] = sum(map(len, pieces)) // 1000
     collecting.cancel()
     return {
         name: Cost(each[0], median(each), max(each), held[name], size[name])

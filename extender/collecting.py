@@ -5,7 +5,8 @@ A full collection walks every object that is alive, and nobody is answered meanw
 collections do not begin by themselves here. Often, between two turns of the event loop, those
 objects are walked that are new, and what is alive of them is frozen: never walked again, and freed
 as ever when nobody refers to it any more. Frozen objects that refer to each other in a circle are
-found by the full walks that are left, which are rare.
+found by the full walks that are left, which are rare. So are those in what long answers have had
+frozen unwalked.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ MIDDLE: Final = 2
 others takes up to 9 ms."""
 DUE: Final = 10
 """Such walks until all that is new is walked: some 20,000 survivors."""
+SOON: Final = 100
+"""New objects of long work that are frozen; from 700 on they would be walked."""
+LOOK_SECONDS: Final = 10.0
+"""Between two looks at how much memory is in use, at most, whatever is due."""
 SPARE: Final = 400_000
 """Blocks of memory, beyond twice as many as the last full walk left, until the next one: some
 200,000 objects."""
@@ -62,25 +67,43 @@ async def keep_collecting(clock: Callable[[], float] = monotonic) -> NoReturn:
         gc.set_threshold(*usual)
 
 
+def pass_over_new() -> None:
+    """Keep the collector from what was made until now, if it would soon walk that; O(1).
+
+    For work that makes tens of thousands of objects, all of which go with their last reference:
+    else each is walked up to three times, and calls wait milliseconds for that. Circles that others
+    drop meanwhile are left to the next full walk.
+    """
+    if gc.get_count()[0] >= SOON:
+        gc.freeze()
+
+
 class Collector:
     """Decides what is walked, and when."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._full_at = clock() + FULL_SECONDS
+        now = clock()
+        self._full_at = now + FULL_SECONDS
+        self._look_at = now + LOOK_SECONDS
         self._most = 0
         """Blocks of memory in use until a full walk is due; 0 before the first look."""
 
     def step(self) -> None:
         """Walk what is new, if there is much of it; O(new objects), seldom O(all objects)."""
-        if not gc.isenabled() or gc.get_count()[2] < DUE:
+        if not gc.isenabled():
             return
-        gc.collect()
-        gc.freeze()
+        now = self._clock()
+        if gc.get_count()[2] >= DUE:
+            gc.collect()
+            gc.freeze()
+        elif not self._most or now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
         # Counting what is frozen would take a fifth of a walk.
         blocks = sys.getallocatedblocks()
         self._most = self._most or _most(blocks)
-        if blocks > self._most or self._clock() >= self._full_at:
+        if blocks > self._most or now >= self._full_at:
             self._walk_all()
 
     def _walk_all(self) -> None:

@@ -15,10 +15,13 @@ import pytest
 from extender.collecting import (
     DUE,
     FULL_SECONDS,
+    LOOK_SECONDS,
     MIDDLE,
+    SOON,
     SPARE,
     Collector,
     keep_collecting,
+    pass_over_new,
     resting,
 )
 
@@ -184,6 +187,35 @@ def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
         looks.step()
         del passing
     assert gone() is not None
+
+
+def test_what_is_passed_over_is_not_walked() -> None:
+    kept = survivors(SOON)
+    pass_over_new()
+    assert len(gc.get_objects(generation=0)) < SOON
+    assert len(kept) == SOON
+
+
+def test_little_is_not_worth_passing_over() -> None:
+    gc.collect(0)
+    before = gc.get_freeze_count()
+    pass_over_new()
+    assert gc.get_freeze_count() <= before
+
+
+def test_memory_is_looked_at_though_all_that_is_new_was_passed_over() -> None:
+    now = 0.0
+    looks = collector(lambda: now)
+    gone = frozen_circle(looks)
+    kept = survivors(2 * sys.getallocatedblocks() + SPARE)
+    # As `pass_over_new` does, over and over.
+    gc.freeze()
+    looks.step()
+    assert gone() is not None
+    now = LOOK_SECONDS
+    looks.step()
+    assert gone() is None
+    assert kept
 
 
 def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:

@@ -17,8 +17,9 @@ from extender.ports import Check
 from extender.reading import pods_apart
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import notes
-from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.verbs.plugins import Plugins, ScorePlugins
+from extender.web.pieces import Pieces
 from extender.web.turns import QueryError, Turns, in_slices
 from extender.wire.explained import Explained, read_asked
 from extender.wire.explanation import write_explanation
@@ -80,18 +81,20 @@ class Explain:
             async with self.turns.waiting():
                 explained = await asked()
                 async with self.turns.working:
-                    body = await self.document(explained)
+                    pieces = await self.document(explained)
         except QueryError as error:
             return _said(error.status, str(error))
         except InputError as error:
             return _said(HTTPStatus.BAD_REQUEST, str(error))
-        return web.Response(body=body, content_type="application/json")
+        return web.Response(body=Pieces(pieces, "application/json"))
 
-    async def document(self, asked: Explained) -> bytearray:
-        """Return the JSON document about a pod; QueryError while the cluster is not known."""
+    async def document(self, asked: Explained) -> list[bytes]:
+        """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
         found = await self.explanation(asked)
         remarks = notes(self._state, found)
-        return await in_slices(_joined(write_explanation(found, remarks)))
+        pieces = await in_slices(_collected(write_explanation(found, remarks)))
+        await in_slices(taking_apart(found))
+        return pieces
 
     async def explanation(self, asked: Explained) -> Explanation:
         """Explain a pod, in slices; QueryError while the cluster is not known."""
@@ -117,11 +120,10 @@ class Explain:
         return pod
 
 
-def _joined(parts: Iterator[bytes]) -> Generator[None, None, bytearray]:
-    """Put parts together as they come: megabytes in one step would take long."""
-    found = bytearray()
-    for part in parts:
-        found += part
+def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:
+    found = []
+    for piece in pieces:
+        found.append(piece)
         yield
     return found
 

@@ -9,6 +9,8 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Final, TypeVar
 
+from extender.collecting import pass_over_new
+
 SLICE_SECONDS: Final = 0.0003
 """What is worked on between two turns of the event loop; one step more may be under way by then."""
 DEADLINE_SECONDS: Final = 10.0
@@ -64,5 +66,6 @@ async def in_slices(steps: Generator[object, None, T]) -> T:
             found: T = end.value
             return found
         if perf_counter() - since >= SLICE_SECONDS:
+            pass_over_new()
             await asyncio.sleep(0)
             since = perf_counter()

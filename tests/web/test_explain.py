@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import threading
@@ -20,6 +21,7 @@ from extender.reading import LARGE_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
+from extender.web.pieces import Pieces
 from extender.wire.explained import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
@@ -236,6 +238,43 @@ async def test_others_are_served_between_two_slices() -> None:
     assert served >= 20
 
 
+async def test_what_long_work_makes_is_not_walked() -> None:
+    walks = 0
+
+    def note(phase: str, _: object) -> None:
+        nonlocal walks
+        walks += phase == "stop"
+
+    def steps() -> Any:
+        made: list[object] = []
+        for _ in range(50):
+            made.append([[] for _ in range(200)])
+            until = perf_counter() + turns.SLICE_SECONDS
+            while perf_counter() < until:
+                pass
+            yield
+        return len(made)
+
+    gc.callbacks.append(note)
+    try:
+        assert await turns.in_slices(steps()) == 50
+    finally:
+        gc.callbacks.remove(note)
+        gc.unfreeze()
+    assert not walks
+
+
+async def test_how_long_an_answer_is_is_said_before_its_pieces(start: Any) -> None:
+    client = await start()
+    for response in (await client.get("/explain?pod=db-1"), await client.head("/explain?pod=db-1")):
+        body = await response.read()
+        assert (response.status, response.content_type) == (200, "application/json")
+        assert int(response.headers["Content-Length"]) > 100
+        assert len(body) in {0, int(response.headers["Content-Length"])}
+        assert "Transfer-Encoding" not in response.headers
+    assert Pieces([b"[1,", b"2]"], "application/json").decode() == "[1,2]"
+
+
 async def test_a_large_cluster_is_answered_while_it_changes() -> None:
     """Pods come and go between the slices, and each node is answered once all the same."""
     nodes = [node(f"n{i}", {HOST: f"n{i}", ZONE: "abc"[i % 3]}) for i in range(1500)]
@@ -253,7 +292,7 @@ async def test_a_large_cluster_is_answered_while_it_changes() -> None:
 
     churning = asyncio.create_task(churn())
     asked = read_asked(json.dumps(_web(9999)).encode(), PodReader())
-    told = json.loads(await explain.document(asked))
+    told = json.loads(b"".join(await explain.document(asked)))
     churning.cancel()
     assert [each["node"] for each in told["nodes"]] == [f"n{i}" for i in range(1500)]
     assert others > 1

@@ -21,6 +21,8 @@ from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.history import History
 from extender.ports import Check
 from extender.timing import LogThrottle
+from extender.verbs.explaining.explanation import Explanation
+from extender.verbs.explaining.steps import taking_apart
 from extender.web.explain import Explain
 from extender.web.health import failing
 from extender.web.page import activity, domains, explanation, quotas, violations
@@ -149,7 +151,7 @@ class Pages:
         pod = shown.explain.known(asked.get("namespace") or "default", asked.get("pod"))
         names = [asked.get("node")] if asked.get("node") else None
         found = await shown.explain.explanation(Explained(pod, names))
-        return explanation.explained(shown.state, found, asked)
+        return _then_apart(explanation.explained(shown.state, found, asked), found)
 
     async def _domains(self, asked: Asked) -> Steps:
         return domains.domains(self._known(), asked)
@@ -179,6 +181,11 @@ def _asked(path: str, query: Mapping[str, str], parameters: Collection[str]) -> 
         if len(value) > MOST_QUERY:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: longer than any name")
     return Asked(path, dict(query))
+
+
+def _then_apart(steps: Steps, found: Explanation) -> Steps:
+    yield from steps
+    yield from taking_apart(found)
 
 
 def _collected(steps: Steps) -> Generator[None, None, list[str]]:
