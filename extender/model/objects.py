@@ -210,13 +210,17 @@ class Pod:
     def after(self, old: Pod) -> Pod:
         """Return the pod as an update of an older one, with what no update changes left as it was.
 
-        A bound pod stays bound: an object that says otherwise comes from an older list.
+        A bound pod stays bound: an object that says otherwise comes from an older list. One that is
+        on its way out goes for whom it was marked then: whoever marks it later, the scheduler for a
+        pod of its own or a request that was long under way, it goes for nobody else.
         """
         pod_class = old.pod_class.relabelled(self.pod_class)
         node = self.node if self.node is not None else old.node
-        if pod_class is self.pod_class and node is self.node:
+        victim_of = old.victim_of if old.deleting and old.victim_of else self.victim_of
+        same_mark = victim_of == self.victim_of
+        if pod_class is self.pod_class and node is self.node and same_mark:
             return self
-        return replace(self, pod_class=pod_class, node=node)
+        return replace(self, pod_class=pod_class, node=node, victim_of=victim_of)
 
 
 @dataclass(frozen=True, slots=True)
