@@ -24,9 +24,7 @@ import msgspec
 from bench.agreeing import Agreeing
 from bench.hostile_eviction import Evicting
 from bench.hostile_pods import (
-    CLASSES,
     NODES,
-    NOMINATED,
     PLAIN,
     PODS,
     alike,
@@ -34,9 +32,9 @@ from bench.hostile_pods import (
     hostile_pods,
     shown,
 )
+from bench.hostile_report import merged, report
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.tables import table
 from bench.turns import Turns
 from bench.workloads import HOST, ZONE, Json
 from extender.callbacks.binding import Binds
@@ -67,7 +65,6 @@ from tests.answering import Answering
 ASKED = 500
 CANDIDATES = NODES // 10
 """For preempt, as many as the scheduler has at most."""
-TARGET_MS = 100.0
 CALLERS = 16
 LOOKS = 4
 """At what the controller has to do: at the whole cluster first, then at the pod."""
@@ -89,36 +86,20 @@ def main() -> None:
     )
     add_files(parser)
     args = parser.parse_args()
-    before = {} if args.joined is None else json.loads(args.joined.read_bytes())["milliseconds"]
+    joined = {} if args.joined is None else json.loads(args.joined.read_bytes())
+    before = joined.get("milliseconds", {})
     found: dict[str, dict[str, float]] = {}
+    measured = []
     for name, pod in hostile_pods().items():
         if args.only is None or any(each in name for each in args.only):
             print(name, file=sys.stderr)
             found[name] = asyncio.run(_measured(pod, args.pods))
+            measured.append(name)
         elif name in before:
             found[name] = before[name]
-    activities = list(dict.fromkeys(each for spent in found.values() for each in spent))
-    lines = [
-        (each, *(f"{spent[each]:.0f}" if each in spent else "" for spent in found.values()))
-        for each in activities
-    ]
-    above = [
-        f"{each} of {name}"
-        for name, spent in found.items()
-        for each, longest in spent.items()
-        if longest > TARGET_MS
-    ]
-    parts = [
-        f"Measured on {machine()}.",
-        (
-            f"{args.pods:,} pods of {CLASSES:,} classes on {NODES:,} nodes, {NOMINATED} nominated "
-            "pods; longest turn of the event loop in ms of processor time, "
-            f"target ≤ {TARGET_MS:g}: "
-            f"{'**not met** by ' + '; '.join(above) if above else 'met'}."
-        ),
-        table(("while", *found), lines),
-    ]
-    put_out(args, "\n\n".join(parts), {"machine": machine(), "milliseconds": found})
+    runs = merged(joined.get("runs", []), measured)
+    numbers = {"machine": machine(), "runs": runs, "milliseconds": found}
+    put_out(args, report(found, runs, args.pods), numbers)
 
 
 class _Bench:

@@ -1,0 +1,56 @@
+"""What `bench.hostile` measured, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bench.hostile_pods import CLASSES, NODES, NOMINATED
+from bench.machine import machine
+from bench.tables import table
+
+TARGET_MS = 100.0
+
+Found = Mapping[str, Mapping[str, float]]
+"""The longest turn in milliseconds, by what the hostile pod contains and by activity."""
+Runs = Sequence[Sequence[str]]
+"""The pods of each run of the program whose numbers are reported."""
+
+
+def merged(before: Runs, measured: Sequence[str]) -> Runs:
+    """Return the runs after one more: what it measured again is no part of the others."""
+    kept = [[name for name in run if name not in measured] for run in before]
+    return [run for run in (*kept, measured) if run]
+
+
+def report(found: Found, runs: Runs, pods: int) -> str:
+    """Return the report over a cluster of so many pods, in Markdown."""
+    activities = dict.fromkeys(each for spent in found.values() for each in spent)
+    lines = [
+        (each, *(f"{spent[each]:.0f}" if each in spent else "" for spent in found.values()))
+        for each in activities
+    ]
+    above = [
+        f"{each} of {name}"
+        for name, spent in found.items()
+        for each, longest in spent.items()
+        if longest > TARGET_MS
+    ]
+    parts = [
+        f"Measured on {machine()}.",
+        (
+            f"{pods:,} pods of {CLASSES:,} classes on {NODES:,} nodes, {NOMINATED} nominated "
+            "pods; longest turn of the event loop in ms of processor time, "
+            f"target ≤ {TARGET_MS:g}: "
+            f"{'**not met** by ' + '; '.join(above) if above else 'met'}."
+        ),
+        table(("while", *found), lines),
+    ]
+    if len(runs) > 1:
+        parts.insert(2, _joined(runs))
+    return "\n\n".join(parts)
+
+
+def _joined(runs: Runs) -> str:
+    fewest, most = min(map(len, runs)), max(map(len, runs))
+    each = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"Joined from {len(runs)} runs, {each} of these pods in each."
