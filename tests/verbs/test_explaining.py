@@ -17,7 +17,7 @@ from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
-from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.notes import notes, noting
 from extender.verbs.explaining.steps import AT_ONCE, explaining, taking_apart
 from extender.verbs.explaining.words import summary
 from extender.verbs.filtering import judge
@@ -229,3 +229,13 @@ def test_an_explanation_is_taken_apart() -> None:
     assert len(steps) >= (250 + 500) // AT_ONCE
     assert (found.refusals, found.refused) == ([], {})
     assert not any(group.refusals for group in found.groups)
+
+
+def test_remarks_on_thousands_of_label_keys_are_made_in_steps() -> None:
+    keys = [f"key-{n}" for n in range(3000)]
+    apart = term(HOST, selector(app="web"), matchLabelKeys=keys)
+    pod = model_pod(builders.pod("web").labels(app="web").anti_affinity(apart))
+    state = state_of([builders.node("a", {HOST: "a"})], [], [])
+    found = at_once(explaining(state, Question(pod, ["a"], [InterPodAffinity()])))
+    assert len(list(noting(state, found))) >= len(keys)
+    assert not notes(state, found)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Drift
+from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import pods_of
 from extender.verbs.explaining.explanation import Explanation, NearMiss, Refusal, TermFacts
@@ -42,15 +44,24 @@ class Note:
 
 
 def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
-    """Return what there is to remark; O(terms + refusals)."""
+    """Return what there is to remark; O(terms + label keys + refusals)."""
+    return at_once(noting(state, explanation))
+
+
+def noting(state: ClusterState, explanation: Explanation) -> Generator[None, None, list[Note]]:
+    """Return the same in steps: a pod may have label keys by the thousand."""
     own = state.class_of(explanation.pod)
-    return [
+    found = [
         *_verdict(explanation),
         *_affinity(state, explanation),
         *_older_revision(own, explanation),
         *_preempted(explanation),
-        *_written(own),
     ]
+    for note in _written(own):
+        if note is not None:
+            found.append(note)
+        yield
+    return found
 
 
 def _verdict(explanation: Explanation) -> Iterator[Note]:
@@ -148,8 +159,8 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
         )
 
 
-def _written(own: PodClass) -> Iterator[Note]:
-    """Remark on what is written in a way that does not do what it seems to."""
+def _written(own: PodClass) -> Iterator[Note | None]:
+    """Remark on what is written in a way that does not do what it seems to; None in between."""
     written = own.written
     every = (*written.required, *written.required_anti, *(term for term, _ in written.preferred))
     for each in every:
@@ -160,12 +171,17 @@ def _written(own: PodClass) -> Iterator[Note]:
                 f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
                 "and no labelSelector: the API server refuses such a pod",
             )
-    for drift in own.drift():
-        yield Note(
-            "labelChanged",
-            f"the label {drift.key} was changed after the pod was created; its rules go on with "
-            f"{some(sorted(drift.merged), len(drift.merged)) or 'none'}",
-        )
+    for drift in own.drift_step_by_step():
+        yield None if drift is None else _changed(drift)
+
+
+def _changed(drift: Drift) -> Note:
+    rules = some(sorted(drift.merged), len(drift.merged)) or "none"
+    return Note(
+        "labelChanged",
+        f"the label {drift.key} was changed after the pod was created; its rules go on "
+        f"with {rules}",
+    )
 
 
 def near_miss(miss: NearMiss) -> str:

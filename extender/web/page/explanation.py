@@ -9,7 +9,7 @@ from extender.callbacks.refused_pods import RefusedPod
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import near_miss, notes
+from extender.verbs.explaining.notes import near_miss, noting
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -104,9 +104,9 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     yield None
     yield element("p", summary(found))
     yield None
-    remarks = [element("li", f"{each.text}.") for each in notes(state, found)]
+    remarks = yield from noting(state, found)
     if remarks:
-        yield element("ul", *remarks)
+        yield element("ul", *(element("li", f"{each.text}.") for each in remarks))
     terms = yield from choosing(found.terms, lambda _: True, lambda each: -each.refused, 1)
     for place, facts in enumerate(terms.rows[:MOST_TERMS]):
         yield from _term(found, facts, f"term-{place}")
