@@ -256,7 +256,9 @@ PLANTED: Mapping[str, Planted] = {
     # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
     "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),
     "takes an unclear end for a refusal": Planted(_takes_unclear_for_refused, {MEET, LONELY}),
-    "takes an unclear end for success": Planted(_takes_unclear_for_bound, {WAIT, LONELY, *ENDLESS}),
+    "takes an unclear end for success": Planted(
+        _takes_unclear_for_bound, {WAIT, LONELY, "evicted in vain", *ENDLESS}
+    ),
     "takes a conflict for a refusal": Planted(_takes_conflict_for_refused, {MEET, LONELY}),
     "keeps unclear places for 3 s": Planted(_gives_up_unclear_places, {MEET, LONELY}),
     "drops places before the watch shows the pod": Planted(_drops_confirmed_places, {MEET, LONELY}),
@@ -272,7 +274,9 @@ PLANTED: Mapping[str, Planted] = {
     "answers binds late": Planted(_answers_late, {LATE}),
     "withdraws no hint": Planted(_withdraws_no_hint, {HINT}),
     "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
-    "takes any error for success": Planted(_takes_any_error_for_success, {WAIT, LONELY, *ENDLESS}),
+    "takes any error for success": Planted(
+        _takes_any_error_for_success, {WAIT, LONELY, "evicted in vain", *ENDLESS}
+    ),
     "takes a list from a cache for proof": Planted(
         _settles_by_cached_lists, {MEET, LONELY}, _lists_from_a_server_that_lags
     ),
