@@ -156,5 +156,6 @@ def _warnings(found: Simulation) -> Iterator[str]:
         who = some(pods, len(pods))
         yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
     if found.unmeasured:
-        what = f"{plural(found.unmeasured, 'node')} without status.allocatable"
-        yield wrapped(f"Note: any number of pods has room on {what}")
+        what = "has" if found.unmeasured == 1 else "have"
+        nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"
+        yield wrapped(f"Note: {nodes}, so any number of pods fits there")
