@@ -19,6 +19,7 @@ from tests.controllers.preempting import (
     PreemptionRig,
     db,
     important,
+    plain,
     server,
 )
 
@@ -106,3 +107,19 @@ async def test_an_admitted_preemptor_stops_further_deletions_until_it_is_refused
     rig.refuse()
     await rig.tick()
     assert rig.evicted() == ["on-a"]
+
+
+async def test_nobody_waits_for_a_victim_that_need_not_go_any_more() -> None:
+    rig = PreemptionRig([A], ON_A, db("spared", "a"), important())
+    rig.api.fails = lambda call: NoAnswerError("lost") if call == "delete spared" else None
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.evicted() == ["on-a"]
+    rig.api.fails = lambda _: None
+    spared = model_pod(plain("spared", "a"))
+    rig.api.pods[spared.uid] = spared
+    rig.refuse()
+    rig.api.show()
+    for _ in range(8):
+        await rig.pass_time(1.0)
+    assert (rig.evicted(), rig.done("wake")[:1]) == (["on-a"], ["wake important"])

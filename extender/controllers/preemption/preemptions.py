@@ -165,6 +165,8 @@ class Preemptions:
         if wait is not None or record.preemption is not preemption:
             return wait
         if candidate is None:
+            # It fits beside whoever is left, of whom some may never have been deleted.
+            preemption.spare(self._left(preemption))
             return self._wait(preemption)
         await self._order(preemption, preemption.take_over(candidate))
         return LOOK_SECONDS if preemption.state is State.WAITING else 0.0

@@ -22,6 +22,7 @@ it out. From NOMINATING on, it has one set of victims, and gets no other before 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
@@ -151,6 +152,12 @@ class Preemption:
         """Add the victims of a new look at the node; return those that are still to be deleted."""
         self.victims.update({victim.uid: victim for victim in candidate.victims})
         return [victim for victim in candidate.victims if not victim.deleting]
+
+    def spare(self, left: Iterable[Pod]) -> None:
+        """Leave out those of the victims that need not go any more: nobody waits for them."""
+        for victim in left:
+            if not victim.deleting:
+                del self.victims[victim.uid]
 
 
 @dataclass(slots=True, eq=False)
