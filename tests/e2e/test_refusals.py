@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.api import key_of
 from tests.e2e.extending import REPLACE
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import refusal
@@ -64,17 +65,20 @@ async def test_the_refusal_is_told_on_the_pod_and_in_an_event(
     await sandbox.add(*NODES, *there)
     async with sandbox.scheduled_by(mode), sandbox.api.mirror(EVENTS) as events:
         assert set((await sandbox.settle(coming)).values()) == {None}
-        about = coming["metadata"]["name"]
+        about = key_of(coming)
+        refused = sandbox.pods.objects[about]
 
         def notes() -> list[str]:
+            # By uid: the Events of earlier tests are still there.
             return [
                 event["note"]
                 for event in events.objects.values()
-                if event["reason"] == "FailedScheduling" and event["regarding"]["name"] == about
+                if event["reason"] == "FailedScheduling"
+                and event["regarding"]["uid"] == refused["metadata"]["uid"]
             ]
 
         await events.until(lambda: bool(notes()), 10, f"a FailedScheduling event about {about}")
 
-    for told in (str(refusal(sandbox.pods.objects[f"default/{about}"])), notes()[-1]):
+    for told in (str(refusal(refused)), notes()[-1]):
         assert told.startswith("0/3 nodes are available: ")
         assert [reason for reason in reasons if reason not in told] == []
