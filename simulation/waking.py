@@ -73,6 +73,7 @@ class Waking:
             not same
             or not all(each.ready and each.awake for each in world.living)
             or world.server.troubles.any(world.now)
+            or world.server.behind > 0.0
             or any(each.is_disturbed for each in links)
         )
 

@@ -10,6 +10,7 @@ from extender.controllers.preemption.preemptions import (
     TRYING_SECONDS,
 )
 from extender.controllers.preemption.record import FIRST_PAUSE_SECONDS
+from extender.controllers.reconciling import LOOK_SECONDS
 from extender.kube.failures import NoAnswerError
 from tests.builders import model_pod
 from tests.controllers.preempting import (
@@ -123,3 +124,17 @@ async def test_nobody_waits_for_a_victim_that_need_not_go_any_more() -> None:
     for _ in range(8):
         await rig.pass_time(1.0)
     assert (rig.evicted(), rig.done("wake")[:1]) == (["on-a"], ["wake important"])
+
+
+async def test_a_place_that_becomes_free_between_two_tries_to_evict_is_seen_at_once() -> None:
+    rig = PreemptionRig([A], ON_A, important())
+    rig.api.fails = lambda call: NoAnswerError("lost") if call.startswith("delete") else None
+    rig.refuse()
+    for _ in range(9):
+        await rig.pass_time(1.0)
+    tried = len(rig.done("delete"))
+    rig.refuse()
+    rig.api.end("default-on-a")
+    for _ in range(4):
+        await rig.pass_time(LOOK_SECONDS)
+    assert (len(rig.done("delete")), rig.done("wake")[:1]) == (tried, ["wake important"])

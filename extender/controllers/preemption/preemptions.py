@@ -148,11 +148,7 @@ class Preemptions:
 
     async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
-        now = self._clock()
-        rest = preemption.pause.rest(now)
-        if rest is not None:
-            return rest
-        pod, node = preemption.pod, preemption.node
+        now, pod, node = self._clock(), preemption.pod, preemption.node
         candidate = on_node(self._state, preemption.preemptor, self._plugins, node)
         fits = candidate is None and fits_without(self._state, pod, node, (), self._plugins)
         if candidate is None and not fits:
@@ -161,6 +157,9 @@ class Preemptions:
         if now >= preemption.deadline and not (fits and seen.nominated == node):
             await self._give_up(record, preemption, "failed")
             return None
+        rest = preemption.pause.rest(now)
+        if rest is not None and not fits:
+            return min(rest, LOOK_SECONDS)
         wait = await self._until_shown(record, preemption, seen)
         if wait is not None or record.preemption is not preemption:
             return wait

@@ -78,11 +78,20 @@ class ControlPlane:
                 process.check_alive()
 
     async def restart_apiserver(self, *options: str) -> None:
-        """Start the API server anew over the same data, with these options beside the usual."""
+        """Start the API server anew over the same data, with these options beside the usual.
+
+        The controllers start anew as well: else they would try again after ever longer waits.
+        """
+        controllers = self.controller_manager
+        if controllers is not None:
+            await asyncio.to_thread(controllers.stop)
         await asyncio.to_thread(self.apiserver.stop)
         self.apiserver.options = options
         self.apiserver.start()
         await asyncio.to_thread(self.apiserver.wait_ready)
+        if controllers is not None:
+            controllers.start()
+            await asyncio.to_thread(controllers.wait_ready)
 
 
 @contextmanager
