@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import gc
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import process_time_ns
@@ -139,18 +139,14 @@ def main() -> None:
 def _in_all(names: int, found: Mapping[tuple[int, str, str], tuple[Cost, Cost]]) -> str:
     """Say what the plugin costs over all kinds of pods together."""
     costs = [each for key, each in found.items() if key[0] == names]
-    filtering, scoring = (
-        [sum(side) for side in zip(*each, strict=True)]
-        for each in (
-            [(one.off, one.on) for one, _ in costs],
-            [(one.off, one.on) for _, one in costs],
-        )
-    )
-    both = (filtering[1] + scoring[1]) / (filtering[0] + scoring[0])
-    return (
-        f"All kinds of pods together, with {names:,} names: filter "
-        f"{filtering[1] / filtering[0]:.2f}, both {both:.2f}."
-    )
+    filters, scores = zip(*costs, strict=True)
+    filtering, both = _ratio(filters), _ratio((*filters, *scores))
+    told = f"All kinds of pods together, with {names:,} names"
+    return f"{told}: filter {filtering:.2f}, both {both:.2f}."
+
+
+def _ratio(costs: Sequence[Cost]) -> float:
+    return sum(each.on for each in costs) / sum(each.off for each in costs)
 
 
 async def _measure() -> dict[tuple[int, str, str], tuple[Cost, Cost]]:

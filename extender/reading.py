@@ -12,7 +12,7 @@ from extender.wire.objects import PodReader
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
-LARGE_BYTES: Final = 32 << 10
+APART_BYTES: Final = 32 << 10
 """A usual pod has some 5 KB; this much may take 10 ms to read, what a request may have at most
 0.15 s, and the 1.5 MiB that an object may have half a second."""
 
@@ -29,7 +29,7 @@ class ApartReader(Generic[R_co]):
 
     async def read(self, size: int, read: Callable[[R_co], T]) -> T:
         """Return what `read` makes of so many bytes with one of the readers."""
-        if size <= LARGE_BYTES:
+        if size <= APART_BYTES:
             return read(self.here)
         return await asyncio.get_running_loop().run_in_executor(self._thread, read, self._apart)
 

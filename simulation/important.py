@@ -97,9 +97,8 @@ class ImportantTenants:
 
     async def _play(self, chance: Random, group: str, by: str, places: int) -> None:
         sorts = [each.format(by) for each in SIDES[chance.choice(("both", *SIDES))]]
-        lesser = self._crowds.workload(
-            chance, f"{group}-lesser", sorts[0], group, self._stream.graces
-        )
+        workload = partial(self._crowds.workload, chance, group=group, graces=self._stream.graces)
+        lesser = workload(f"{group}-lesser", sorts[0])
         orderly = chance.random() < self._stream.orderly
         lesser.made_of["priority"] = chance.choice(LESSER[:-1] if orderly else LESSER)
         if chance.random() < 0.5:
@@ -108,14 +107,9 @@ class ImportantTenants:
         lesser.rests = 0.0 if orderly else chance.choice(self._stream.rests)
         lesser.ordered = chance.random() < 0.5
         self._controllers.apply(lesser)
-        bystanders = self._crowds.workload(
-            chance, f"{group}-bystanders", "plain", group, self._stream.graces
-        )
+        bystanders = workload(f"{group}-bystanders", "plain")
         names = [f"{group}-important{number}" for number in range(chance.choice((1, 1, 2, 3)))]
-        important = [
-            self._crowds.workload(chance, name, sorts[1], group, self._stream.graces)
-            for name in names
-        ]
+        important = [workload(name, sorts[1]) for name in names]
         also = chance.choice(self._stream.also)
         for each in (bystanders, *important):
             if also == "room":

@@ -11,7 +11,7 @@ import pytest
 from extender.callbacks.preempting import Preemptions
 from extender.errors import ObjectError
 from extender.metrics import Metrics
-from extender.reading import LARGE_BYTES, pods_apart
+from extender.reading import APART_BYTES, pods_apart
 from extender.wire.objects import PodReader
 from tests.answering import AFFINITY, Answering
 from tests.builders import Pod, pod
@@ -43,7 +43,7 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
         "preempt": preemptions.answer,
     }
     body = body_for(name, LARGE)
-    assert len(body) > LARGE_BYTES
+    assert len(body) > APART_BYTES
     await callbacks[name](body)
     assert reading.threads == []
     (apart,) = reading.apart
@@ -55,10 +55,10 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
 async def test_others_are_read_while_a_large_one_is() -> None:
     reader, go_on = pods_apart(PodReader()), threading.Event()
     large = asyncio.create_task(
-        reader.read(LARGE_BYTES + 1, lambda _: go_on.wait(PATIENCE_SECONDS))
+        reader.read(APART_BYTES + 1, lambda _: go_on.wait(PATIENCE_SECONDS))
     )
     await asyncio.sleep(0)
-    assert await reader.read(LARGE_BYTES, lambda _: "usual") == "usual"
+    assert await reader.read(APART_BYTES, lambda _: "usual") == "usual"
     assert not large.done()
     go_on.set()
     assert await large, "it waited for the usual one"
@@ -74,10 +74,10 @@ async def test_large_ones_are_read_one_at_a_time_even_when_callers_give_up() -> 
         go_on.wait(PATIENCE_SECONDS)
         at_it.append("first ends")
 
-    first = asyncio.create_task(reader.read(LARGE_BYTES + 1, slow))
+    first = asyncio.create_task(reader.read(APART_BYTES + 1, slow))
     await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
     first.cancel()
-    second = asyncio.create_task(reader.read(LARGE_BYTES + 1, lambda _: at_it.append("second")))
+    second = asyncio.create_task(reader.read(APART_BYTES + 1, lambda _: at_it.append("second")))
     await asyncio.gather(first, return_exceptions=True)
     assert at_it == ["first begins"]
     go_on.set()

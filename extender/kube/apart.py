@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from extender.reading import LARGE_BYTES, ApartReader
+from extender.reading import APART_BYTES, ApartReader
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class PreparedObjects(Generic[T]):
         None for one of usual size, and for one that cannot be read: `read` tells why.
         """
         size = len(memoryview(raw))
-        if size <= LARGE_BYTES:
+        if size <= APART_BYTES:
             return None
         try:
             obj = await self._reader.read(size, lambda read: read(raw))

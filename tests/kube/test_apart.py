@@ -13,7 +13,7 @@ from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
 from extender.kube.apart import PreparedObjects
 from extender.model.objects import Pod
-from extender.reading import LARGE_BYTES, ApartReader
+from extender.reading import APART_BYTES, ApartReader
 from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.hostile import crowded, hostile
@@ -32,7 +32,7 @@ def raw_of(made: object) -> msgspec.Raw:
 async def test_a_large_pod_is_read_in_a_thread_and_handed_over() -> None:
     reading, raw = Reading(), raw_of(hostile(1000))
     pods = prepared(reading)
-    assert len(memoryview(raw)) > LARGE_BYTES
+    assert len(memoryview(raw)) > APART_BYTES
     handed_over = await pods.prepare(raw)
     (apart,) = reading.apart
     assert apart != threading.get_ident()

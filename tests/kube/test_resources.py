@@ -17,7 +17,7 @@ from extender.kube.resources import build_reflectors
 from extender.kube.watchers import Watchers
 from extender.logs import CHANGES, PRODUCTION
 from extender.mirrored import MIRRORED, VITAL, Mirrored
-from extender.reading import LARGE_BYTES
+from extender.reading import APART_BYTES
 from extender.wire import decoding
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE, Json
@@ -283,7 +283,7 @@ async def test_large_objects_of_every_kind_are_read_in_a_thread(
         assert resource.prepare is not None
         usual = msgspec.Raw(b'{"metadata":{"name":"usual"}}')
         assert await resource.prepare(usual) is None
-        large = msgspec.Raw(bytes(usual).ljust(LARGE_BYTES + 1))
+        large = msgspec.Raw(bytes(usual).ljust(APART_BYTES + 1))
         obj = await resource.prepare(large)
     assert obj is not None
     assert resource.read(large) is obj

@@ -17,7 +17,7 @@ from aiohttp import web
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.reading import LARGE_BYTES
+from extender.reading import APART_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
@@ -317,7 +317,7 @@ async def test_a_large_manifest_is_read_in_a_thread_and_a_usual_one_at_once(
 ) -> None:
     reading = Reading()
     client = await start(pods=reading)
-    body = json.dumps(manifest).encode().ljust(LARGE_BYTES + 1)
+    body = json.dumps(manifest).encode().ljust(APART_BYTES + 1)
     assert (await client.post("/explain", data=body)).status == 200
     assert reading.threads == []
     (apart,) = reading.apart
