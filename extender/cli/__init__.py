@@ -16,11 +16,11 @@ from extender.cli import (
     versions,
     violations,
 )
-from extender.cli.parsing import MISUSED, PROGRAM, Parser, complain, exit_codes
+from extender.cli.parsing import MISUSED, PROGRAM, Commands, Parser, complain, exit_codes
 from extender.cli.program import program_parser, run_program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KUBECTL_PLUGIN = "kubectl affinity"
 KUBECTL_PLUGIN_FILE = "kubectl-affinity"
@@ -94,20 +94,19 @@ def affinity_extender() -> Parser:
     """Build the parser of affinity-extender."""
     program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
     serve.add_to(commands)
-    explain.add_to(commands)
-    simulate.add_to(commands)
-    advise.add_to(commands)
-    lint.add_to(commands)
-    quota.add_to(commands)
-    violations.add_to(commands)
-    versions.add_to(commands)
-    completion.add_to(commands, PROGRAM, affinity_extender)
+    _add_common(commands, PROGRAM, affinity_extender)
     return program
 
 
 def kubectl_affinity() -> Parser:
     """Build the parser of the kubectl plugin."""
     program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
+    _add_common(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)
+    return program
+
+
+def _add_common(commands: Commands, file: str, whole: Callable[[], Parser]) -> None:
+    """Add what both programs do; `file` is how the shell knows the program."""
     explain.add_to(commands)
     simulate.add_to(commands)
     advise.add_to(commands)
@@ -115,5 +114,4 @@ def kubectl_affinity() -> Parser:
     quota.add_to(commands)
     violations.add_to(commands)
     versions.add_to(commands)
-    completion.add_to(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)
-    return program
+    completion.add_to(commands, file, whole)
