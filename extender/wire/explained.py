@@ -10,6 +10,7 @@ import msgspec
 
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
+from extender.model.workload import REVISION_LABELS
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import PodReader
@@ -17,6 +18,8 @@ from extender.wire.workloads import WORKLOADS, read_template
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 """Kinds that can be explained."""
+NEW_REVISION: Final = "new"
+"""What the pods of a template in a manifest have as their hash: no pod that is there has it."""
 
 
 class _Asked(msgspec.Struct):
@@ -59,11 +62,16 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
 
 
 def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
-    """Read a pod, or a workload's template; ObjectError names the field that is broken."""
+    """Read a pod, or a workload's template; ObjectError names the field that is broken.
+
+    Its pods would be a new revision, in the labels that controllers have for that: matchLabelKeys
+    may go by these.
+    """
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
         return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
-    return Explained(read_template(kind, raw, pods))
+    labels = dict.fromkeys(REVISION_LABELS.get(kind, ()), NEW_REVISION)
+    return Explained(read_template(kind, raw, pods, labels))
 
 
 def in_namespace(raw: Json, namespace: str) -> bytes:

@@ -266,7 +266,11 @@ def _read_template(
     name = f"{identity.kind.lower()}/{identity.name}"
     labels: object = template.metadata.labels
     if more_labels:
-        labels = (decode(_LABELS, template.metadata.labels) or {}) | dict(more_labels)
+        try:
+            labels = (decode(_LABELS, template.metadata.labels) or {}) | dict(more_labels)
+        except ObjectError as error:
+            path = f"{where}: template.metadata.labels{error.path}"
+            raise ObjectError(path, error.message) from error
     metadata = {
         "name": name,
         "namespace": identity.namespace,

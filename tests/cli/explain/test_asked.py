@@ -25,6 +25,23 @@ def test_a_workload_from_a_manifest(kind: str, explain: Explain) -> None:
     assert (code, text.splitlines()[0]) == (0, f"shop/{kind.lower()}/new fits on 2 of 3 nodes")
 
 
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        pytest.param("Deployment", "pod-template-hash", id="a Deployment"),
+        pytest.param("StatefulSet", "controller-revision-hash", id="a StatefulSet"),
+        pytest.param("DaemonSet", "controller-revision-hash", id="a DaemonSet"),
+    ],
+)
+def test_a_manifest_is_a_new_revision_to_match_label_keys(
+    kind: str, key: str, explain: Explain
+) -> None:
+    apart = pod("t").labels(app="web").anti_affinity(term(ZONE, WEB, matchLabelKeys=[key]))
+    old = [pod(f"web-{at}").labels(app="web", **{key: "old"}).on(at) for at in ("a1", "b1")]
+    code, text = explain("", *old, manifest=workload(kind, "web", apart))
+    assert (code, text.splitlines()[0]) == (0, f"default/{kind.lower()}/web fits on 3 of 3 nodes")
+
+
 def test_several_manifests_and_the_namespace_they_lack(explain: Explain) -> None:
     fits, not_ = pod("fits"), pod("not").selects(disk="ssd")
     for each in (fits, not_):
