@@ -8,9 +8,12 @@ from extender.model.pod_affinity import PodSelector
 
 def pods_of(pods: PodSelector) -> str:
     """Say which pods a term is about."""
+    if pods.selector.matches_nothing:
+        return "no pods, without a labelSelector"
     spaces = []
     if pods.namespaces:
-        spaces.append(f"namespaces {', '.join(sorted(pods.namespaces))}")
+        several = "s" * (len(pods.namespaces) > 1)
+        spaces.append(f"namespace{several} {', '.join(sorted(pods.namespaces))}")
     if pods.namespace_selector is not None:
         spaces.append(f"namespaces with {labels_of(pods.namespace_selector)}")
     return f"pods with {labels_of(pods.selector)} in {' and '.join(spaces) or 'no namespace'}"

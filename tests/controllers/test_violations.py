@@ -76,7 +76,7 @@ async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
         state.remove_pod("default/plain", "default-plain")
         await gauge.shows("antiAffinity", 0)
 
-    which = "(pods with app in (web) in namespaces default)"
+    which = "(pods with app in (web) in namespace default)"
     begun = f"is broken: default/guard must not share {ZONE}=a with default/plain {which}"
     ended = f"is met again in {ZONE}=a: it was broken for default/guard {which}"
     assert caplog.messages == [f"required anti-affinity {end}" for end in (begun, ended)]
@@ -87,7 +87,7 @@ async def test_a_pod_without_company_is_told_apart(caplog: pytest.LogCaptureFixt
     async with patrolling(state) as gauge:
         await gauge.shows("affinity", 1)
         await gauge.shows("antiAffinity", 0)
-    which = "(pods with app in (db) in namespaces default)"
+    which = "(pods with app in (db) in namespace default)"
     begun = f"is broken: default/api has no matching pod in {ZONE}=a {which}"
     assert caplog.messages == [f"required affinity {begun}"]
 

@@ -12,7 +12,7 @@ from tests.builders import ZONE, Json, model_pod, pod, requirement, selector, te
     ("raw", "expected"),
     [
         pytest.param(
-            term(ZONE, selector(app="web")), "pods with app in (web) in namespaces own", id="plain"
+            term(ZONE, selector(app="web")), "pods with app in (web) in namespace own", id="plain"
         ),
         pytest.param(
             term(
@@ -34,10 +34,10 @@ from tests.builders import ZONE, Json, model_pod, pod, requirement, selector, te
         ),
         pytest.param(
             term(ZONE, selector(), namespaces=["x"], namespaceSelector=selector()),
-            "pods with any labels in namespaces x and namespaces with any labels",
+            "pods with any labels in namespace x and namespaces with any labels",
             id="namespaces by both",
         ),
-        pytest.param(term(ZONE), "pods with nothing in namespaces own", id="no selector"),
+        pytest.param(term(ZONE), "no pods, without a labelSelector", id="no selector"),
     ],
 )
 def test_the_pods_of_a_term_are_described(raw: Json, expected: str) -> None:

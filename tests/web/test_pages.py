@@ -160,7 +160,7 @@ async def test_rules_and_domains(read: Read) -> None:
     seen = shown(state)
     text = await read(seen, "/page/domains")
     assert f"{ZONE} 2 1" in text
-    assert f"1 anti-affinity pods with app in (db) in namespaces default {ZONE} 1 1" in text
+    assert f"1 anti-affinity pods with app in (db) in namespace default {ZONE} 1 1" in text
     assert "that match" not in text
     assert "Terms that placed pods carry: 0 that match" in await read(seen, "/page/domains?q=nope")
     assert "a 2 a1, a2 b 1 b1" in await read(seen, f"/page/domains?key={ZONE}&sort=nodes")
@@ -175,7 +175,7 @@ async def test_violations(read: Read) -> None:
         list(watch.take(step))
     text = await read(shown(state, watch=watch), "/page/violations")
     assert "1 rules, each counted once a topology domain" in text
-    assert f"{ZONE}=a antiAffinity pods with app in (db) in namespaces default default/db-" in text
+    assert f"{ZONE}=a antiAffinity pods with app in (db) in namespace default default/db-" in text
     assert "None." in await read(shown(state, watch=watch), "/page/violations?q=elsewhere")
 
 

@@ -198,6 +198,8 @@ class Explanation:
     """Placed pods that match all required affinity terms of the pod; None when it has none."""
     is_first: bool = False
     """No placed pod matches them, and the pod itself does."""
+    matching_somewhere: bool = True
+    """Some of the pods that match all of them are in a topology domain."""
     scores: Sequence[PluginScores] = ()
     final: Mapping[str, int] = field(default_factory=dict)
     """What prioritize answers for the nodes that fit; 0 of those that are left out."""

@@ -35,6 +35,7 @@ class TermSurvey:
         self.terms: list[TermFacts] = []
         self.matching_all: int | None = None
         self.is_first = False
+        self.matching_somewhere = True
         self._state = state
         self._pod = pod
         self._class = state.class_of(pod)
@@ -134,7 +135,9 @@ class TermSurvey:
             self.matching_all += number
             yield
         with self._state.without(self._pod.key, self._pod.uid):
-            self.is_first = self._state.prefilter_state_of(self._pod).is_first
+            prefilter = self._state.prefilter_state_of(self._pod)
+            self.is_first = prefilter.is_first
+            self.matching_somewhere = any(table.counts for table in prefilter.affinity)
 
     def _counting(self, terms: Sequence[Term]) -> Iterator[int]:
         """Yield how many more pods match all of some terms, step by step."""

@@ -29,8 +29,8 @@ _ADVICE: Final = {
     "do not keep each other away, or let the update remove a pod first (maxSurge: 0, "
     "maxUnavailable: 1)",
     Reason.EXISTING_ANTI_AFFINITY: "let the update remove a pod first (maxSurge: 0, "
-    "maxUnavailable: 1): what the older pods require stays as it is; "
-    f"matchLabelKeys: [{TEMPLATE_HASH}] helps from the next update on",
+    f"maxUnavailable: 1). The rules of the older pods stay as they are, so matchLabelKeys: "
+    f"[{TEMPLATE_HASH}] helps only from the next update on",
 }
 
 
@@ -88,11 +88,21 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             yield Note("noSuchKey", f"no node has the label {key}, which your affinity is over")
     if not terms or explanation.matching_all is None:
         return
+    keys = sorted({each.term.topology_key for each in terms})
+    labels = f"the label{'s' * (len(keys) > 1)} {' and '.join(keys)}"
+    nobody = "no placed pod matches your required affinity"
+    if explanation.matching_all and not explanation.matching_somewhere:
+        nobody = (
+            "the placed pods that match your required affinity are in no topology domain, and do "
+            f"not count: their nodes are unknown, or do not have {labels}"
+        )
+        if not explanation.is_first:
+            yield Note("noDomain", nobody)
     if explanation.is_first:
         yield Note(
             "firstPod",
-            "no placed pod matches your required affinity, but this pod does itself: it may be the "
-            "first of its group, on any node that has the topology label",
+            f"{nobody}. This pod matches it itself, so it may be the first of its group, on any "
+            f"node that has {labels}",
         )
     elif not explanation.matching_all:
         yield from _nobody(explanation.pod, terms)
@@ -108,13 +118,17 @@ def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
         )
         return
     missing = next(each for each in terms if not each.matched)
-    text = f"no placed pod is one of the {pods_of(missing.term.pods)}"
+    if missing.term.pods.selector.matches_nothing:
+        text = f"the affinity on {short(missing.term.topology_key)} has no labelSelector, so no pod"
+        yield Note("noPod", f"{text} matches it")
+        return
+    text = f"there are no placed {pods_of(missing.term.pods)}"
     unmet = next((each for each in terms if not each.matches_pod), None)
     if unmet is not None:
-        text += (
-            f"; {pod.key} is not one of the {pods_of(unmet.term.pods)} either, so it cannot be "
-            "the first of its group"
-        )
+        itself = "is not one of them either"
+        if unmet is not missing:
+            itself = f"itself is not one of the {pods_of(unmet.term.pods)}"
+        text += f"; {pod.key} {itself}, so it cannot be the first of its group"
     yield Note("noPod", text)
 
 

@@ -80,6 +80,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         near_miss_count=number - len(nearest) + len(misses),
         matching_all=survey.matching_all,
         is_first=survey.is_first,
+        matching_somewhere=survey.matching_somewhere,
         scores=scoring.scores,
         final=scoring.final,
         score_fault=scoring.fault,

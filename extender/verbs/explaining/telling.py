@@ -59,12 +59,18 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     term = facts.term
     owner = found.pod.pod_class.namespace
     merged = f" (with {', '.join(facts.merged)} of this pod)" if facts.merged else ""
-    mutual = ", which have the same rule" if facts.mutual else ""
+    mutual = f", which {'has' if facts.matched == 1 else 'have'} the same rule"
+    about = f"pods with {labels_of(term.pods.selector)}{merged}"
+    if term.pods.selector.matches_nothing:
+        about = "no pods: it has no labelSelector"
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY
     return (
-        ("about", f"pods with {labels_of(term.pods.selector)}{merged}"),
+        ("about", about),
         ("namespaces", namespaces_of(term, None if carried else owner, facts.namespaces)),
-        ("carried by" if carried else "matches", plural(facts.matched, "placed pod") + mutual),
+        (
+            "carried by" if carried else "matches",
+            plural(facts.matched, "placed pod") + (mutual if facts.mutual else ""),
+        ),
     )
 
 
@@ -103,6 +109,8 @@ def domain_of(refusal: Refusal) -> str:
 
 def _behind(refusal: Refusal) -> str:
     if refusal.reason is Reason.AFFINITY:
+        if refusal.domain is None:
+            return "refused whatever pods there are"
         several = isinstance(refusal.rule, PodRule) and refusal.rule.of_several
         return "no pod that matches all required terms" if several else "no such pod"
     return f"blocked by {in_the_way(refusal)}" if refusal.pods else "gone meanwhile"

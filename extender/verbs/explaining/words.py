@@ -57,7 +57,7 @@ def cause(group: RefusalGroup) -> str:
         return f"{whose} anti-affinity: {pods}, nominated there"
     where = _where(group)
     said = {
-        Reason.AFFINITY: f"{your} affinity on {key}: no pod to be near to{where}",
+        Reason.AFFINITY: f"{your} affinity on {key}: {_lacking(group)}",
         Reason.ANTI_AFFINITY: f"{your} anti-affinity on {key}, blocked by {pods}{where}",
         Reason.EXISTING_ANTI_AFFINITY: f"the anti-affinity{theirs} of {pods} on {key}{where}",
         Reason.NODE_AFFINITY: f"{your} node affinity" if theirs else "node affinity",
@@ -124,13 +124,17 @@ def in_the_way(found: Refusal | NearMiss) -> str:
 
 
 def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None) -> str:
-    """Say which namespaces a term is about, how it chose them, and which these are now."""
+    """Say which namespaces a term is about, how it chose them, and which these are now.
+
+    Without an owner, as of a term that several pods have, it is not known whether they are named.
+    """
     said = []
     pods: PodSelector = term.pods
     if pods.namespaces:
         own = pods.namespaces == {owner}
         listed = some(sorted(pods.namespaces), len(pods.namespaces))
-        said.append(f"{owner}, its own" if own else f"{listed}, by name")
+        how = ", its own" if own else ", by name"
+        said.append(listed if owner is None else listed + how)
     selector = pods.namespace_selector
     if selector is not None and not selector.requirements and not selector.matches_nothing:
         said.append("all namespaces (an empty namespaceSelector)")
@@ -138,6 +142,13 @@ def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None
         now = "" if chosen is None else f": {some(chosen.names, chosen.count) or 'none now'}"
         said.append(f"by namespaceSelector {labels_of(selector)}{now}")
     return " and ".join(said) or "none"
+
+
+def _lacking(group: RefusalGroup) -> str:
+    """Say what required affinity lacks: such a pod, or the topology label."""
+    if group.nodes == group.without_label:
+        return f"no label {group.refusals[0].key}"
+    return f"no matching pod{_where(group)}"
 
 
 def _where(group: RefusalGroup) -> str:
@@ -153,8 +164,8 @@ def _where(group: RefusalGroup) -> str:
             else f"in {plural_of(short(key), domains)} {listed}"
         )
     if group.without_label and key is not None:
-        parts.append(f"{_number(group.without_label)} without that label")
-    return f" {', '.join(parts)}" if parts else ""
+        parts.append(f"{plural(group.without_label, 'node')} without that label")
+    return f" {' and on '.join(parts)}" if parts else ""
 
 
 def _pods(group: RefusalGroup) -> str:

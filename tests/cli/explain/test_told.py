@@ -86,8 +86,71 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             pod("new").affinity(term(ZONE, WEB)),
             [],
-            "default/new is not one of the pods with app in (web) in namespaces default either",
+            "there are no placed pods with app in (web) in namespace default; default/new is not "
+            "one of them either, so it cannot be the first",
             id="no pod of the group, and it cannot start one",
+        ),
+        pytest.param(
+            pod("new").labels(app="web").affinity(term(ZONE, WEB), term(HOST, DB)),
+            [],
+            "default/new itself is not one of the pods with app in (db) in namespace default, so",
+            id="no pod of the group, and it lacks the second term itself",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE)),
+            [],
+            "about no pods: it has no labelSelector",
+            id="a term without a selector",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE)),
+            [],
+            "the affinity on zone has no labelSelector, so no pod matches it",
+            id="required affinity without a selector",
+        ),
+        pytest.param(
+            pod("new").labels(app="web").affinity(term(ZONE, WEB)),
+            [node("bare", {HOST: "bare"})],
+            "3 fit; 1 your affinity on zone: no label topology.kubernetes.io/zone",
+            id="a node without the label of required affinity",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE, WEB)),
+            [node("bare", {HOST: "bare"})],
+            "no matching pod in zones a, b and on 1 node without that label",
+            id="nodes with and without the label of required affinity",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE, WEB)),
+            [node("bare", {HOST: "bare"})],
+            "no such label 1 node refused whatever pods there are",
+            id="what is said of a node without the label",
+        ),
+        pytest.param(
+            pod("new").labels(app="web").affinity(term(ZONE, WEB)),
+            [node("bare", {HOST: "bare"}), pod("w").labels(app="web").on("bare")],
+            "are in no topology domain, and do not count: their nodes are unknown, or do not have "
+            "the label topology.kubernetes.io/zone. This pod matches it itself, so it may be the "
+            "first of its group",
+            id="the first of a group whose other pods are in no domain",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE, WEB)),
+            [pod("w").labels(app="web").on("gone")],
+            "the placed pods that match your required affinity are in no topology domain",
+            id="a matching pod on a node that is unknown",
+        ),
+        pytest.param(
+            pod("new").labels(app="web").anti_affinity(term(ZONE, WEB)),
+            [pod("w").labels(app="web").anti_affinity(term(ZONE, WEB)).on("a1")],
+            "matches 1 placed pod, which has the same rule",
+            id="a single pod with the same rule",
+        ),
+        pytest.param(
+            pod("new").labels(app="web"),
+            [pod("w").labels(app="x").anti_affinity(term(ZONE, WEB)).on("a1")],
+            "namespaces default carried by 1 placed pod",
+            id="the namespace of a placed pod's term, of which it is not known that it is named",
         ),
         pytest.param(
             pod("new").affinity(term(ZONE, WEB), term(ZONE, DB)),
@@ -110,7 +173,7 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
                 pod(n).labels(app="web", **{HASH: "1"}).anti_affinity(term(ZONE, WEB)).on(at)
                 for n, at in (("w", "a1"), ("v", "b1"))
             ],
-            "what the older pods require stays as it is",
+            "The rules of the older pods stay as they are",
             id="an older revision in the way, by its own rule",
         ),
         pytest.param(
