@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from extender.model.labels import Labels, Requirement
+from extender.model.labels import Labels, Operator, Requirement
 
 _INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}", re.ASCII)
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -126,6 +126,15 @@ class NodeRule:
 
     def __repr__(self) -> str:
         return f"NodeRule({self.terms!r}, {self.common!r}, adds_up={self.adds_up})"
+
+    @property
+    def keys_needed(self) -> Iterator[str]:
+        """Yield the label keys without which no node matches, in order."""
+        terms = [term for term, _ in self.terms]
+        of_all = terms[0].conditions if len(terms) == 1 else ()
+        for each in (*self.common, *of_all):
+            if isinstance(each, Comparison) or each.operator in {Operator.IN, Operator.EXISTS}:
+                yield each.key
 
     @property
     def conditions(self) -> int:

@@ -1,9 +1,17 @@
-"""Selectors in words, for logs and explanations: as kubectl takes them."""
+"""Selectors and node affinity in words, for logs and explanations: as kubectl takes them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from heapq import nsmallest
+from typing import Final
+
 from extender.model.labels import Operator, Requirement, Selector
+from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
 from extender.model.pod_affinity import PodSelector
+
+MOST_SAID: Final = 10
+"""Conditions, terms or values of what a pod asks of nodes: it may name thousands of nodes."""
 
 
 def pods_of(pods: PodSelector) -> str:
@@ -37,3 +45,47 @@ def _requirement(requirement: Requirement) -> str:
             return key
         case Operator.DOES_NOT_EXIST:
             return f"!{key}"
+
+
+def nodes_of(rule: NodeRule) -> str:
+    """Say what a required rule asks of a node; O(MOST_SAID) words."""
+    if not rule.terms:
+        return "what no node has: none of its terms can be met"
+    common = _all_of(rule.common)
+    if any(term == NodeTerm() for term, _ in rule.terms):
+        return common or "nothing"
+    terms = [_node_term(term) for term, _ in rule.terms[:MOST_SAID]]
+    one_of = " or ".join((*terms, *_more(rule.terms, "other term")))
+    return f"{common}, and {one_of}" if common else one_of
+
+
+def _node_term(term: NodeTerm) -> str:
+    said = [_all_of(term.conditions)] if term.conditions else []
+    if term.names is not None:
+        said.append(f"metadata.name in ({_values(term.names)})")
+    if term.other_than:
+        said.append(f"metadata.name notin ({_values(term.other_than)})")
+    return ",".join(said)
+
+
+def _all_of(conditions: Sequence[Condition]) -> str:
+    said = map(_condition, conditions[:MOST_SAID])
+    return ",".join((*said, *_more(conditions, "more")))
+
+
+def _condition(condition: Condition) -> str:
+    if isinstance(condition, Comparison):
+        return f"{condition.key} {'>' if condition.above else '<'} {condition.bound}"
+    if len(condition.values) > MOST_SAID:
+        operator = condition.operator.value.lower()
+        return f"{condition.key} {operator} ({_values(condition.values)})"
+    return _requirement(condition)
+
+
+def _values(values: Collection[str]) -> str:
+    return ",".join((*nsmallest(MOST_SAID, values), *_more(values, "more")))
+
+
+def _more(things: Collection[object], what: str) -> Sequence[str]:
+    left = len(things) - MOST_SAID
+    return [f"{left:,} {what}{'s' * (left > 1 and what != 'more')}"] if left > 0 else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
@@ -12,7 +13,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Drift
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
-from extender.model.wording import pods_of
+from extender.model.wording import MOST_SAID, pods_of
 from extender.verbs.explaining.explanation import Explanation, NearMiss, Refusal, TermFacts
 from extender.verbs.explaining.words import (
     MOST_LOOKED_AT,
@@ -23,6 +24,7 @@ from extender.verbs.explaining.words import (
     short,
     some,
 )
+from extender.verbs.node_affinity import NodeAffinityRule
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -54,6 +56,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     found = [
         *_verdict(explanation),
         *_affinity(state, explanation),
+        *_node_labels(state, explanation),
         *_older_revision(own, explanation),
         *_preempted(explanation),
     ]
@@ -106,6 +109,15 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         )
     elif not explanation.matching_all:
         yield from _nobody(explanation.pod, terms)
+
+
+def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on labels that a pod asks for and no node has."""
+    for refusal in explanation.refusals:
+        if isinstance(refusal.rule, NodeAffinityRule):
+            for key in islice(refusal.rule.rule.keys_needed, MOST_SAID):
+                if not state.nodes.has_key(key):
+                    yield Note("noSuchLabel", f"no node has the label {key}")
 
 
 def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
@@ -218,7 +230,8 @@ def _otherwise(first: Refusal, nodes: int) -> str:
         case Reason.AFFINITY:
             return " if a pod that meets your required affinity were there"
         case Reason.NODE_AFFINITY | Reason.ENFORCED_NODE_AFFINITY:
-            return " with labels that the node affinity asks for"
+            had = f" if {'they' if nodes > 1 else 'it'} had the labels"
+            return f"{had} that the node affinity asks for"
         case Reason.QUOTA:
             return " if the quota allowed it"
         case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from extender.model.verdict import Reason
-from extender.model.wording import labels_of
+from extender.model.wording import labels_of, nodes_of
 from extender.verbs.explaining.explanation import Explanation, Refusal, TermFacts
 from extender.verbs.explaining.words import (
     HOSTNAME,
@@ -18,6 +18,7 @@ from extender.verbs.explaining.words import (
     short,
     some,
 )
+from extender.verbs.node_affinity import NodeAffinityRule
 from extender.verbs.rules import PodRule
 
 MOST_DOMAINS: Final = 8
@@ -122,9 +123,10 @@ def other_rules(found: Explanation) -> Iterator[str]:
         match each.reason:
             case Reason.NODE_AFFINITY:
                 rule = "Node affinity in your annotation" if each.annotated else NODE_RULE
-                yield f"{rule} does not match {_nodes(each)}"
+                yield f"{rule} does not match {_nodes(each)}{_asks_for(each)}"
             case Reason.ENFORCED_NODE_AFFINITY:
-                yield f"Node affinity that the scheduler adds does not match {_nodes(each)}"
+                rule = "Node affinity that the scheduler adds"
+                yield f"{rule} does not match {_nodes(each)}{_asks_for(each)}"
             case Reason.QUOTA:
                 yield f"Refused on {_nodes(each)}: {quota_of(each)}"
             case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:
@@ -133,6 +135,11 @@ def other_rules(found: Explanation) -> Iterator[str]:
                 yield f"Unknown: {some(each.nodes, len(each.nodes))}"
             case _ if each.nominated:
                 yield f"{each.nodes[0]} is held for {in_the_way(each)}"
+
+
+def _asks_for(refusal: Refusal) -> str:
+    rule = refusal.rule
+    return f"; it asks for {nodes_of(rule.rule)}" if isinstance(rule, NodeAffinityRule) else ""
 
 
 def _nodes(refusal: Refusal) -> str:

@@ -37,11 +37,12 @@ Your anti-affinity over topology.kubernetes.io/zone refuses 2 nodes
   matches     1 placed pod
   zone a   2 nodes   blocked by default/web-0
 
-Your node selector or node affinity does not match 1 node
+Your node selector or node affinity does not match 1 node; it asks for
+  topology.kubernetes.io/zone in (a)
 
 Nearest: it would fit on
   - 2 nodes in zone a if default/web-0 was not there
-  - 1 node with labels that the node affinity asks for
+  - 1 node if it had the labels that the node affinity asks for
 """
 
 
@@ -217,8 +218,27 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             pod("new").requires_nodes(node_term(requirement("disk", "Exists"))),
             [],
-            "3 nodes with labels that the node affinity asks for",
+            "3 nodes if they had the labels that the node affinity asks for",
             id="node affinity",
+        ),
+        pytest.param(
+            pod("new").selects(disk="ssd"),
+            [],
+            "does not match 3 nodes; it asks for disk in (ssd)",
+            id="what a node selector asks for",
+        ),
+        pytest.param(
+            pod("new").selects(disk="ssd"),
+            [],
+            "Note: no node has the label disk.",
+            id="a label that no node has",
+        ),
+        pytest.param(
+            pod("new").selects(disk="ssd"),
+            [node("d1", {"disk": "hdd"})],
+            "asks for disk in (ssd) Nearest: it would fit on - 4 nodes if they had the labels that "
+            "the node affinity asks for",
+            id="a label that a node has with another value",
         ),
         pytest.param(
             pod("new").anti_affinity(term(HOST, WEB)).selects(**{HOST: "a1"}),
@@ -247,15 +267,15 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             annotated(pod("new"), {"nodeAffinity": dict.fromkeys((REQUIRED, DURING), SSD_NODES)}),
             [],
-            "Node affinity in your annotation does not match 3 nodes "
-            "Nearest: it would fit on - 3 nodes with labels",
+            "Node affinity in your annotation does not match 3 nodes; it asks for disk "
+            "Nearest: it would fit on - 3 nodes if they had the labels",
             id="node affinity of its annotation, for scheduling and for execution",
         ),
         pytest.param(
             annotated(pod("new").requires_nodes(SSD), {"nodeAffinity": {REQUIRED: SSD_NODES}}),
             [],
-            "Your node selector or node affinity does not match 3 nodes "
-            "Nearest: it would fit on - 3 nodes with labels",
+            "Your node selector or node affinity does not match 3 nodes; it asks for disk "
+            "Nearest: it would fit on - 3 nodes if they had the labels",
             id="node affinity of its spec and of its annotation",
         ),
         pytest.param(
