@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.verbs.explaining.explanation import Explanation
+    from extender.wire.beyond import NotingReader
     from extender.wire.explained import Explained
-    from extender.wire.objects import PodReader
 
 DESCRIPTION = """\
 Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
@@ -37,7 +37,8 @@ node which rule refuses it, in which topology domain, and which pods are in the 
 The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
 (Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
 template is what counts. Node affinity, the node selector and quotas on cross-namespace affinity are
-looked at as well; taints, resources and volumes are not. Nothing is changed.
+looked at as well. Taints, resources and volumes do not count for the verdict; a note says where the
+scheduler refuses nodes for them. Nothing is changed.
 """
 
 EPILOG = f"""\
@@ -109,20 +110,20 @@ def add_to(commands: Commands) -> None:
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.judging import judging  # noqa: PLC0415
-    from extender.wire.objects import PodReader  # noqa: PLC0415
+    from extender.wire.beyond import NotingReader  # noqa: PLC0415
 
     if (flags.pod is None) is (flags.filename is None):
         raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True)
+    pods = NotingReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state = _cluster(flags, pods)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     found = [_explained(state, by, each, names) for each in asked]
-    say(explain_report.write(state, found, flags.output))
-    return DONE if all(each.fits for each in found) else NOT_FINE
+    say(explain_report.write(state, found, flags.output, pods.of_pod))
+    return DONE if all(each.fits and each.unclear is None for each in found) else NOT_FINE
 
 
 def _explained(
@@ -136,7 +137,7 @@ def _explained(
     return at_once(explaining(state, question))
 
 
-def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
+def _manifests(path: Path, namespace: str, pods: NotingReader) -> list[Explained]:
     from extender.offline import read_manifests  # noqa: PLC0415
 
     found = read_manifests(path, namespace, pods)
@@ -158,7 +159,9 @@ def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
         spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
         raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
     mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
-    raise ConfigError("POD", f"no pod {name} in namespace {namespace}{_similar(name, mine)}")
+    made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
+    similar = f"; did you mean {made[0]}?" if made else _similar(name, mine)
+    raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{similar}")
 
 
 def _node(state: ClusterState, name: str) -> str:
@@ -172,7 +175,7 @@ def _similar(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
-def _cluster(flags: argparse.Namespace, pods: PodReader) -> ClusterState:
+def _cluster(flags: argparse.Namespace, pods: NotingReader) -> ClusterState:
     """Return the whole cluster that the flags name."""
     from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
     from extender.cluster.state import ClusterState  # noqa: PLC0415
@@ -189,4 +192,6 @@ def _cluster(flags: argparse.Namespace, pods: PodReader) -> ClusterState:
             QUOTAS.name: "no right to list resourcequotas, so quotas are not looked at",
         },
     )
+    if not len(state.nodes):
+        raise ConfigError("--cluster", "there is no node in it to explain a pod on")
     return state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
@@ -73,6 +73,12 @@ class NotingReader(PodReader):
         super().__init__(gates, charges=True, node_affinity=True, tenures=True)
         self.beyond: dict[str, list[Key]] = {}
         """The pods by the field that is not looked at."""
+
+    def of_pod(self, pod: Pod) -> Collection[str]:
+        """Return the fields of one pod that are not looked at; O(pods that have some)."""
+        # Replicas that a template would make are numbered: namespace/kind/name[0].
+        key = pod.key.partition("[")[0]
+        return [field for field, keys in self.beyond.items() if key in keys]
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken."""

@@ -58,6 +58,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(own, explanation),
+        *_going(explanation),
         *_preempted(explanation),
     ]
     for note in _written(own):
@@ -70,7 +71,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
 def _verdict(explanation: Explanation) -> Iterator[Note]:
     pod = explanation.pod
     if explanation.unclear is not None:
-        yield Note("unclear", f"filter answers with an error instead: {explanation.unclear}")
+        yield Note("unclear", f"the extender's filter answers with an error: {explanation.unclear}")
     if pod.node is not None:
         yield Note(
             "placed",
@@ -171,6 +172,22 @@ def _is_other_revision(other: PodClass, own: PodClass) -> bool:
     before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
     same = other.namespace == own.namespace and there == here
     return bool(here) and same and before is not None and before != now
+
+
+def _going(explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods in the way that are being deleted: it may be enough to wait."""
+    going = {
+        pod.key
+        for group in explanation.groups
+        for each in group.refusals[:MOST_LOOKED_AT]
+        for pod in each.pods
+        if pod.deleting
+    }
+    if going:
+        count = "counts until it is" if len(going) == 1 else "count until they are"
+        be = "is" if len(going) == 1 else "are"
+        text = f"{some(sorted(going), len(going))} {be} being deleted, and {count} gone"
+        yield Note("terminating", text)
 
 
 def _preempted(explanation: Explanation) -> Iterator[Note]:

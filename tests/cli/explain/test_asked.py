@@ -75,7 +75,12 @@ def test_a_replica_of_a_workload_in_the_dump(explain: Explain) -> None:
         pytest.param("new --node b1", 0, "default/new fits on b1", id="there"),
         pytest.param("new --node a11", 2, "no node a11; did you mean a1", id="no such node"),
         pytest.param("pod/new", 0, "default/new fits on 1 of 3", id="as kubectl prints it"),
-        pytest.param("nwe", 2, "no pod nwe in namespace default; did you mean new?", id="a slip"),
+        pytest.param(
+            "nwe",
+            2,
+            "that has not ended; did you mean new?",
+            id="a slip",
+        ),
         pytest.param("new -n shop", 2, "no pod new in namespace shop, but in default", id="where?"),
         pytest.param("", 2, "name a pod, or give a manifest with -f", id="nothing asked"),
     ],

@@ -184,6 +184,12 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="a less important pod in the way",
         ),
         pytest.param(
+            pod("new").anti_affinity(term(HOST, WEB)),
+            [pod("w").labels(app="web").on("a1").being_deleted(), pod("v").on("a2")],
+            "Note: default/w is being deleted, and counts until it is gone.",
+            id="a pod in the way that is on its way out",
+        ),
+        pytest.param(
             pod("new").affinity(term("rack", WEB)),
             [],
             "no node has the label rack",
@@ -281,13 +287,13 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
         pytest.param(
             annotated(pod("new"), {"podAffinity": 7}),
             [],
-            "filter answers with an error instead: metadata.annotations",
+            "default/new gets an error from filter instead of a verdict",
             id="an annotation that is broken",
         ),
         pytest.param(
             pod("new").in_group("g").labels(app="web").anti_affinity(term(ZONE, WEB)),
             [pod("more").in_group("g").labels(app="web")],
-            "filter answers with an error instead",
+            "Note: the extender's filter answers with an error",
             id="a pod of a group",
         ),
     ],
