@@ -184,10 +184,10 @@ class Pod(dict[str, Any]):
         there.setdefault("nodeSelectorTerms", []).extend(terms)
         return changed
 
-    def prefers_nodes(self, weight: int, *terms: Json) -> Pod:
+    def prefers_nodes(self, weight: int, *terms: Json | None) -> Pod:
         """Prefer nodes, each term with the same weight."""
         changed, there = self._changed("spec", "affinity", "nodeAffinity")
-        weighted = ({"weight": weight, "preference": dict(each)} for each in terms)
+        weighted = ({"weight": weight, "preference": each and dict(each)} for each in terms)
         there.setdefault(_PREFERRED, []).extend(weighted)
         return changed
 

@@ -22,7 +22,7 @@ class _BindingArgs(msgspec.Struct, rename=str.lower):
     Node: str
 
 
-_TEXTS = msgspec.json.Decoder(dict[str, str])
+_FIELDS = msgspec.json.Decoder(dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BindingArgs:
 def read_binding_args(body: bytes) -> BindingArgs:
     """Read ExtenderBindingArgs; RequestError when the body is no such object."""
     try:
-        args = msgspec.convert(folded(body, _TEXTS), _BindingArgs)
+        args = msgspec.convert(folded(body, _FIELDS), _BindingArgs)
     except msgspec.ValidationError as error:
         raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
     return BindingArgs(key_of(args.PodNamespace, args.PodName), args.PodUID, args.Node)

@@ -35,7 +35,7 @@ class Envelope(msgspec.Struct):
 
 
 class _NodeList(msgspec.Struct):
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _NodeMetadata(msgspec.Struct):
@@ -49,6 +49,7 @@ class _NamedNode(msgspec.Struct):
 _ARGS = msgspec.json.Decoder(Envelope)
 _ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _NAMED_NODE = msgspec.json.Decoder(_NamedNode)
 
 
@@ -77,18 +78,28 @@ def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
 
 def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
     """Read what ExtenderArgs hold; ObjectError when it is broken."""
+    if is_null(args.Pod):
+        raise ObjectError("Pod", "it is null")
     pod = pods.read(args.Pod)
     if not is_null(args.NodeNames):
         return ExtenderArgs(pod, args.NodeNames, None, args.Pod)
     if is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
     _check_text(args.Nodes)
-    items = decode(_NODE_LIST, args.Nodes, "Nodes").items or []
     nodes = {
         decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
-        for index, item in enumerate(items)
+        for index, item in enumerate(_items(args.Nodes))
     }
     return ExtenderArgs(pod, None, nodes, args.Pod)
+
+
+def _items(nodes: msgspec.Raw) -> list[msgspec.Raw]:
+    """Return the nodes of a list, however its key is written: without it, all would be left out."""
+    items = decode(_NODE_LIST, nodes, "Nodes").items
+    if items is msgspec.UNSET:
+        found = {key.lower(): value for key, value in decode(_ANY_CASE, nodes, "Nodes").items()}
+        items = decode(_ITEMS, found.get("items", msgspec.Raw(NULL)), "Nodes.items")
+    return items or []
 
 
 def _check_text(nodes: msgspec.Raw) -> None:

@@ -60,17 +60,30 @@ class TermManifest(msgspec.Struct, rename="camel", gc=False):
         return len(self.match_expressions or ()) + len(others)
 
 
+NO_CONDITION = TermManifest()
+
+
 class PreferredManifest(msgspec.Struct, gc=False):
     """v1.PreferredSchedulingTerm."""
 
     weight: Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)] = 0
-    preference: TermManifest = msgspec.field(default_factory=TermManifest)
+    preference: TermManifest | None = None
+
+    @property
+    def term(self) -> TermManifest:
+        """Return the preference; to the API, null is an empty one."""
+        return self.preference or NO_CONDITION
 
 
 class NodeSelectorManifest(msgspec.Struct, rename="camel"):
     """v1.NodeSelector."""
 
-    node_selector_terms: tuple[TermManifest, ...] | None = None
+    node_selector_terms: tuple[TermManifest | None, ...] | None = None
+
+    @property
+    def terms(self) -> Iterator[TermManifest]:
+        """Yield the terms; to the API, null is an empty one."""
+        return (term or NO_CONDITION for term in self.node_selector_terms or ())
 
 
 class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "preferred": PREFERRED}):
@@ -82,13 +95,13 @@ class NodeAffinityManifest(msgspec.Struct, rename={"required": REQUIRED, "prefer
     def terms(self) -> Iterator[TermManifest]:
         """Yield all terms, required or preferred."""
         if self.required is not None:
-            yield from self.required.node_selector_terms or ()
-        yield from (each.preference for each in self.preferred or ())
+            yield from self.required.terms
+        yield from (each.term for each in self.preferred or ())
 
 
 def read_required(selector: NodeSelectorManifest, faults: list[Fault]) -> Iterator[NodeTerm]:
     """Yield the terms that can match."""
-    for index, term in enumerate(selector.node_selector_terms or ()):
+    for index, term in enumerate(selector.terms):
         if not term.is_empty:
             found = read_term(term, f"{REQUIRED}.nodeSelectorTerms[{index}].", faults)
             if found is not None:
@@ -100,8 +113,8 @@ def read_preferred(
 ) -> Iterator[tuple[NodeTerm, int]]:
     """Yield the terms that can match, with their weights; one without weight is not even read."""
     for index, each in enumerate(terms):
-        if each.weight and not each.preference.is_empty:
-            found = read_term(each.preference, f"{PREFERRED}[{index}].preference.", faults)
+        if each.weight and not each.term.is_empty:
+            found = read_term(each.term, f"{PREFERRED}[{index}].preference.", faults)
             if found is not None:
                 yield found, each.weight
 

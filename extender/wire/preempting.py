@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import orjson
+from msgspec import Meta
 
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
@@ -19,7 +21,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _UID = msgspec.json.Decoder(str)
-_COUNT = msgspec.json.Decoder(int | None)
+_COUNT = msgspec.json.Decoder(Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None)
 
 
 @dataclass(frozen=True, slots=True)

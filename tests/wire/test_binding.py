@@ -11,6 +11,8 @@ from extender.errors import RequestError
 from extender.model.keys import key_of
 from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
 
+ODD_UID = b'{"PodName":"x","PodNamespace":"ns","PodUID":1,"Node":"n"}'
+
 
 @pytest.mark.parametrize(
     "body",
@@ -21,13 +23,25 @@ from extender.wire.binding import BindingArgs, read_binding_args, write_binding_
         pytest.param(
             {"podname": "x", "PODNAMESPACE": "ns", "podUID": "u", "node": "n"}, id="in any case"
         ),
+        pytest.param(
+            {
+                "PodName": "x",
+                "PodNamespace": "ns",
+                "PodUID": "u",
+                "Node": "n",
+                "Attempt": 2,
+                "Labels": {"a": "b"},
+                "More": None,
+            },
+            id="and more, of any type",
+        ),
     ],
 )
 def test_binding_arguments(body: Any) -> None:
     assert read_binding_args(json.dumps(body).encode()) == BindingArgs(key_of("ns", "x"), "u", "n")
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"PodName":1}', b'{"PodName":"x"}'])
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"PodName":1}', b'{"PodName":"x"}', ODD_UID])
 def test_what_is_no_binding(body: bytes) -> None:
     with pytest.raises(RequestError):
         read_binding_args(body)

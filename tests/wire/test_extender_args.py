@@ -36,9 +36,18 @@ def test_a_request_by_names(body: Any) -> None:
     assert json.loads(bytes(args.node_names or b"")) == ["b", "a"]
 
 
-def test_a_request_with_whole_nodes() -> None:
-    args = args_of({"Pod": POD, "Nodes": {"items": [node("b"), node("a")]}, "NodeNames": None})
-    assert list(args.nodes or ()) == ["b", "a"]
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param({"items": [node("b"), node("a")]}, ["b", "a"], id="as Go writes it"),
+        pytest.param({"Items": [node("b"), node("a")]}, ["b", "a"], id="in another case"),
+        pytest.param({"metadata": {}, "items": None}, [], id="none at all, as Go writes it"),
+        pytest.param({}, [], id="no list"),
+    ],
+)
+def test_a_request_with_whole_nodes(nodes: Any, expected: list[str]) -> None:
+    args = args_of({"Pod": POD, "Nodes": nodes, "NodeNames": None})
+    assert list(args.nodes or ()) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_what_no_scheduler_sends(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({"Pod": None, "NodeNames": []}, "", id="a null pod"),
+        pytest.param({"Pod": None, "NodeNames": []}, "Pod", id="a null pod"),
         pytest.param({"Pod": POD, "NodeNames": None, "Nodes": None}, "NodeNames", id="no nodes"),
         pytest.param(
             {"Pod": POD, "Nodes": {"items": [{}]}}, "Nodes.items[0]", id="a node without a name"

@@ -51,6 +51,7 @@ def by_field(operator: str, *values: str, key: str = "metadata.name") -> dict[st
         pytest.param(Pod({**NEW, "spec": {"affinity": {"nodeAffinity": {}}}}), id="no terms"),
         pytest.param(NEW.prefers_nodes(0, node_term(In="n")), id="a preference without weight"),
         pytest.param(NEW.prefers_nodes(9, {}), id="a preference for nothing"),
+        pytest.param(NEW.prefers_nodes(9, None), id="a preference that is null"),
     ],
 )
 def test_pods_to_which_every_node_is_alike(raw: Pod) -> None:
@@ -65,6 +66,10 @@ def test_pods_to_which_every_node_is_alike(raw: Pod) -> None:
         pytest.param(NEW.selects(**{"not a key": ""}), False, id="a selector is not checked"),
         pytest.param(required(), False, id="no terms match nothing"),
         pytest.param(required({}), False, id="an empty term matches nothing"),
+        pytest.param(required(None), False, id="a null term matches nothing"),
+        pytest.param(
+            required(None, node_term(requirement("disk", "Exists"))), True, id="one beside null"
+        ),
         pytest.param(
             required({}, node_term(requirement("disk", "Exists"))), True, id="one of two terms"
         ),

@@ -131,6 +131,11 @@ def test_what_no_scheduler_sends(body: bytes) -> None:
         pytest.param({"Pod": {"metadata": {"name": 5}}}, "metadata.name", id="a number for a name"),
         pytest.param({"Pod": None}, "Pod", id="null for a pod"),
         pytest.param({"NodeNameToMetaVictims": None}, "NodeNameToMetaVictims", id="no candidates"),
+        pytest.param(
+            {"NodeNameToMetaVictims": {"a": {"NumPDBViolations": 1 << 63}}},
+            "NodeNameToMetaVictims.a.NumPDBViolations",
+            id="a number that Go would not read",
+        ),
         pytest.param({"NodeNameToMetaVictims": []}, "NodeNameToMetaVictims", id="a list of nodes"),
         pytest.param(
             {"NodeNameToMetaVictims": {"a": []}}, "NodeNameToMetaVictims.a", id="a list of victims"
