@@ -138,6 +138,7 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     """Return what is to be looked at, what is known of the cluster, and the configurations."""
     from extender.lint.configs import read_configs  # noqa: PLC0415 - see the head of this package
     from extender.lint.objects import Objects  # noqa: PLC0415
+    from extender.offline import EXPECTED  # noqa: PLC0415
 
     files, cluster = Objects(), Objects()
     _load(flags.files, files)
@@ -146,6 +147,8 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
     minor = None
     live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
     _load(flags.cluster, cluster)
+    if flags.cluster and not (cluster.nodes or cluster.workloads):
+        raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
     if live:
         import asyncio  # noqa: PLC0415
 
@@ -182,12 +185,13 @@ def _named_config(name: str) -> Configured:
 
 
 def _minor(version: str | None) -> int | None:
+    from extender.config.checks import MINOR_VERSION  # noqa: PLC0415 - see the head of this package
+
     if version is None:
         return None
-    _, _, minor = version.partition("1.")
-    if not minor.isdecimal():
+    if not MINOR_VERSION.fullmatch(version):
         raise ConfigError("--scheduler-version", f"{version!r} is not like 1.37")
-    return int(minor)
+    return int(version.removeprefix("1."))
 
 
 def _configured_minor(configs: Sequence[Configured]) -> int | None:

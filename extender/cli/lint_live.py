@@ -16,6 +16,12 @@ from extender.mirrored import NAMESPACES, NODES, PODS, Mirrored
 from extender.wire.objects import PodReader
 
 
+class _Version(msgspec.Struct):
+    """What the API server says of its version, in part."""
+
+    minor: str = ""
+
+
 class _Resource(NamedTuple):
     kind: str
     group: str
@@ -60,6 +66,5 @@ async def list_cluster(
 
 
 def _minor(body: bytes) -> int | None:
-    version = msgspec.json.decode(body, type=dict[str, str])
-    minor = version.get("minor", "").removesuffix("+")
+    minor = msgspec.json.decode(body, type=_Version).minor.removesuffix("+")
     return int(minor) if minor.isdecimal() else None

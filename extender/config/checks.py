@@ -13,7 +13,7 @@ from extender.config.schema import Config, Plugin
 from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
 
-_MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
+MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)
 
 
 def faults(config: Config) -> Iterator[ConfigError]:
@@ -37,7 +37,7 @@ def _plugins(config: Config) -> Iterator[ConfigError]:
 
 
 def _scheduler_version(version: str) -> Iterator[ConfigError]:
-    if not _MINOR_VERSION.fullmatch(version):
+    if not MINOR_VERSION.fullmatch(version):
         yield ConfigError("schedulerVersion", f"{show(version)} is not like '1.37'")
 
 

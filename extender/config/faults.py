@@ -51,7 +51,7 @@ def show(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)

@@ -207,6 +207,16 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
         ),
         pytest.param(["--config", "absent.yaml", "fine.yaml"], 3, "absent", id="no configuration"),
         pytest.param(["fine.yaml", "--scheduler-version", "new"], 2, "1.37", id="no version"),
+        pytest.param(
+            ["fine.yaml", "--scheduler-version", "v1.37"], 2, "1.37", id="more than a version"
+        ),
+        pytest.param(["--cluster", "service.yaml"], 2, "no node, pod or workload", id="no cluster"),
+        pytest.param(
+            ["fine.yaml", "--cluster", "namespace.yaml"],
+            2,
+            "no node, pod or workload",
+            id="no cluster around files",
+        ),
     ],
 )
 def test_what_cannot_be_looked_at(
@@ -229,6 +239,7 @@ def test_what_cannot_be_looked_at(
         "nowhere.yaml": {**scheduler, "extenders": [{"urlPrefix": "http://[::1"}]},
         "web.yaml": {"kind": "Deployment", "spec": {"template": 5}},
         "fine.yaml": pod("web"),
+        "namespace.yaml": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
     }
     for name, content in texts.items():
         (tmp_path / name).write_text(json.dumps(content))

@@ -376,7 +376,7 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
         pytest.param(
             "nodeAffinity.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
             [],
-            "a list is not a list of 1 or more",
+            "an empty list is not a list of 1 or more",
             id="no node selector terms",
         ),
         pytest.param("apiVersion", "v1", "'v1' is not affinity-extender.io/v1alpha1", id="version"),
