@@ -12,6 +12,7 @@ from extender.model.lru_cache import Pool
 from extender.wire.class_cache import PER_STRING
 from extender.wire.decoding import decode
 from extender.wire.manifests import ALWAYS, Container, PodSpec
+from extender.wire.whole_numbers import Int32
 
 _TCP = "TCP"
 _MENTION = b"hostPort"
@@ -21,7 +22,7 @@ _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is boun
 class _Port(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
-    hostPort: int | None = None  # noqa: N815 - the API's spelling
+    hostPort: Int32 | None = None  # noqa: N815 - the API's spelling
     hostIP: str | None = None  # noqa: N815 - the API's spelling
     protocol: str | None = None
 

@@ -14,6 +14,7 @@ from datetime import datetime
 import msgspec
 
 from extender.model.labels import Operator
+from extender.wire.whole_numbers import Int32, Int64
 
 NULL = msgspec.Raw(b"null")
 
@@ -50,7 +51,7 @@ class PodAffinityTerm(msgspec.Struct, gc=False):
 class WeightedPodAffinityTerm(msgspec.Struct, gc=False):
     """v1.WeightedPodAffinityTerm."""
 
-    weight: int
+    weight: Int32
     podAffinityTerm: PodAffinityTerm  # noqa: N815 - the API's spelling
 
 
@@ -148,14 +149,14 @@ class PodSpec(msgspec.Struct):
     affinity: msgspec.Raw = NULL
     nodeSelector: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
     tolerations: msgspec.Raw = NULL
-    priority: int | None = None
+    priority: Int32 | None = None
     preemptionPolicy: str | None = None  # noqa: N815 - the API's spelling
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling
     overhead: msgspec.Raw = NULL
     resources: msgspec.Raw = NULL
     priorityClassName: str | None = None  # noqa: N815 - the API's spelling
-    activeDeadlineSeconds: int | None = None  # noqa: N815 - the API's spelling
+    activeDeadlineSeconds: Int64 | None = None  # noqa: N815 - the API's spelling
     schedulingGroup: SchedulingGroup | None = None  # noqa: N815 - the API's spelling
 
 
@@ -235,7 +236,7 @@ class BudgetSpec(msgspec.Struct):
 class BudgetStatus(msgspec.Struct):
     """What the disruption controller found."""
 
-    disruptionsAllowed: int = 0  # noqa: N815 - the API's spelling
+    disruptionsAllowed: Int32 = 0  # noqa: N815 - the API's spelling
     disruptedPods: dict[str, msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
 
 

@@ -7,14 +7,14 @@ does: a broken term matches nothing, and if it is a preferred one, the scheduler
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import msgspec
-from msgspec import Meta
 
 from extender.model.labels import Operator, Requirement
 from extender.model.node_affinity import Comparison, Condition, NodeTerm, int64
 from extender.wire.validation import label_fault, values_fault
+from extender.wire.whole_numbers import Int32
 
 Fault: TypeAlias = tuple[str, str]
 """The path of a field, and what is wrong with it."""
@@ -66,7 +66,7 @@ NO_CONDITION = TermManifest()
 class PreferredManifest(msgspec.Struct, gc=False):
     """v1.PreferredSchedulingTerm."""
 
-    weight: Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)] = 0
+    weight: Int32 = 0
     preference: TermManifest | None = None
 
     @property

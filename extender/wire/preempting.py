@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
 
 import msgspec
 import orjson
-from msgspec import Meta
 
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
@@ -16,12 +14,13 @@ from extender.verbs.preempting import Victims
 from extender.wire.decoding import decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
+from extender.wire.whole_numbers import Int64
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _UID = msgspec.json.Decoder(str)
-_COUNT = msgspec.json.Decoder(Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None)
+_COUNT: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Int64 | None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,21 @@ import msgspec
 
 from extender.model.workload import ONE_POD, Rollout
 from extender.wire.decoding import Json, decode
+from extender.wire.whole_numbers import Int32, whole_number
 
 UNKNOWN_COUNT = 100
 """Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
+
+MOST_DIGITS = 10
+"""Of a number of pods: Go holds it in 32 bits."""
 
 
 class RollingUpdate(msgspec.Struct, rename="camel"):
     """How many pods may be there or gone beyond what is wanted, and which keep their version."""
 
-    max_surge: int | str | None = None
-    max_unavailable: int | str | None = None
-    partition: int | None = None
+    max_surge: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
+    partition: Int32 | None = None
 
 
 class Strategy(msgspec.Struct, rename="camel"):
@@ -31,8 +35,8 @@ class Strategy(msgspec.Struct, rename="camel"):
 class RolloutSpec(msgspec.Struct, rename="camel"):
     """The part of a workload's spec that says how many pods it has and how they are replaced."""
 
-    replicas: int | None = None
-    parallelism: int | None = None
+    replicas: Int32 | None = None
+    parallelism: Int32 | None = None
     strategy: Strategy | None = None
     update_strategy: Strategy | None = None
 
@@ -88,9 +92,10 @@ def _share(given: int | str | None, of: int, default: str, *, up: bool) -> int:
     """Return maxSurge or maxUnavailable, a number or a share of the replicas, in pods."""
     value = default if given is None else str(given)
     percent = value.removesuffix("%")
-    if not percent.isdecimal():
+    number = whole_number(percent, MOST_DIGITS)
+    if number is None:
         return 0
     if percent == value:
-        return int(value)
-    exact = int(percent) * of / 100
+        return number
+    exact = number * of / 100
     return math.ceil(exact) if up else math.floor(exact)

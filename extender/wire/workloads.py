@@ -37,7 +37,7 @@ MOST_PODS: Final = 200_000
 _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
 
-_Number = Annotated[int, msgspec.Meta(ge=0)]
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
 class _Owner(msgspec.Struct):

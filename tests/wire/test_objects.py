@@ -146,6 +146,7 @@ def test_a_reader_that_forgets_still_reads_the_same(monkeypatch: pytest.MonkeyPa
     assert classes[0] != classes[1]
 
 
+PREFERRED = "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
 
 
@@ -181,6 +182,14 @@ ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecu
             pod("x").anti_affinity(term(ZONE, selector(requirement("a", "Exists", "b")))),
             f"{ANTI}.labelSelector.matchExpressions[0].values",
             id="Exists with values",
+        ),
+        pytest.param(
+            pod("x").prefers(1 << 31, term(ZONE)),
+            f"{PREFERRED}[0].weight",
+            id="a weight of more than 32 bits",
+        ),
+        pytest.param(
+            pod("x").priority(1 << 31), "spec.priority", id="a priority of more than 32 bits"
         ),
     ],
 )
