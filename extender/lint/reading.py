@@ -69,12 +69,16 @@ class _Status(msgspec.Struct):
     phase: str | None = None
 
 
-class Manifest(msgspec.Struct):
+class Manifest(msgspec.Struct, rename="camel"):
     """A pod, a workload, or the template in one."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status | None = None
+    affinity: msgspec.Raw = NULL
+    """The API knows none here: it is in the spec, where that was meant."""
+    node_selector: msgspec.Raw = NULL
+    """Likewise."""
 
     @property
     def controller(self) -> Identity | None:
@@ -108,10 +112,15 @@ def read_manifest(raw: Json) -> Manifest:
 def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
     """Return whose template an object has, and the template; a pod is its own."""
     path, template = "spec", manifest
+    astray = list(_astray("", template))
     if kind == "CronJob":
+        astray += _astray("spec.", manifest.spec)
         path, template = f"{path}.jobTemplate.spec", _inner(manifest.spec.job_template)
+        astray += _astray("spec.jobTemplate.", template)
     if kind != "Pod":
+        astray += _astray(f"{path}.", template.spec)
         path, template = f"{path}.template.spec", _inner(template.spec.template)
+        astray += _astray(path.removesuffix("spec"), template)
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
     ignored = annotations.get(IGNORE, "").replace(",", " ").split()
@@ -124,7 +133,15 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
         stored=kind == "Pod" and metadata.resource_version is not None,
         ignored=frozenset(ignored),
         misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
+        astray=tuple(astray),
     ), template
+
+
+def _astray(path: str, level: Manifest | _Spec) -> Iterator[str]:
+    """Yield what only the pods' spec has, and is here outside of it."""
+    for field, raw in (("affinity", level.affinity), ("nodeSelector", level.node_selector)):
+        if bytes(raw) != bytes(NULL):
+            yield f"{path}{field}"
 
 
 class TemplateReader:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from difflib import get_close_matches
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from extender.errors import ObjectError
+from extender.lint.durations import seconds
 from extender.wire.decoding import Json, decode
 
 KIND: Final = "KubeSchedulerConfiguration"
@@ -169,18 +171,49 @@ _FIELDS: Final = {
     "score": "score",
 }
 
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+
 _DECODER = msgspec.json.Decoder(SchedulerFile)
+_WRITTEN = msgspec.json.Decoder(dict[str, object])
 
 
 def read_scheduler_file(raw: Json) -> SchedulerFile:
     """Read a file; ObjectError names the field that the scheduler could not read either."""
     file = decode(_DECODER, raw)
+    if file.api_version != API_VERSION:
+        raise ObjectError(
+            "apiVersion",
+            f"{file.api_version!r} is not {API_VERSION}, the only one that kube-scheduler reads",
+        )
+    written = decode(_WRITTEN, raw)
+    _look_for_slips(written, SchedulerFile, "")
+    entries: Any = written.get("extenders") or ()
     for index, entry in enumerate(file.extenders or ()):
+        here = Ours(index, entry)
+        _look_for_slips(entries[index], Extender, here.at(""))
+        if (timeout := entry.http_timeout) is not None and seconds(timeout.lstrip("+-")) is None:
+            raise ObjectError(here.at("httpTimeout"), f"{timeout!r} is no duration such as 5s")
         try:
             urlsplit(entry.url_prefix)
         except ValueError as error:
-            raise ObjectError(Ours(index, entry).at("urlPrefix"), str(error)) from error
+            raise ObjectError(here.at("urlPrefix"), str(error)) from error
     return file
+
+
+def _look_for_slips(written: Mapping[str, object], known: type[_Lenient], path: str) -> None:
+    """ObjectError for a field that is one of those here but for its spelling.
+
+    The scheduler reads its file strictly. Of all its fields these are few, so that others are not
+    known means nothing.
+    """
+    names = known.__struct_encode_fields__
+    for name in sorted(written.keys() - names):
+        meant = [each for each in names if each.lower() == name.lower()]
+        meant += get_close_matches(name, names, n=1, cutoff=0.85)
+        if meant:
+            raise ObjectError(
+                f"{path}{name}", f"kube-scheduler knows no such field, only {meant[0]}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

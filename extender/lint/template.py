@@ -78,6 +78,8 @@ class Owner:
     """Rules that it asks to be spared."""
     misplaced: tuple[str, ...] = ()
     """Annotations with rules that a workload has itself, and not its template."""
+    astray: tuple[str, ...] = ()
+    """Paths of affinity and node selectors that are not where the API has them."""
 
     def list_of(self, side: str, strength: str) -> str:
         """Return the path of a list of terms: of a side, REQUIRED or PREFERRED ones."""

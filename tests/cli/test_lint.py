@@ -202,6 +202,10 @@ def test_in_a_folder_what_is_no_manifest_is_passed_over(
         pytest.param(["scheduler.yaml"], 2, "extenders", id="a broken scheduler's file"),
         pytest.param(["web.yaml"], 2, "web.yaml: object 0 (Deployment)", id="a broken template"),
         pytest.param(["nowhere.yaml"], 2, "extenders[0].urlPrefix", id="a broken address"),
+        pytest.param(["old.yaml"], 2, "v1beta3' is not", id="a scheduler's file of long ago"),
+        pytest.param(["late.yaml"], 2, "httpTimeout: '5' is no", id="a number for a duration"),
+        pytest.param(["slip.yaml"], 2, "[0].filterverb: kube-sch", id="a field in other letters"),
+        pytest.param(["typo.yaml"], 2, "extender: kube-scheduler knows", id="a misspelt field"),
         pytest.param(
             ["ours.yaml", "--scheduler-version", "new"], 2, "ours.yaml", id="two mistakes"
         ),
@@ -230,13 +234,18 @@ def test_what_cannot_be_looked_at(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kind = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
-    scheduler = {"kind": "KubeSchedulerConfiguration"}
+    group = "kubescheduler.config.k8s.io"
+    scheduler = {"apiVersion": f"{group}/v1", "kind": "KubeSchedulerConfiguration"}
     texts = {
         "values.yaml": {"replicas": 3},
         "service.yaml": {"apiVersion": "v1", "kind": "Service"},
         "ours.yaml": {**kind, "mode": "both"},
         "scheduler.yaml": {**scheduler, "extenders": {}},
         "nowhere.yaml": {**scheduler, "extenders": [{"urlPrefix": "http://[::1"}]},
+        "old.yaml": {**scheduler, "apiVersion": f"{group}/v1beta3"},
+        "late.yaml": {**scheduler, "extenders": [{"httpTimeout": "5"}]},
+        "slip.yaml": {**scheduler, "extenders": [{"filterverb": "filter"}]},
+        "typo.yaml": {**scheduler, "extender": []},
         "web.yaml": {"kind": "Deployment", "spec": {"template": 5}},
         "fine.yaml": pod("web"),
         "namespace.yaml": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},

@@ -15,6 +15,7 @@ from tests.builders import (
     Pod,
     namespace,
     node,
+    node_term,
     pod,
     requirement,
     selector,
@@ -54,6 +55,14 @@ def term_without(field: str) -> Json:
 IS_NO_FIELD: Json = {"podAntiAffinity": {"requiredDuringSchedulingRequiredDuringExecution": []}}
 
 
+IS_AFFINITY: Json = {"podAntiAffinity": {}}
+
+
+def within_template(made: Json) -> Json:
+    made["spec"]["template"]["affinity"] = IS_AFFINITY
+    return made
+
+
 def pruned() -> Pod:
     made = web()
     made["spec"]["affinity"] = IS_NO_FIELD
@@ -65,7 +74,23 @@ BROAD = term(HOST, selector(requirement("app", "Exists")))
 FAULTS: list[Any] = [
     ("affinity-unreadable", web().anti_affinity(term_without("topologyKey"))),
     ("affinity-unreadable", web().anti_affinity(term(HOST, selector(requirement("app", "Is"))))),
+    ("affinity-unreadable", web().anti_affinity(term(HOST, selector(app="d b")))),
     ("affinity-field-unknown", pruned()),
+    ("affinity-field-unknown", web().avoids(1, term(HOST, DB | {"matchLabel": {"a": "b"}}))),
+    (
+        "affinity-field-unknown",
+        web().anti_affinity(term(HOST, selector(requirement("app", "Exists") | {"value": "web"}))),
+    ),
+    (
+        "affinity-field-unknown",
+        web().requires_nodes(
+            node_term(requirement("kubernetes.io/hostname", "Exists")) | {"or": 1}
+        ),
+    ),
+    ("affinity-astray", of("Deployment", web(), affinity=IS_AFFINITY)),
+    ("affinity-astray", of("Deployment", web(), nodeSelector={"disk": "ssd"})),
+    ("affinity-astray", within_template(of("StatefulSet", web()))),
+    ("affinity-astray", web() | {"affinity": IS_AFFINITY}),
     ("weight-out-of-range", web().avoids(0, term(HOST, DB))),
     ("weight-out-of-range", web().prefers(101, term(HOST, DB))),
     (
@@ -310,3 +335,38 @@ def test_a_finding_says_where() -> None:
         "spec.jobTemplate.spec.template.spec.affinity.podAffinity"
         ".requiredDuringSchedulingIgnoredDuringExecution[1].labelSelector"
     )
+
+
+@pytest.mark.parametrize(
+    ("thing", "path"),
+    [
+        pytest.param(
+            web().anti_affinity(term("a b", DB)),
+            "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey",
+            id="a topology key with a blank",
+        ),
+        pytest.param(
+            web().anti_affinity(term(HOST, DB, namespaces=["No One"])),
+            "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]",
+            id="what is no name of a namespace",
+        ),
+        pytest.param(
+            web().requires_nodes(),
+            "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+            id="no node selector term",
+        ),
+        pytest.param(
+            web().requires_nodes(node_term(requirement("gpu", "Gt", "many"))),
+            "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+            ".matchExpressions[0]",
+            id="a comparison with what is no number",
+        ),
+    ],
+)
+def test_what_the_api_server_refuses_is_found_where_it_is(thing: Json, path: str) -> None:
+    places = [
+        each.path
+        for each in linted(*CLUSTER, thing).findings
+        if each.rule.id == "affinity-unreadable"
+    ]
+    assert places == [f"spec.affinity.{path}"]

@@ -60,8 +60,8 @@ RULES: Final = (
         "label-keys-without-selector",
         Level.ERROR,
         "A term has label keys and no labelSelector.",
-        'The API server refuses the pods ("must not be specified when labelSelector is not set"). '
-        "A workload is accepted all the same and makes none.",
+        "The API server refuses the pod, or the workload: must not be specified when "
+        "labelSelector is not set.",
         "Add the labelSelector that the keys are to narrow; labelSelector: {} for all pods with "
         "the same value.",
         _no_selector,
@@ -70,7 +70,8 @@ RULES: Final = (
         "label-key-in-both",
         Level.ERROR,
         "A label key is in matchLabelKeys and in mismatchLabelKeys.",
-        "The API server refuses the pods: no pod has the same value and another one.",
+        "The API server refuses the pod, or the workload: no pod has both the same value and "
+        "another one.",
         "Remove it from one of the two.",
         _both,
     ),
@@ -78,7 +79,7 @@ RULES: Final = (
         "label-key-already-selected",
         Level.ERROR,
         "A key of matchLabelKeys is in the labelSelector as well.",
-        "The API server refuses the pods.",
+        "The API server refuses the pods. A workload is accepted all the same and makes none.",
         "Remove it from one of the two.",
         _selected,
     ),

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
+
+import msgspec
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.template import PREFERRED, REQUIRED, Template
 from extender.verbs.conflicts import MOST_COMPARED
+from extender.wire.annotation_checks import faults_of
+from extender.wire.annotation_manifests import AnnotatedAffinity
 from extender.wire.manifests import PodAffinityTerm
 
 _WEIGHTS: Final = range(1, 101)
 
 _SIDES: Final = ("podAffinity", "podAntiAffinity")
+_OF_OTHERS: Final = re.compile(r"\.(weight|(mis)?matchLabelKeys(\[\d+\])?)$")
+"""Fields of which the faults are found by rules of their own."""
 _TERM_FIELDS: Final = frozenset(PodAffinityTerm.__struct_encode_fields__)
 
 
 def _unreadable(template: Template) -> Iterator[Spot]:
     if template.fault is not None:
         yield Spot(template.fault.path, template.fault.message)
+    elif not template.owner.stored:
+        yield from _refused(template)
+
+
+def _refused(template: Template) -> Iterator[Spot]:
+    """Yield what the API server refuses, beside what has a rule of its own."""
+    try:
+        affinity = msgspec.convert(template.raw, AnnotatedAffinity)
+    except msgspec.ValidationError:
+        return  # a field that the API does not know: once it is gone, the rest is looked at
+    for path, fault in faults_of(affinity):
+        if _OF_OTHERS.search(path) is None or fault.endswith(" is not a label key"):
+            yield Spot(f"{template.owner.path}.affinity.{path}", fault)
 
 
 def _unknown(template: Template) -> Iterator[Spot]:
     base = f"{template.owner.path}.affinity"
     yield from _others(template.raw, {"nodeAffinity", *_SIDES}, base)
+    yield from _unknown_of_nodes(template.raw.get("nodeAffinity"), f"{base}.nodeAffinity")
     for side in _SIDES:
         found = template.raw.get(side)
         if not isinstance(found, dict):
@@ -31,12 +52,56 @@ def _unknown(template: Template) -> Iterator[Spot]:
         path = f"{base}.{side}"
         yield from _others(found, {REQUIRED, PREFERRED}, path)
         for index, term in enumerate(_list(found.get(REQUIRED))):
-            yield from _others(term, _TERM_FIELDS, f"{path}.{REQUIRED}[{index}]")
+            yield from _unknown_of_term(term, f"{path}.{REQUIRED}[{index}]")
         for index, term in enumerate(_list(found.get(PREFERRED))):
             here = f"{path}.{PREFERRED}[{index}]"
             yield from _others(term, {"weight", "podAffinityTerm"}, here)
             inner = term.get("podAffinityTerm") if isinstance(term, dict) else None
-            yield from _others(inner, _TERM_FIELDS, f"{here}.podAffinityTerm")
+            yield from _unknown_of_term(inner, f"{here}.podAffinityTerm")
+
+
+def _unknown_of_nodes(found: Any, path: str) -> Iterator[Spot]:
+    if not isinstance(found, dict):
+        return
+    yield from _others(found, {REQUIRED, PREFERRED}, path)
+    required = found.get(REQUIRED)
+    yield from _others(required, {"nodeSelectorTerms"}, f"{path}.{REQUIRED}")
+    terms = required.get("nodeSelectorTerms") if isinstance(required, dict) else None
+    for index, term in enumerate(_list(terms)):
+        yield from _unknown_of_node_term(term, f"{path}.{REQUIRED}.nodeSelectorTerms[{index}]")
+    for index, each in enumerate(_list(found.get(PREFERRED))):
+        here = f"{path}.{PREFERRED}[{index}]"
+        yield from _others(each, {"weight", "preference"}, here)
+        inner = each.get("preference") if isinstance(each, dict) else None
+        yield from _unknown_of_node_term(inner, f"{here}.preference")
+
+
+def _unknown_of_node_term(term: Any, path: str) -> Iterator[Spot]:
+    yield from _others(term, {"matchExpressions", "matchFields"}, path)
+    if isinstance(term, dict):
+        for name in ("matchExpressions", "matchFields"):
+            yield from _unknown_of_conditions(term.get(name), f"{path}.{name}")
+
+
+def _unknown_of_term(term: Any, path: str) -> Iterator[Spot]:
+    yield from _others(term, _TERM_FIELDS, path)
+    if isinstance(term, dict):
+        for name in ("labelSelector", "namespaceSelector"):
+            selector, here = term.get(name), f"{path}.{name}"
+            yield from _others(selector, {"matchLabels", "matchExpressions"}, here)
+            if isinstance(selector, dict):
+                conditions = selector.get("matchExpressions")
+                yield from _unknown_of_conditions(conditions, f"{here}.matchExpressions")
+
+
+def _unknown_of_conditions(found: Any, path: str) -> Iterator[Spot]:
+    for index, each in enumerate(_list(found)):
+        yield from _others(each, {"key", "operator", "values"}, f"{path}[{index}]")
+
+
+def _astray(template: Template) -> Iterator[Spot]:
+    for path in template.owner.astray:
+        yield Spot(path, f"its place is {template.owner.path}.{path.rpartition('.')[2]}")
 
 
 def _others(found: Any, known: set[str] | frozenset[str], path: str) -> Iterator[Spot]:
@@ -65,8 +130,8 @@ RULES: Final = (
         "affinity-unreadable",
         Level.ERROR,
         "Affinity is not what the API takes: a missing topologyKey, an unknown operator, a wrong "
-        "type.",
-        "The API server refuses the pods. A workload is accepted all the same and makes none.",
+        "type, a value that is no label, an empty nodeSelectorTerms.",
+        "The API server refuses the pod, or the workload.",
         "Correct the field; kubectl explain pod.spec.affinity has the shape.",
         _unreadable,
     ),
@@ -81,10 +146,18 @@ RULES: Final = (
         _unknown,
     ),
     Rule(
+        "affinity-astray",
+        Level.ERROR,
+        "Affinity, or a node selector, is outside the spec of the pods.",
+        "The API server drops it, with a warning at most: the rule does not exist.",
+        "Move it to the pods' spec; that of a Deployment is spec.template.spec.",
+        _astray,
+    ),
+    Rule(
         "weight-out-of-range",
         Level.ERROR,
         "The weight of a preferred term is not within 1 to 100.",
-        "The API server refuses the pods.",
+        "The API server refuses the pod, or the workload.",
         "Use a weight from 1 to 100.",
         _weights,
     ),

@@ -67,7 +67,7 @@ def _room(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     said = [f"{causes[what]:,} {what}" for what in first[:MOST_CAUSES]]
     more = [f"{len(first) - MOST_CAUSES} more causes"] if len(first) > MOST_CAUSES else []
     fit = len(explanation.fits)
-    which = "it" if fit == 1 else f"all {fit:,} of them"
+    which = "it" if fit == 1 else "all of them"
     if len(refused) < fit:
         which = f"{len(refused):,} of them"
     yield Note(
