@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import mmap
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ MOST_BYTES: Final = 2 << 30
 size stays on disk."""
 MOST_YAML_BYTES: Final = 128 << 20
 """YAML takes some twenty times its size in memory, and a minute for each 20 MiB."""
+_BETWEEN_DOCUMENTS: Final = re.compile(rb"(?<=\})[ \t\r]*\n(?:---[ \t\r]*\n)?\s*(?=\{)")
 PIPE_SECONDS: Final = 300.0
 """Patience with a pipe: kubectl prints nothing before it has listed all that was asked for."""
 
@@ -48,6 +50,20 @@ def read_content(path: Path) -> Json:
             return _utf8(files.read_bytes(path, MOST_BYTES))
         # Nothing cannot be mapped.
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if magic else b""
+
+
+def json_documents(content: Json) -> Iterator[bytes]:
+    """Yield JSON documents that follow one another; nothing when there is one alone.
+
+    Two kubectls that write into one file, or jq -c, make such a file. In a document no `}` comes
+    before a new line and a `{`, but for in between there is a comma; a text has no new line in it.
+    """
+    start = 0
+    for between in _BETWEEN_DOCUMENTS.finditer(memoryview(content)):
+        yield bytes(memoryview(content)[start : between.start()])
+        start = between.end()
+    if start:
+        yield bytes(memoryview(content)[start:])
 
 
 def yaml_documents(content: Json) -> Iterator[bytes]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from extender.cluster.state import ClusterState
-from extender.cluster_content import read_content, yaml_documents
+from extender.cluster_content import json_documents, read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.mirrored import MIRRORED, PODS, QUOTAS
 from extender.wire.decoding import Json, decode
@@ -30,6 +31,8 @@ READS: Final[Mapping[str, frozenset[str]]] = {
 
 MOST_KINDS_SAID = 10
 LONGEST_KIND_SAID = 80
+DEEPEST = 8
+"""Lists in lists: somebody has joined dumps, and perhaps joined what was joined."""
 
 EXPECTED = "expected what `kubectl get nodes,namespaces,pods -A -o json` prints"
 
@@ -209,20 +212,55 @@ def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:
 
 
 def _objects(content: Json) -> Iterator[tuple[str, msgspec.Raw]]:
+    for header, document in _documents(content):
+        yield from _taken_apart(header, document)
+
+
+def _documents(content: Json) -> Iterator[tuple[_Header, Json]]:
     documents: Iterable[Json]
-    documents = (content,) if content[:64].lstrip()[:1] == b"{" else yaml_documents(content)
+    if content[:64].lstrip()[:1] != b"{":
+        documents = yaml_documents(content)
+    else:
+        try:
+            alone = decode(_HEADER, content)
+        except ObjectError:
+            # To look for several takes a while, and most files have one.
+            documents = json_documents(content)
+            first = next(documents, None)
+            if first is None:
+                raise
+            documents = chain((first,), documents)
+        else:
+            yield alone, content
+            return
     for document in documents:
-        header = decode(_HEADER, document)
-        if header.kind is None or not header.kind.endswith("List"):
-            yield _kind(header), msgspec.Raw(document)
-            continue
-        # A typed list (PodList) may leave kind and version of its items out.
-        default = header.kind.removesuffix("List") or None
-        for item in decode(_LIST, document).items or ():
-            own = decode(_HEADER, item)
-            if own.kind is None:
-                own = _Header(default, own.apiVersion or header.apiVersion)
-            yield _kind(own), item
+        yield _header(document), document
+
+
+def _header(document: Json) -> _Header:
+    try:
+        return decode(_HEADER, document)
+    except ObjectError as error:
+        if error.path:
+            raise
+        wanted = "Kubernetes objects, as `kubectl get -o json` prints them"
+        raise ObjectError("", f"{error.message}; expected {wanted}") from error
+
+
+def _taken_apart(header: _Header, raw: Json, depth: int = 0) -> Iterator[tuple[str, msgspec.Raw]]:
+    """Yield an object, or those of a list, which may have lists in it."""
+    if header.kind is None or not header.kind.endswith("List"):
+        yield _kind(header), msgspec.Raw(raw)
+        return
+    if depth > DEEPEST:
+        raise ObjectError("items", f"lists in lists, more than {DEEPEST} deep")
+    # A typed list (PodList) may leave kind and version of its items out.
+    default = header.kind.removesuffix("List") or None
+    for item in decode(_LIST, raw).items or ():
+        own = decode(_HEADER, item)
+        if own.kind is None:
+            own = _Header(default, own.apiVersion or header.apiVersion)
+        yield from _taken_apart(own, item, depth + 1)
 
 
 def _kind(header: _Header) -> str:

@@ -8,6 +8,8 @@ import json
 import os
 import threading
 import types
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from extender.offline import ClusterFileError, ClusterFiles
 from extender.wire.objects import PodReader
 from tests.builders import (
     ZONE,
+    Json,
     budget,
     crossing,
     namespace,
@@ -30,6 +33,13 @@ from tests.builders import (
     term,
     workload,
 )
+
+
+def listed(objects: Sequence[Json], *more: bytes) -> bytes:
+    """Write a list as kubectl does, whose last items are written already."""
+    items = [*objects, *map(json.loads, more)]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=4).encode()
+
 
 OBJECTS = [
     pod("early").labels(app="web").anti_affinity(term(ZONE, selector(app="web"))).on("a"),
@@ -65,6 +75,15 @@ def load(path: Path, content: bytes, state: ClusterState | None = None) -> Clust
         pytest.param(yaml.safe_dump_all(map(dict, OBJECTS)).encode(), id="a YAML stream"),
         pytest.param(
             b"---\n---\n" + yaml.safe_dump(json.loads(LIST)).encode(), id="a YAML list, and nothing"
+        ),
+        pytest.param(listed(OBJECTS[:1], listed(OBJECTS[1:])), id="a list in a list"),
+        pytest.param("\n".join(map(json.dumps, OBJECTS)).encode(), id="JSON, an object a line"),
+        pytest.param(
+            "\r\n---\r\n".join(json.dumps(each, indent=4) for each in OBJECTS).encode(),
+            id="JSON documents with separators",
+        ),
+        pytest.param(
+            b"\n".join(listed([each]) for each in OBJECTS) + b"\n", id="one JSON list after another"
         ),
     ],
 )
@@ -213,6 +232,14 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param(b"{", "not valid JSON", id="half a file"),
         pytest.param(b"{}", "kind: an object needs a kind", id="an object without a kind"),
+        pytest.param(b'{"kind":"Service"}\n{', "not valid JSON", id="half of the second document"),
+        pytest.param(b"NAME  READY\nweb-0  1/1", "kubectl get .* -o json", id="kubectl's table"),
+        pytest.param(json.dumps(OBJECTS).encode(), "kubectl get .* -o json", id="a bare array"),
+        pytest.param(
+            reduce(lambda inner, _: listed([], inner), range(10), LIST),
+            "lists in lists, more than 8 deep",
+            id="lists without end",
+        ),
         pytest.param(b"a: [", "expected", id="broken YAML"),
         pytest.param(b"\x1f\x8bnonsense", "cluster", id="broken gzip"),
         pytest.param(b'{"kind":"List","items":{}}', "items", id="items that are no list"),
