@@ -12,6 +12,7 @@ from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
 from extender.model.workload import REVISION_LABELS
 from extender.wire.decoding import Json, decode
+from extender.wire.extender_args import is_null, read_nodes
 from extender.wire.manifests import NULL
 from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, read_template
@@ -25,7 +26,15 @@ NEW_REVISION: Final = "new"
 class _Asked(msgspec.Struct):
     kind: str | None = None
     Pod: msgspec.Raw = NULL
+    Nodes: msgspec.Raw = NULL
     NodeNames: list[str] | None = None
+
+    @property
+    def names(self) -> list[str] | None:
+        """Return the nodes asked about, each once and by name; None for all."""
+        if self.NodeNames is not None:
+            return list(dict.fromkeys(self.NodeNames))
+        return None if is_null(self.Nodes) else list(read_nodes(self.Nodes))
 
 
 _ASKED = msgspec.json.Decoder(_Asked)
@@ -42,7 +51,7 @@ class Explained:
 
 
 def read_asked(body: bytes, pods: PodReader) -> Explained:
-    """Read a manifest, or {"Pod": ..., "NodeNames": [...]}.
+    """Read a manifest, or what filter is asked: {"Pod": ..., "NodeNames": [...]}.
 
     RequestError for what is no such thing; ObjectError names the field that is broken.
     """
@@ -51,9 +60,7 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
     except ObjectError as error:
         raise RequestError(str(error)) from error
     if asked.Pod is not NULL:
-        names = None if asked.NodeNames is None else list(dict.fromkeys(asked.NodeNames))
-        found = read_manifest("Pod", asked.Pod, pods)
-        return Explained(found.pod, names)
+        return Explained(read_manifest("Pod", asked.Pod, pods).pod, asked.names)
     if asked.kind not in KINDS:
         raise RequestError(
             f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"

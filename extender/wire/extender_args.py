@@ -86,11 +86,15 @@ def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
     if is_null(args.Nodes):
         raise ObjectError("NodeNames", "neither NodeNames nor Nodes is given")
     _check_text(args.Nodes)
-    nodes = {
+    return ExtenderArgs(pod, None, read_nodes(args.Nodes), args.Pod)
+
+
+def read_nodes(nodes: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Read a v1.NodeList: the nodes by name, each as it came."""
+    return {
         decode(_NAMED_NODE, item, f"Nodes.items[{index}]").metadata.name: item
-        for index, item in enumerate(_items(args.Nodes))
+        for index, item in enumerate(_items(nodes))
     }
-    return ExtenderArgs(pod, None, nodes, args.Pod)
 
 
 def _items(nodes: msgspec.Raw) -> list[msgspec.Raw]:

@@ -140,9 +140,20 @@ async def test_a_manifest_of_a_workload(start: Any) -> None:
     assert told["fitting"] == 1
 
 
-async def test_a_pod_and_the_nodes_of_a_request(start: Any) -> None:
+NAMED = ["b1", "a1", "gone", "b1"]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param({"NodeNames": NAMED}, id="by names"),
+        pytest.param({"Nodes": None, "NodeNames": NAMED}, id="as Go writes it"),
+        pytest.param({"Nodes": {"items": [*map(node, NAMED)]}, "NodeNames": None}, id="whole ones"),
+    ],
+)
+async def test_a_pod_and_the_nodes_of_a_request(nodes: dict[str, Any], start: Any) -> None:
     client = await start()
-    asked = {"Pod": WAITS, "NodeNames": ["b1", "a1", "gone", "b1"]}
+    asked = {"Pod": WAITS, **nodes}
     told = await (await client.post("/explain", json=asked)).json()
     fits = {each["node"]: each["fits"] for each in told["nodes"]}
     assert fits == {"b1": True, "a1": False, "gone": False}
