@@ -109,6 +109,27 @@ def test_pods_of_a_manifest(simulate: Simulate) -> None:
     )
 
 
+@pytest.mark.parametrize("flag", ["--until-full", "--replicas 2"])
+def test_a_daemonset_has_one_pod_on_each_node(simulate: Simulate, flag: str) -> None:
+    code, said = simulate(f"-f FILE {flag}", manifest=workload("DaemonSet", "agent", pod("t")))
+    assert (code, "daemonset default/agent has one pod on each node" in said) == (2, True), said
+
+
+def test_the_volumes_that_a_statefulset_adds_are_named(simulate: Simulate) -> None:
+    claims = [{"metadata": {"name": "data"}}]
+    db = workload("StatefulSet", "db", pod("t"), volumeClaimTemplates=claims)
+    _, said = simulate("-f FILE", manifest=db)
+    assert "Warning: volumes of statefulset default/db are not looked at" in said
+
+
+def test_a_node_that_is_drained_is_not_the_nearest(simulate: Simulate) -> None:
+    code, said = simulate("--drain a1", *RUNNING)
+    assert code == 1
+    assert "1 cordoned" in said
+    assert "but for one thing: cordoned" not in said
+    assert "Bottleneck: your anti-affinity on hostname refuses 2 nodes; 2 of them are" in said
+
+
 def test_changes_apply_in_order(simulate: Simulate) -> None:
     line = "-f FILE --replicas 2 --lose zone=b -f FILE --until-full -o json"
     code, said = simulate(line, manifest=workload("Deployment", "x", APART))

@@ -233,8 +233,12 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(b"{", "not valid JSON", id="half a file"),
         pytest.param(b"{}", "kind: an object needs a kind", id="an object without a kind"),
         pytest.param(b'{"kind":"Service"}\n{', "not valid JSON", id="half of the second document"),
-        pytest.param(b"NAME  READY\nweb-0  1/1", "as `kubectl get -o json` prints", id="kubectl's table"),
-        pytest.param(json.dumps(OBJECTS).encode(), "as `kubectl get -o json` prints", id="a bare array"),
+        pytest.param(
+            b"NAME  READY\nweb-0  1/1", "as `kubectl get -o json` prints", id="kubectl's table"
+        ),
+        pytest.param(
+            json.dumps(OBJECTS).encode(), "as `kubectl get -o json` prints", id="a bare array"
+        ),
         pytest.param(
             reduce(lambda inner, _: listed([], inner), range(10), LIST),
             "lists in lists, more than 8 deep",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -15,7 +16,7 @@ from extender.cluster.state import ClusterState
 from extender.verbs.explaining.notes import near_miss, notes
 from extender.verbs.explaining.words import plural, some, summary
 from extender.whatif.outcome import After, Removal, Simulation, Step, Update, UpdateStep
-from extender.whatif.pending import PendingPods
+from extender.whatif.pending import Bottleneck, PendingPods, is_cordoned
 from extender.whatif.scheduling import Placement
 from extender.wire.simulated import write_simulation
 
@@ -46,7 +47,10 @@ def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
         lines += [wrapped(each, INDENT) for each in _where(state, step.placed)]
     lines += [wrapped(each, INDENT) for each in _went(step.removed)]
     lines += [
-        wrapped(f"{each.pod} stays on {each.node}: budget {each.budget} allows no more", INDENT)
+        wrapped(
+            f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions",
+            INDENT,
+        )
         for each in step.blocked
     ]
     if step.full is not None:
@@ -142,20 +146,35 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
         return
     yield wrapped(summary(explanation), INDENT)
     if limit is not None:
-        nodes = plural(limit.refused, "node")
-        alone = f"{limit.alone:,} of them are refused for nothing else"
-        yield wrapped(f"Bottleneck: {limit.what} refuses {nodes}; {alone}", INDENT)
-    for each in explanation.near_misses[:MOST_NEAR]:
+        yield wrapped(f"Bottleneck: {_bottleneck(limit)}", INDENT)
+    # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
+    nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
+    for each in islice(nearest, MOST_NEAR):
         yield wrapped(f"Nearest: {near_miss(each)}", INDENT)
     for note in notes(state, explanation):
         yield wrapped(f"Note: {note.text}", INDENT)
 
 
+def _bottleneck(limit: Bottleneck) -> str:
+    said = f"{limit.what} refuses {plural(limit.refused, 'node')}"
+    if limit.alone:
+        are = "is" if limit.alone == 1 else "are"
+        return f"{said}; {limit.alone:,} of them {are} refused for nothing else"
+    return f"{said}; {limit.besides} refuses them as well"
+
+
 def _warnings(found: Simulation) -> Iterator[str]:
     for field, pods in sorted(found.beyond.items()):
-        who = some(pods, len(pods))
+        who = some([_named_pod(key) for key in pods], len(pods))
         yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
     if found.unmeasured:
         what = "has" if found.unmeasured == 1 else "have"
         nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"
         yield wrapped(f"Note: {nodes}, so any number of pods fits there")
+
+
+def _named_pod(key: str) -> str:
+    """Name a pod; one of a template by its workload, as in namespace/kind/name."""
+    namespace, _, name = key.partition("/")
+    kind, slash, name = name.partition("/")
+    return f"{kind} {namespace}/{name}" if slash else key

@@ -123,6 +123,9 @@ class Carrier:
     def _place(self, manifest: Manifest, change: Change) -> tuple[int, Looks]:
         applied = self._applied(manifest.kind, manifest.raw)
         what = str(applied.identity)
+        if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
+            flag = "--until-full" if change.until_full else "--replicas"
+            raise ConfigError(flag, f"{what} has one pod on each node, however many that are")
         if change.until_full:
             return 0, fill(self._scheduler, what, applied.make, change.replicas or MOST_UNTIL_FULL)
         if manifest.kind == DAEMON_SET:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.counts.topology import NO_DOMAIN
@@ -19,6 +19,9 @@ from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.company import Company
 from extender.verbs.verdicts import Verdicts
+
+UNSCHEDULABLE: Final = "cordoned"
+"""What is said of a node on which nothing is to be scheduled."""
 
 Allows: TypeAlias = Callable[[str], bool]
 """Whether one thing about a node, by its name, leaves room for the pod."""
@@ -151,7 +154,7 @@ def has_room(state: ClusterState, pod: Pod, node: str) -> bool:
 
 def _said(taint: Taint) -> str:
     if taint == CORDONED:
-        return "cordoned"
+        return UNSCHEDULABLE
     value = f"={taint.value}" if taint.value else ""
     return f"taint {taint.key}{value}:{taint.effect}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Final
 
 from extender.cluster.state import ClusterState
@@ -16,6 +17,7 @@ from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Explanation, Question, Refusal, RefusalGroup
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import Kind, cause, kind_of, short
+from extender.verbs.node_room import UNSCHEDULABLE, RoomRule
 from extender.whatif.profile import BY_DEFAULT, Profile
 from extender.whatif.rooms import Shape, shape_of
 
@@ -32,6 +34,8 @@ class Bottleneck:
     """Nodes that it refuses."""
     alone: int
     """Nodes that nothing else refuses."""
+    besides: str = ""
+    """What else refuses most of these nodes, where it refuses none of them alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +70,47 @@ def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Exp
 
 
 def bottleneck(explanation: Explanation) -> Bottleneck | None:
-    """Return the rule without which most nodes would fit, or else that refuses most nodes."""
+    """Return the rule without which most nodes would fit, or else that refuses most nodes.
+
+    Nodes that are cordoned, as those that are drained, count only if there are no others.
+    """
+    judged = [each for each in explanation.refused.values() if not is_cordoned(each)]
     own = {each.term for each in explanation.refusals if each.reason is Reason.ANTI_AFFINITY}
     refused: Counter[Kind] = Counter()
     alone: Counter[Kind] = Counter()
-    for refusals in explanation.refused.values():
+    together: Counter[tuple[Kind, Kind]] = Counter()
+    for refusals in judged or explanation.refused.values():
         # What pods and their like hold against each other by the same term is one rule.
         others = [each for each in refusals if not _is_mirrored(each, own)]
         kinds = dict.fromkeys(kind_of(each) for each in others or refusals)
         refused.update(kinds.keys())
         if len(kinds) == 1:
             alone.update(kinds.keys())
+        together.update(permutations(kinds, 2))
     if not refused:
         return None
     most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
-    group = [each for each in explanation.refusals if kind_of(each) == most]
-    return Bottleneck(_rule(group), refused[most], alone[most])
+    besides = ""
+    if not alone[most]:
+        _, other = max((pair for pair in together if pair[0] == most), key=together.__getitem__)
+        besides = _rule_of(other, explanation)
+    return Bottleneck(_rule_of(most, explanation), refused[most], alone[most], besides)
+
+
+def is_cordoned(refusals: Sequence[Refusal]) -> bool:
+    """Return whether a node is refused because it is cordoned, whatever else there is."""
+    return any(
+        isinstance(each.rule, RoomRule) and each.rule.what == UNSCHEDULABLE for each in refusals
+    )
 
 
 def _is_mirrored(refusal: Refusal, own: set[Term | None]) -> bool:
     return refusal.reason is Reason.EXISTING_ANTI_AFFINITY and refusal.term in own
 
 
-def _rule(refusals: Sequence[Refusal]) -> str:
+def _rule_of(kind: Kind, explanation: Explanation) -> str:
     """Name a rule, without the pods behind it."""
+    refusals = [each for each in explanation.refusals if kind_of(each) == kind]
     first = refusals[0]
     said = {
         Reason.AFFINITY: "your affinity",

@@ -87,6 +87,7 @@ class _Spec(msgspec.Struct):
     completions: _Number | None = None
     suspend: bool | None = None
     jobTemplate: _JobTemplate | None = None  # noqa: N815 - the API's spelling
+    volumeClaimTemplates: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
 
 
 class _Status(msgspec.Struct):
@@ -112,6 +113,9 @@ class _OwnedPod(msgspec.Struct):
 
 _MANIFEST = msgspec.json.Decoder(_Manifest)
 _OWNED_POD = msgspec.json.Decoder(_OwnedPod)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_CLAIMED: Final = msgspec.Raw(b'{"persistentVolumeClaim":{}}')
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 
 
@@ -281,6 +285,11 @@ def _read_template(
     empty = bytes(template.spec) == bytes(NULL)
     pod = {"metadata": metadata, "spec": {} if empty else template.spec}
     try:
+        if manifest.spec is not None and manifest.spec.volumeClaimTemplates:
+            # Its controller adds a volume for each of them.
+            spec = decode(_FIELDS, template.spec, "spec") or {}
+            volumes = decode(_RAWS, spec.get("volumes", NULL), "spec.volumes") or []
+            pod["spec"] = spec | {"volumes": [*volumes, _CLAIMED]}
         return pods.read(msgspec.json.encode(pod))
     except ObjectError as error:
         raise ObjectError(f"{where}: template.{error.path}", error.message) from error

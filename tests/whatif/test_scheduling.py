@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.whatif.pending import bottleneck, explain, pending
+from extender.whatif.pending import Bottleneck, bottleneck, explain, pending
 from extender.whatif.scheduling import Placement, Scheduler
 from tests import oracle, strategies
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
@@ -202,3 +202,26 @@ def test_the_rule_that_alone_refuses_most_nodes_is_the_bottleneck() -> None:
     assert found.bottleneck is not None
     assert found.bottleneck.what == "your anti-affinity on zone"
     assert (found.bottleneck.refused, found.bottleneck.alone) == (3, 3)
+
+
+def test_a_rule_that_refuses_no_node_alone_is_named_with_what_refuses_them_besides() -> None:
+    full = {"cpu": "50m", "pods": "9", "memory": "1Gi"}
+    nodes = [node(name, {HOST: name}) | {"status": {"allocatable": full}} for name in ("a", "b")]
+    there = [pod(f"on-{name}").labels(app="web").on(name) for name in ("a", "b")]
+    apart = term(HOST, selector(app="web"))
+    new = pod("new").labels(app="web").anti_affinity(apart).requests(cpu="100m")
+    scheduler = scheduler_of(nodes, [], [*there, new])
+    assert _placements(scheduler) == []
+    (found,) = pending(scheduler.state, scheduler.waiting)
+    assert found.bottleneck == Bottleneck("too little cpu", 2, 0, "your anti-affinity on hostname")
+
+
+def test_cordoned_nodes_are_no_bottleneck() -> None:
+    cordoned = [node(name, {HOST: name}) | {"spec": {"unschedulable": True}} for name in ("a", "b")]
+    new = pod("new").anti_affinity(term(HOST, selector(app="web")))
+    scheduler = scheduler_of(
+        [*cordoned, node("c", {HOST: "c"})], [], [pod("web").labels(app="web").on("c"), new]
+    )
+    assert _placements(scheduler) == []
+    (found,) = pending(scheduler.state, scheduler.waiting)
+    assert found.bottleneck == Bottleneck("your anti-affinity on hostname", 1, 1)
