@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
@@ -372,9 +373,13 @@ def state_of(
     quotas: Iterable[Json] = (),
     *,
     gates: Gates = EVERY_GATE_ON,
+    many_terms: int = MANY_TERMS,
 ) -> ClusterState:
-    """Build the live picture of a cluster, in the order that the objects come in."""
-    state = ClusterState()
+    """Build the live picture of a cluster, in the order that the objects come in.
+
+    The rules of placed pods with more than `many_terms` terms are taken together.
+    """
+    state = ClusterState(many_terms=many_terms)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

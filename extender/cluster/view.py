@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 
 from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
@@ -51,9 +53,13 @@ class ClusterView:
         *,
         most_prefilter_states: int = MOST_PREFILTER_STATES,
         most_matching_sets: int = MOST_MATCHING_SETS,
+        many_terms: int = MANY_TERMS,
         execution: Execution | None = None,
     ) -> None:
-        """With `execution`, say for which rules it matters whether they hold while pods run."""
+        """With `execution`, say for which rules it matters whether they hold while pods run.
+
+        From how many terms on the rules of a placed pod are taken together changes no answer.
+        """
         self._nodes = NodeRegistry()
         self._node_rules = NodeRuleRegistry(self._nodes)
         self._node_resources = NodeResourcesLedger()
@@ -71,7 +77,7 @@ class ClusterView:
         self._groups = WaitingGroups()
         self._broken_annotations = BrokenAnnotationLedger()
         self._namespaces: dict[str, Labels] = {}
-        self._counters = Counters(self._nodes, self._namespaces, most_matching_sets)
+        self._counters = Counters(self._nodes, self._namespaces, most_matching_sets, many_terms)
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
         self._relations = Relations(self._counters, self._nodes)
         self._reservations = ReservationLedger()
@@ -196,6 +202,24 @@ class ClusterView:
         """Return whether a term is about pods of a class, its namespace labelled as it is now."""
         namespace_labels = self.namespace_labels(pod_class.namespace)
         return term.pods.matches(pod_class.namespace, namespace_labels, pod_class.labels)
+
+    def repelled_by(self, owner: PodClass, pod_class: PodClass) -> frozenset[str] | None:
+        """Return the topology keys over which large rules of placed pods keep pods of a class away.
+
+        Of those that nodes have. None where the owner's rules are not large, or it has no placed
+        pods.
+        """
+        if owner.of_annotations:
+            return None
+        keys: set[str] = set()
+        for rules, annotated in rules_by_source(owner):
+            large = self.existing_terms.find_large(rules, annotated=annotated)
+            if large is None and rules.required_anti:
+                return None
+            if large is not None:
+                matched = self._prefilter_states.large_matches.of(pod_class, large)
+                keys.update(table.topology.key for table in matched.anti_affinity)
+        return frozenset(keys)
 
     @property
     def relations(self) -> Relations:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from extender.cluster.audits.violations import News, Violation, Watch, Witnesses, patrol
-from extender.cluster.counts.existing_terms import Role
+from extender.cluster.counts.existing_term import Role
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.wording import pods_of

@@ -35,6 +35,8 @@ NUMBERS: Final = MIB // 4
 
 PREFILTER_STATES: Final = 32 * MIB
 """The counters that pods of a class are compared with: those of some 4,000 classes."""
+LARGE_MATCHES: Final = 16 * MIB
+"""What the rules of placed pods with very many of them say of pods of a class."""
 MATCHING_SETS: Final = 64 * MIB
 """Pods that terms of incoming pods speak of, counted by domain."""
 LARGE_SETS: Final = 32 * MIB
@@ -79,6 +81,7 @@ TOTAL: Final = (
     + TENURES
     + 4 * NUMBERS
     + PREFILTER_STATES
+    + LARGE_MATCHES
     + MATCHING_SETS
     + LARGE_SETS
     + RULE_SETS

@@ -49,7 +49,8 @@ def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozen
     Of an owner with very many rules, only those keys that nodes have.
     """
     if owner.affinity.is_dear:
-        return state.relations.of(owner, pod).repelled
+        keys = state.repelled_by(owner, pod)
+        return state.relations.of(owner, pod).repelled if keys is None else keys
     return frozenset(
         term.topology_key for term in owner.affinity.required_anti if state.is_about(term, pod)
     )

@@ -95,11 +95,10 @@ class InterPodAffinity:
         if self.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return
         yield from prefilter.preferred
-        for table in prefilter.existing_preferred:
-            yield table, 1
+        yield from prefilter.existing_preferred
         if self.hard_pod_affinity_weight:
-            for table in prefilter.existing_required:
-                yield table, self.hard_pod_affinity_weight
+            for table, terms in prefilter.existing_required:
+                yield table, terms * self.hard_pod_affinity_weight
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from extender.cluster.counts.existing_terms import Role
+from extender.cluster.counts.existing_term import Role
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.prefilter_state import PreFilterState
@@ -50,11 +50,15 @@ class PodRule:
 
     of_several: bool = field(default=False, compare=False)
     """One pod has to match other terms as well, over whatever key."""
+    carried: int = 0
+    """Tells large rules of placed pods from others that have the same terms."""
     _hash: int = field(init=False, repr=False, compare=False)
     """Taken once: a rule is looked up for each domain where it refuses nodes."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.reason, self.terms, self.annotated)))
+        object.__setattr__(
+            self, "_hash", hash((self.reason, self.terms, self.annotated, self.carried))
+        )
 
     def __hash__(self) -> int:
         return self._hash
@@ -90,12 +94,15 @@ def pod_rules(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRul
         annotated = all(is_annotated(pod_class, term) for term in terms)
         yield PodRule(Reason.AFFINITY, terms, annotated, table, prefilter.is_first, several)
     yield from _own_anti_affinity(state, prefilter)
-    labels = state.namespace_labels(pod_class.namespace)
+    labels, reason = state.namespace_labels(pod_class.namespace), Reason.EXISTING_ANTI_AFFINITY
     for each in state.existing_terms.matching(pod_class, labels):
         counts = each.annotated or not pod_class.of_annotations
         if counts and each.role is Role.REQUIRED_ANTI and each.owners.counts:
-            reason = Reason.EXISTING_ANTI_AFFINITY
             yield PodRule(reason, (each.term,), each.annotated, each.owners)
+    for large in state.existing_terms.large:
+        if large.annotated or not pod_class.of_annotations:
+            for owners, terms in large.excluding(pod_class, labels):
+                yield PodRule(reason, terms, large.annotated, owners, carried=large.number)
 
 
 def is_annotated(pod_class: PodClass, term: Term) -> bool:

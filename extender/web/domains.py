@@ -19,7 +19,7 @@ from extender.cluster.audits.overview import (
     matched_by_domain,
     nodes_by_domain,
 )
-from extender.cluster.counts.existing_terms import ExistingTerm, Role
+from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.ports import Check
@@ -148,7 +148,7 @@ class Domains:
             )
         matched, owners = (
             matched_by_domain(self._state, existing.term),
-            existing.owners.by_value(),
+            existing.by_value(),
         )
         values, following = _page_of_values({*matched, *owners}, after, limit)
         covered = covered_namespaces(self._state, existing.term.pods)
@@ -235,7 +235,7 @@ def _described(existing: ExistingTerm) -> Document:
 def _summary(existing: ExistingTerm) -> Document:
     counts = existing.owners.counts
     held = {"domainsWithOwners": len(counts)}
-    return _described(existing) | _amount(existing, sum(counts.values())) | held
+    return _described(existing) | _amount(existing, existing.amount) | held
 
 
 def _amount(existing: ExistingTerm, amount: int) -> Document:

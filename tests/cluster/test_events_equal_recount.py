@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.recount import mismatches, quota_mismatches, room_mismatches
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.objects import Pod as ModelPod
@@ -39,7 +40,8 @@ class EventStream(RuleBasedStateMachine):
     Beside the extender's state stand three plain mappings: what the objects are now. Pods stand
     there with their label keys merged at creation, since a later change of their labels must not
     merge them again. Some streams have room for a few counted sets and questions only, so that
-    these are given up and made anew; in others all are remembered, and must not go stale.
+    these are given up and made anew; in others all are remembered, and must not go stale. In some
+    the rules of every placed pod are taken for large ones, or those of more than one term.
     """
 
     execution: Execution | None = None
@@ -64,13 +66,20 @@ class EventStream(RuleBasedStateMachine):
             list(self.nodes.values()), list(self.namespaces.values()), list(self.pods.values())
         )
 
-    @initialize(cluster=strategies.clusters(), room=st.sampled_from([100, 4]))
-    def start(self, cluster: Cluster, room: int) -> None:
+    @initialize(
+        cluster=strategies.clusters(),
+        room=st.sampled_from([100, 4]),
+        many_terms=st.sampled_from([MANY_TERMS, 1, 0]),
+    )
+    def start(self, cluster: Cluster, room: int, many_terms: int) -> None:
         """Begin with a cluster, as a list brings it."""
         self.most_sets = room
         self.steps = []
         self.state = ClusterState(
-            most_prefilter_states=room, most_matching_sets=room, execution=self.execution
+            most_prefilter_states=room,
+            most_matching_sets=room,
+            many_terms=many_terms,
+            execution=self.execution,
         )
         for node in cluster.nodes:
             self.put_node(node)

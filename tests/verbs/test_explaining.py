@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_terms import Role, carried_by
+from extender.cluster.counts.existing_term import Role, carried_by
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
 from extender.model.objects import Pod
@@ -50,7 +51,8 @@ def cases(draw: st.DrawFn) -> Case:
         raw = split(raw, dice)
         pods = [split(each, dice) for each in cluster.pods]
     quotas = [draw(strategies.quotas(f"q{n}")) for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
-    state = state_of(cluster.nodes, cluster.namespaces, pods, quotas)
+    many = draw(st.sampled_from([MANY_TERMS, 0]))
+    state = state_of(cluster.nodes, cluster.namespaces, pods, quotas, many_terms=many)
     added = draw(strategies.added_affinities())
     of_annotations = draw(strategies.rarely(5))
     node_affinity = NodeAffinityPlugin(_read(added), of_annotations=of_annotations)

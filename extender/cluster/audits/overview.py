@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator
 from typing import Final, TypeVar
 
-from extender.cluster.counts.existing_terms import ExistingTerm
+from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.pod_affinity import PodSelector, Term
@@ -41,7 +41,7 @@ def nodes_by_domain(state: ClusterState, key: str) -> dict[str, list[str]]:
 def amount_in(existing: ExistingTerm, value: str) -> int:
     """Return what a domain holds of a term: carriers, or for preferred terms their weights."""
     domain = existing.owners.topology.number_of(value)
-    return 0 if domain == NO_DOMAIN else existing.owners.counts.get(domain, 0)
+    return 0 if domain == NO_DOMAIN else existing.factor * existing.owners.counts.get(domain, 0)
 
 
 def counting_matched(state: ClusterState, term: Term) -> Generator[None, None, Counter[str]]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
 from extender.cluster.audits.node_rules import audit_columns
 from extender.cluster.audits.nominated_pods import nominated_mismatches
-from extender.cluster.counts.existing_terms import ExistingTerm, Named, Role
+from extender.cluster.counts.existing_term import (
+    ExistingTerm,
+    Named,
+    Role,
+    by_role,
+    rules_by_source,
+)
+from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import PodSet
@@ -23,6 +31,8 @@ from extender.model.quota import Charge, ResourceQuota
 
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
+AUDITED_KEYS = 100
+"""Topology keys of large rules, in one step."""
 AUDITED_COMPARISONS = 20_000
 """Of a class with a selector, in one step: some tens of milliseconds."""
 AUDITED_BATCHES = 20
@@ -37,9 +47,14 @@ Placements: TypeAlias = dict[PodClass, dict[int, int]]
 
 def live(state: ClusterState) -> Tables:
     """Return the counters as they stand."""
-    tables: Tables = {}
+    held: dict[TableName, Counter[str]] = {}
     for existing in state.existing_terms:
-        tables[existing.named] = existing.owners.by_value()
+        # Of what large rules have as well, the parts add up.
+        held.setdefault(existing.named, Counter()).update(existing.by_value())
+    tables: Tables = {
+        name: {value: count for value, count in counts.items() if count}
+        for name, counts in held.items()
+    }
     for counted in state.matching_sets:
         if counted.pending is None:
             tables[counted.name] = counted.table.by_value()
@@ -109,12 +124,32 @@ def audit(state: ClusterState) -> Iterator[str | None]:
         wrong = room_mismatches(state, some)
         yield f"room on {wrong[0]}" if wrong else None
     yield from audit_columns(state)
-    for existing in list(state.existing_terms):
+    alone = partial(_carried_alone, state)
+    for existing in list(state.existing_terms.alone):
         if existing.classes:
-            truth = _owners(state, _live_placements(state), existing.named)
+            truth = _owners(state, _live_placements(state), existing.named, alone)
             yield _finding(existing.owners, truth, existing)
+    for large in list(state.existing_terms.large):
+        yield from _audit_large(state, large)
     for counted in list(state.matching_sets):
         yield from _audit_set(state, counted)
+
+
+def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:
+    """Recount the carriers of large rules, over some topology keys at a time."""
+    source, tables = (large.rules, large.annotated), iter(list(large.tables))
+    while some := list(islice(tables, AUDITED_KEYS)):
+        carriers = {
+            placed.pod_class: placed.on_nodes
+            for placed in state.placed_classes
+            if source in rules_by_source(placed.pod_class)
+        }
+        wrong = [
+            table.topology.key
+            for table in some
+            if table.by_value() != _by_domain(state, carriers, table.topology.key)
+        ]
+        yield f"{wrong[0]} of {len(large.terms)} terms" if wrong else None
 
 
 def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | None]:
@@ -130,7 +165,7 @@ def _audit_set(state: ClusterState, counted: MatchingPods) -> Iterator[str | Non
         if counted in state.matching_sets and counted.pending is None:
             members = {placed.pod_class: placed.on_nodes for placed in counted.members}
             weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
-            truth = _by_domain(state, members, weights, counted.table.topology.key)
+            truth = _by_domain(state, members, counted.table.topology.key, weights)
             yield _finding(counted.table, truth, counted)
     elif counted in state.matching_sets and counted.pending is None:
         truth = _matching(state, _live_placements(state), counted)
@@ -177,40 +212,6 @@ def _live_placements(state: ClusterState) -> Placements:
     return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
 
 
-def _owners(state: ClusterState, placements: Placements, named: Named) -> dict[str, int]:
-    weights = {
-        pod_class: sum(weight for each, weight in _carried_by(pod_class) if each == named)
-        for pod_class in placements
-        if len(pod_class.affinity)
-    }
-    return _by_domain(state, placements, weights, named[0].topology_key)
-
-
-def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
-    weights = {
-        pod_class: counted.pod_set.weigh(
-            pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
-        )
-        for pod_class in placements
-    }
-    return _by_domain(state, placements, weights, counted.table.topology.key)
-
-
-def _by_domain(
-    state: ClusterState, placements: Placements, weights: dict[PodClass, int], key: str
-) -> dict[str, int]:
-    """Return what the pods add to each domain, zeros left out."""
-    table: Counter[str] = Counter()
-    names = state.nodes.names
-    for pod_class, weight in weights.items():
-        if weight:
-            for node, pods in placements[pod_class].items():
-                value = state.nodes.labels(names[node]).get(key)
-                if value is not None:
-                    table[value] += weight * pods
-    return {value: count for value, count in table.items() if count}
-
-
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
     """Yield each term with its role, whether it is from an annotation, and its weight."""
     rules, annotated = pod_class.affinity, pod_class.annotated
@@ -222,6 +223,56 @@ def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
         yield from (((term, role, at >= of_spec), 1) for at, term in enumerate(terms))
     for at, each in enumerate(rules.preferred):
         yield (each.term, Role.PREFERRED, at >= len(mine.preferred)), each.weight
+
+
+def _owners(
+    state: ClusterState,
+    placements: Placements,
+    named: Named,
+    carried: Callable[[PodClass], Iterable[tuple[Named, int]]] = _carried_by,
+) -> dict[str, int]:
+    weights = {
+        pod_class: sum(weight for each, weight in carried(pod_class) if each == named)
+        for pod_class in placements
+        if len(pod_class.affinity)
+    }
+    return _by_domain(state, placements, named[0].topology_key, weights)
+
+
+def _matching(state: ClusterState, placements: Placements, counted: MatchingPods) -> dict[str, int]:
+    weights = {
+        pod_class: counted.pod_set.weigh(
+            pod_class, state.namespaces.get(pod_class.namespace, NO_LABELS)
+        )
+        for pod_class in placements
+    }
+    return _by_domain(state, placements, counted.table.topology.key, weights)
+
+
+def _by_domain(
+    state: ClusterState,
+    placements: Mapping[PodClass, Mapping[int, int]],
+    key: str,
+    weights: Mapping[PodClass, int] | None = None,
+) -> dict[str, int]:
+    """Return what the pods add to each domain, zeros left out; each 1 unless there are weights."""
+    table: Counter[str] = Counter()
+    names = state.nodes.names
+    for pod_class, on_nodes in placements.items():
+        weight = 1 if weights is None else weights.get(pod_class, 0)
+        if weight:
+            for node, pods in on_nodes.items():
+                value = state.nodes.labels(names[node]).get(key)
+                if value is not None:
+                    table[value] += weight * pods
+    return {value: count for value, count in table.items() if count}
+
+
+def _carried_alone(state: ClusterState, pod_class: PodClass) -> Iterable[tuple[Named, int]]:
+    """Yield those that are not kept together with the other terms of large rules."""
+    for rules, annotated in rules_by_source(pod_class):
+        if not state.existing_terms.are_large(rules):
+            yield from by_role(rules, annotated=annotated)
 
 
 def quota_mismatches(state: ClusterState) -> list[str]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
-from extender.cluster.counts.existing_terms import ExistingTerm, Role
+from extender.cluster.counts.existing_term import Role
+from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.placed_classes import PlacedClass
-from extender.cluster.counts.topology import NO_DOMAIN, picker
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
@@ -158,26 +160,38 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     yield set(), sum(existing.term.pods.conditions for existing in matching) // CONDITIONS
     for existing in matching:
         if existing.role is Role.REQUIRED_ANTI and placed.on_nodes:
-            yield _broken_by(placed, existing), len(placed.on_nodes)
+            yield _broken_by(placed, existing.owners, (existing.term,)), len(placed.on_nodes)
+    for large in list(state.existing_terms.large):
+        if placed.on_nodes:
+            yield _broken_by_large(state, placed, large), len(placed.on_nodes)
 
 
-def _broken_by(placed: PlacedClass, existing: ExistingTerm) -> set[Violation]:
-    counts, topology = existing.owners.counts, existing.owners.topology
-    if not counts:
-        return set()
-    own = _own_share(placed, existing)
-    domains = picker(list(placed.on_nodes))(topology.domain_of)
-    # A pod is no trouble to itself, but to the next one of its class it is.
+def _broken_by_large(state: ClusterState, placed: PlacedClass, large: LargeRules) -> set[Violation]:
+    """Return what pods of a class break of some large rules; O(terms) where they meet carriers."""
+    labels = state.namespace_labels(placed.pod_class.namespace)
+    excluding = large.excluding(placed.pod_class, labels, partial(_shared_domains, placed))
+    return {each for owners, terms in excluding for each in _broken_by(placed, owners, terms)}
+
+
+def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) -> set[Violation]:
+    """Return which of the terms with these owners are broken, and where."""
+    values = owners.topology.values
     return {
-        Violation(Role.REQUIRED_ANTI, existing.term, topology.values[domain])
-        for domain in counts.keys() & set(domains)
-        if counts[domain] > own
+        Violation(Role.REQUIRED_ANTI, term, values[domain])
+        for domain in _shared_domains(placed, owners)
+        for term in terms
     }
 
 
-def _own_share(placed: PlacedClass, existing: ExistingTerm) -> int:
-    """Return what one pod of a class adds to the carriers of a term."""
-    return placed.owned.get(existing.owners, 0)
+def _shared_domains(placed: PlacedClass, owners: DomainTable) -> list[int]:
+    """Return the domains where pods of a class have other pods beside them that own terms."""
+    counts = owners.counts
+    if not counts:
+        return []
+    own = placed.owned.get(owners, 0)
+    domains = picker(list(placed.on_nodes))(owners.topology.domain_of)
+    # A pod is no trouble to itself, but to the next one of its class it is.
+    return [domain for domain in counts.keys() & set(domains) if counts[domain] > own]
 
 
 def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:

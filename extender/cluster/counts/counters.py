@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 
 from extender.cluster.counts.chores import CHORES, Chores
-from extender.cluster.counts.existing_terms import ExistingTerm, ExistingTerms
+from extender.cluster.counts.existing_term import ExistingTerm
+from extender.cluster.counts.existing_terms import ExistingTerms
+from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.matching_pods import MatchingPods
 from extender.cluster.counts.matching_sets import FILING, MatchingPodSets, RelabelledSets
 from extender.cluster.counts.nodes import NodeRegistry
@@ -21,8 +22,8 @@ from extender.model.objects import PodClass
 MOST_REMATCHED = 50_000
 """Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
 that would cost more are given up: whoever asks for them again pays, in slices."""
-MANY_TERMS = 64
-"""Terms beyond which a class that goes leaves them to be dropped little by little."""
+MANY_SELECTORS = 64
+"""Beyond which it is not looked up how many classes each of a set may match."""
 
 
 class Counters:
@@ -33,11 +34,15 @@ class Counters:
     """
 
     def __init__(
-        self, nodes: NodeRegistry, namespaces: Mapping[str, Labels], most_sets: int
+        self,
+        nodes: NodeRegistry,
+        namespaces: Mapping[str, Labels],
+        most_sets: int,
+        many_terms: int,
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
-        self._existing_terms = ExistingTerms(nodes)
+        self._existing_terms = ExistingTerms(nodes, many_terms)
         self._sets = MatchingPodSets(nodes, most_sets)
         self._placed: dict[PodClass, PlacedClass] = {}
         self._index = ClassIndex()
@@ -118,11 +123,8 @@ class Counters:
         self._index.remove(placed)
         for counted in placed.counted:
             del counted.members[placed]
-        dropping = self._existing_terms.dropping(pod_class)
-        if len(pod_class.affinity) > MANY_TERMS:
-            self._chores.put_off(dropping)
-        else:
-            deque(dropping, maxlen=0)
+        for large in self._existing_terms.drop(pod_class):
+            self._chores.put_off(large.emptying())
 
     def taking_up(self, pod_class: PodClass) -> Iterator[None]:
         """Register the terms of a class that is about to be placed, some at a step.
@@ -130,15 +132,20 @@ class Counters:
         Placing it then finds them there. Terms without owners mean nothing to anybody; those that
         nobody owns by the next event are dropped little by little.
         """
-        if len(pod_class.affinity) <= MANY_TERMS or pod_class in self._placed:
+        if pod_class in self._placed:
             return
-        held = 0
+        held = self._existing_terms.hold(pod_class)
         try:
-            for held, _ in enumerate(self._existing_terms.holding(pod_class), 1):
-                if held % CHORES == 0:
-                    yield
+            for large in held:
+                for filled, _ in enumerate(self._existing_terms.filling(large), 1):
+                    if filled % CHORES == 0:
+                        yield
         finally:
-            self._held.append(islice(self._existing_terms.dropping(pod_class), held))
+            self._held += map(self._releasing, held)
+
+    def _releasing(self, large: LargeRules) -> Iterator[None]:
+        if self._existing_terms.release(large):
+            yield from large.emptying()
 
     def tidy(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""
@@ -230,7 +237,7 @@ class Counters:
         counted = self._sets.find(pod_set, topology_key)
         if counted is not None and counted.pending is None:
             return 0
-        if len(pod_set.weights) > MANY_TERMS:
+        if len(pod_set.weights) > MANY_SELECTORS:
             # To find out how many exactly would take long itself.
             return len(pod_set.weights) * (len(self._placed) or 1)
         sizes = [self._index.candidates(pods)[0] for pods, _ in pod_set.weights]

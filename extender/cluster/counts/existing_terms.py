@@ -2,90 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from extender.cluster.counts.existing_term import (
+    ExistingTerm,
+    Named,
+    by_role,
+    rules_by_source,
+)
+from extender.cluster.counts.large_rules import LargeRules, are_large
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
-from extender.model.pod_affinity import Affinity, Term
+from extender.model.pod_affinity import Affinity
 
-
-class Role(Enum):
-    """What a term is to the pods that carry it."""
-
-    REQUIRED = "required"
-    REQUIRED_ANTI = "requiredAnti"
-    PREFERRED = "preferred"
-
-
-Named: TypeAlias = tuple[Term, Role, bool]
-"""What tells an existing term from all others: the last is whether it is from annotations."""
-
-
-@dataclass(slots=True, eq=False)
-class ExistingTerm:
-    """A term in one role, and how much of it each domain holds."""
-
-    term: Term
-    role: Role
-    owners: DomainTable
-    """Carriers per domain; for preferred terms the sum of their signed weights."""
-    annotated: bool
-    """Whether its carriers have it in an annotation, and not in their spec."""
-    number: int
-    """Tells it from all others; later ones have higher numbers, and none is used twice."""
-    classes: int = 0
-    """Classes that carry it, each counted as often as it repeats the term."""
-
-    @property
-    def named(self) -> Named:
-        """Return what tells it from all others."""
-        return self.term, self.role, self.annotated
-
-    @property
-    def is_annotated_anti(self) -> bool:
-        """Return whether it keeps pods away by an annotation."""
-        return self.annotated and self.role is Role.REQUIRED_ANTI
+_Source: TypeAlias = tuple[Affinity, bool]
 
 
 class ExistingTerms:
-    """All terms that classes with placed pods carry."""
+    """All terms that classes with placed pods carry.
 
-    def __init__(self, nodes: NodeRegistry) -> None:
+    Usually each has a table of its own, whoever carries it. The terms of large rules are kept
+    together, and a term that is in two such, or in one of them and elsewhere, is here as often.
+    """
+
+    def __init__(self, nodes: NodeRegistry, many_terms: int) -> None:
+        """Rules of more terms than `many_terms` are large."""
         self.version = 0
         """Grows when a term appears or disappears."""
         self._nodes = nodes
+        self._many_terms = many_terms
         self.annotated_anti = 0
         """Required anti-affinity terms among them that come from annotations."""
         self._terms: dict[Named, ExistingTerm] = {}
+        self._large: dict[_Source, LargeRules] = {}
+        self._in_order: dict[int, ExistingTerm | LargeRules] = {}
+        """By the number of the (first) term."""
         self._last = 0
         self._index: SelectorIndex[ExistingTerm] = SelectorIndex()
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._terms) + sum(len(each.terms) for each in self._large.values())
 
     def __iter__(self) -> Iterator[ExistingTerm]:
         """Yield them in the order of their numbers."""
-        return iter(self._terms.values())
+        for each in self._in_order.values():
+            if isinstance(each, LargeRules):
+                yield from each.terms
+            else:
+                yield each
+
+    @property
+    def alone(self) -> Iterable[ExistingTerm]:
+        """Return those that are not of large rules, in the order of their numbers."""
+        return self._terms.values()
+
+    def are_large(self, rules: Affinity) -> bool:
+        """Return whether the terms of some rules are kept together."""
+        return are_large(rules, self._many_terms)
+
+    @property
+    def large(self) -> Iterator[LargeRules]:
+        """Yield the large rules, without those whose terms are not all there yet."""
+        return (each for each in self._large.values() if each.is_filled)
+
+    @property
+    def most_large(self) -> int:
+        """Return how many large rules there are, with those whose terms are not all there yet."""
+        return len(self._large)
+
+    def find_large(self, rules: Affinity, *, annotated: bool) -> LargeRules | None:
+        """Return what is known of large rules, None when no placed pod carries them."""
+        found = self._large.get((rules, annotated))
+        return found if found is not None and found.is_filled else None
 
     def carry(self, pod_class: PodClass) -> dict[DomainTable, int]:
         """Register the terms of a class; return their tables with what one pod adds to each."""
         tables: dict[DomainTable, int] = {}
-        for named, weight in carried_by(pod_class):
-            owners = self._registered(named).owners
-            tables[owners] = tables.get(owners, 0) + weight
+        for source in rules_by_source(pod_class):
+            if self.are_large(source[0]):
+                large = self._held(source)
+                deque(self.filling(large), maxlen=0)
+                tables.update(dict.fromkeys(large.tables, 1))
+                continue
+            for named, weight in by_role(source[0], annotated=source[1]):
+                owners = self._registered(named).owners
+                tables[owners] = tables.get(owners, 0) + weight
         return tables
 
-    def holding(self, pod_class: PodClass) -> Iterator[None]:
-        """Register the terms of a class that has no placed pod yet, one at a step."""
-        for named, _ in carried_by(pod_class):
-            self._registered(named)
-            yield
+    def hold(self, pod_class: PodClass) -> list[LargeRules]:
+        """Register the large rules of a class that has no placed pod yet, without their terms."""
+        return [self._held(each) for each in rules_by_source(pod_class) if self.are_large(each[0])]
+
+    def filling(self, large: LargeRules) -> Iterator[None]:
+        """Take the terms of large rules apart, one at a step, and count them from then on."""
+        if not large.is_filled:
+            yield from large.filling()
+            self.version += 1
+
+    def _held(self, source: _Source) -> LargeRules:
+        large = self._large.get(source)
+        if large is None:
+            rules, annotated = source
+            number = self._last + 1
+            large = LargeRules(rules, self._nodes, number, annotated=annotated)
+            self._large[source] = self._in_order[number] = large
+            self._last += len(rules)
+            self.annotated_anti += annotated * large.anti_affinity_terms
+        large.classes += 1
+        return large
 
     def _registered(self, named: Named) -> ExistingTerm:
         existing_term = self._terms.get(named)
@@ -94,45 +123,49 @@ class ExistingTerms:
             self._last += 1
             owners = self._nodes.table(term.topology_key)
             existing_term = ExistingTerm(term, role, owners, annotated, self._last)
-            self._terms[named] = existing_term
+            self._terms[named] = self._in_order[self._last] = existing_term
             self._index.add(term.pods, existing_term)
             self.annotated_anti += existing_term.is_annotated_anti
             self.version += 1
         existing_term.classes += 1
         return existing_term
 
-    def dropping(self, pod_class: PodClass) -> Iterator[None]:
-        """Take back the registration of a class that has no placed pod any more, term by term."""
-        for named, _ in carried_by(pod_class):
-            existing_term = self._terms[named]
-            existing_term.classes -= 1
-            if not existing_term.classes:
-                del self._terms[named]
-                self.annotated_anti -= existing_term.is_annotated_anti
-                self._index.remove(existing_term.term.pods, existing_term)
-                self._nodes.drop(existing_term.owners)
-                self.version += 1
-            yield
+    def drop(self, pod_class: PodClass) -> list[LargeRules]:
+        """Take back the registration of a class that has no placed pod any more.
+
+        Return the large rules that nobody carries any more, which are to be emptied.
+        """
+        unused = []
+        for source in rules_by_source(pod_class):
+            if self.are_large(source[0]):
+                large = self._large[source]
+                if self.release(large):
+                    unused.append(large)
+                continue
+            for named, _ in by_role(source[0], annotated=source[1]):
+                self._dropped(named)
+        return unused
+
+    def release(self, large: LargeRules) -> bool:
+        """Take back one registration of large rules; return whether nobody carries them now."""
+        large.classes -= 1
+        if large.classes:
+            return False
+        del self._large[large.rules, large.annotated], self._in_order[large.number]
+        self.annotated_anti -= large.annotated * large.anti_affinity_terms
+        self.version += 1
+        return True
+
+    def _dropped(self, named: Named) -> None:
+        existing_term = self._terms[named]
+        existing_term.classes -= 1
+        if not existing_term.classes:
+            del self._terms[named], self._in_order[existing_term.number]
+            self.annotated_anti -= existing_term.is_annotated_anti
+            self._index.remove(existing_term.term.pods, existing_term)
+            self._nodes.drop(existing_term.owners)
+            self.version += 1
 
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
-        """Yield the existing terms that match pods of a class."""
+        """Yield the existing terms that match pods of a class, those of large rules left out."""
         return self._index.matching(pod_class.namespace, namespace_labels, pod_class.labels)
-
-
-def carried_by(pod_class: PodClass) -> Iterator[tuple[Named, int]]:
-    """Yield the terms that pods of a class carry, with what one pod adds to the term's table."""
-    annotated = pod_class.annotated
-    if annotated is None:
-        yield from _roles(pod_class.affinity, annotated=False)
-    else:
-        yield from _roles(annotated.own, annotated=False)
-        yield from _roles(annotated.added, annotated=True)
-
-
-def _roles(affinity: Affinity, *, annotated: bool) -> Iterator[tuple[Named, int]]:
-    for term in affinity.required:
-        yield (term, Role.REQUIRED, annotated), 1
-    for term in affinity.required_anti:
-        yield (term, Role.REQUIRED_ANTI, annotated), 1
-    for weighted in affinity.preferred:
-        yield (weighted.term, Role.PREFERRED, annotated), weighted.weight

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_terms import Role
+from extender.cluster.counts.existing_term import Role
+from extender.cluster.counts.large_matches import LargeMatches
 from extender.cluster.counts.large_rule_sets import LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.topology import DomainTable, Topology, versions
@@ -70,10 +72,11 @@ class PreFilterState:
     """Placed pods' required anti-affinity that matches the class, a union for each topology."""
     preferred: tuple[tuple[DomainTable, int], ...]
     """The class's own preferred terms: matching pods, and the signed weight."""
-    existing_preferred: tuple[DomainTable, ...]
-    """Placed pods' preferred terms that match the class: sums of signed weights."""
-    existing_required: tuple[DomainTable, ...]
-    """Placed pods' required affinity terms that match the class."""
+    existing_preferred: tuple[tuple[DomainTable, int], ...]
+    """Placed pods' preferred terms that match the class: sums of signed weights, each with 1, or
+    carriers with the sum of the weights of theirs."""
+    existing_required: tuple[tuple[DomainTable, int], ...]
+    """Placed pods' required affinity terms that match the class: carriers, and of how many."""
     has_rules: bool = field(init=False)
     """Whether any rule, own or existing, can refuse a node."""
 
@@ -127,6 +130,8 @@ class PreFilterStates:
         self._counters = counters
         self._nodes = nodes
         self._rule_sets = LargeRuleSets(nodes, counters.matching_sets)
+        self.large_matches = LargeMatches(counters, nodes)
+        """What large rules of placed pods say of the classes that are asked about."""
         self._known: LruCache[PodClass, PreFilterState] = LruCache(
             memory.PREFILTER_STATES, most=most, share=LARGE_SHARE
         )
@@ -166,7 +171,8 @@ class PreFilterStates:
         if known is not None and known.structure == self._counters.structure:
             return 0
         sets = self._rule_sets.of(pod_class)
-        return sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
+        own = sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
+        return own + self.large_matches.expense(pod_class)
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what a state needs, in steps of about so many comparisons; yield what each took.
@@ -174,11 +180,17 @@ class PreFilterStates:
         The state may change between two steps. A set that was started is kept up to date from then
         on, so what was done is of use to whoever asks again, even when this is not gone through.
         """
-        counters = self._counters
+        counters, spent = self._counters, 0
         for named in dict.fromkeys(self._rule_sets.of(pod_class)):
-            yield from counters.counting(*named, comparisons)
-        while not counters.is_tidy:
-            yield counters.tidy(comparisons)
+            for step in counters.counting(*named, comparisons):
+                spent += step
+                yield step
+        yield from self.large_matches.preparing(pod_class, comparisons)
+        # Sets that were given up for new ones; not what others have left behind.
+        while spent > 0 and not counters.is_tidy:
+            done = counters.tidy(min(spent, comparisons))
+            spent -= done
+            yield done
 
     def _resolve(self, pod_class: PodClass) -> PreFilterState:
         counters, nodes = self._counters, self._nodes
@@ -186,12 +198,17 @@ class PreFilterStates:
         rules = pod_class.affinity
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = counters.namespace_labels(namespace)
-        existing: dict[Role, list[DomainTable]] = {role: [] for role in Role}
+        existing: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
         for existing_term in counters.existing_terms_about(pod_class):
             # Over a key that no node has, nobody is near to anybody.
             counts = existing_term.annotated or not pod_class.of_annotations
             if counts and existing_term.owners.topology.is_anywhere:
-                existing[existing_term.role].append(existing_term.owners)
+                existing[existing_term.role].append((existing_term.owners, 1))
+        large = self.large_matches.about(pod_class)
+        repelling = [table for table, _ in existing[Role.REQUIRED_ANTI]]
+        repelling += chain.from_iterable(each.anti_affinity for each in large)
+        preferring = chain.from_iterable(each.preferred for each in large)
+        requiring = chain.from_iterable(each.required for each in large)
         sets = self._rule_sets.of(pod_class)
         return PreFilterState(
             pod_class=pod_class,
@@ -204,10 +221,10 @@ class PreFilterStates:
                 term.pods.matches(namespace, namespace_labels, labels) for term in rules.required
             ),
             anti_affinity=unions(counters.matching(*named) for named in sets.anti_affinity),
-            existing_anti_affinity=unions(existing[Role.REQUIRED_ANTI]),
+            existing_anti_affinity=unions(repelling),
             preferred=tuple(
                 (counters.matching(*named), factor) for named, factor in sets.preferred
             ),
-            existing_preferred=tuple(existing[Role.PREFERRED]),
-            existing_required=tuple(existing[Role.REQUIRED]),
+            existing_preferred=(*existing[Role.PREFERRED], *preferring),
+            existing_required=(*existing[Role.REQUIRED], *requiring),
         )

@@ -14,7 +14,7 @@ from extender.cluster.audits.overview import (
     counting_matched,
     grouping_nodes,
 )
-from extender.cluster.counts.existing_terms import ExistingTerm, Role
+from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.wording import pods_of
 from extender.web.page.html import Html, code, element, joined, named
@@ -101,7 +101,7 @@ def _everything(state: ClusterState, asked: Asked) -> Steps:
     yield from table("topologies", caption, TOPOLOGIES, rows)
     yield heading("Rules")
     yield search(asked, "Labels, namespaces or a topology key")
-    counted = ((_Term(each, sum(each.owners.counts.values()))) for each in terms)
+    counted = ((_Term(each, each.amount)) for each in terms)
     yield from _terms(asked, counted, "Terms that placed pods carry")
 
 
@@ -188,7 +188,7 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
     term = existing.term
     matched = yield from counting_matched(state, term)
     spaces = yield from choosing_namespaces(state, term.pods)
-    owners = existing.owners.by_value()
+    owners = existing.by_value()
     yield joined(_back(), heading(_title(existing)))
     yield definitions(
         (

@@ -1,0 +1,104 @@
+"""What the large rules of placed pods say of pods of other classes; found out once, in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from sys import maxsize
+from typing import Final
+
+from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.large_rules import LargeRules, Matched
+from extender.cluster.counts.nodes import Nodes
+from extender.model import memory
+from extender.model.labels import Labels
+from extender.model.lru_cache import LruCache
+from extender.model.objects import PodClass
+from extender.model.stepping import at_once
+
+PER_TABLE: Final = 192
+"""Bytes of what is known of one class and some rules, and of each table in it."""
+LARGE_SHARE: Final = 2
+"""One class may take half of the budget: with hundreds of large rules it is dear to find out."""
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What is known of one class."""
+
+    namespace_labels: Labels
+    """True for these very labels."""
+    located: int
+    """True until a node has a label key that none had."""
+    matched: dict[int, Matched] = field(default_factory=dict)
+    """By the number of the rules."""
+    tables: int = 0
+    """How many tables there are in these, and one more for each of them."""
+
+
+class LargeMatches:
+    """Compares classes that are asked about with the large rules that there are.
+
+    Rules that come or go later cost nothing but their own comparison.
+    """
+
+    def __init__(self, counters: Counters, nodes: Nodes) -> None:
+        self._counters = counters
+        self._nodes = nodes
+        self._known: LruCache[PodClass, _Known] = LruCache(memory.LARGE_MATCHES, share=LARGE_SHARE)
+
+    def about(self, pod_class: PodClass) -> list[Matched]:
+        """Return what each of the large rules says; compares whatever is not known yet."""
+        matched = self._of(pod_class).matched
+        return [
+            matched.get(each.number) or self.of(pod_class, each)
+            for each in self._counters.existing_terms.large
+        ]
+
+    def of(self, pod_class: PodClass, large: LargeRules) -> Matched:
+        """Return what some large rules say; O(their terms) if that is not known yet."""
+        found = self._of(pod_class).matched.get(large.number)
+        return found or at_once(self._finding(pod_class, large, maxsize))
+
+    def expense(self, pod_class: PodClass) -> int:
+        """Return how many comparisons it takes, at most, before `about` is O(large rules)."""
+        matched = self._of(pod_class).matched
+        return sum(
+            each.comparisons
+            for each in self._counters.existing_terms.large
+            if each.number not in matched
+        )
+
+    def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
+        """Compare in steps of about so many comparisons; yield what each took."""
+        for large in list(self._counters.existing_terms.large):
+            if large.number not in self._of(pod_class).matched:
+                yield from self._finding(pod_class, large, comparisons)
+
+    def _of(self, pod_class: PodClass) -> _Known:
+        labels = self._counters.namespace_labels(pod_class.namespace)
+        known, located = self._known.get(pod_class), self._nodes.located
+        if known is None or known.namespace_labels is not labels or known.located != located:
+            known = _Known(labels, located)
+        return known
+
+    def _finding(
+        self, pod_class: PodClass, large: LargeRules, comparisons: int
+    ) -> Generator[int, None, Matched]:
+        """Compare a class in steps; where the surroundings change meanwhile, nothing is kept."""
+        began = self._of(pod_class)
+        matched = yield from large.matching(pod_class, began.namespace_labels, comparisons)
+        known = self._of(pod_class)
+        if known.namespace_labels is began.namespace_labels and known.located == began.located:
+            known.matched[large.number] = matched
+            known.tables += 1 + matched.tables
+            self._forget_gone(known)
+            self._known.put(pod_class, known, pod_class.size + PER_TABLE * (1 + known.tables))
+        return matched
+
+    def _forget_gone(self, known: _Known) -> None:
+        """Forget rules that are gone, once there are more of them than of others."""
+        if len(known.matched) > 2 * self._counters.existing_terms.most_large:
+            live = {each.number for each in self._counters.existing_terms.large}
+            known.matched = {at: each for at, each in known.matched.items() if at in live}
+            known.tables = sum(1 + each.tables for each in known.matched.values())
