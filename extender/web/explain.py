@@ -57,7 +57,7 @@ class Explain:
 
         async def asked() -> Explained:
             query = _checked(request.query)
-            pod = self.known(query.get("namespace", "default"), query["pod"])
+            pod = self.known(query.get("namespace") or "default", query["pod"])
             return Explained(pod, node_names=[query["node"]] if "node" in query else None)
 
         return await self._answer(asked)
@@ -98,8 +98,7 @@ class Explain:
 
     async def explanation(self, asked: Explained) -> Explanation:
         """Explain a pod, in slices; QueryError while the cluster is not known."""
-        if reason := self._unready():
-            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+        self._check_ready()
         state, names = self._state, asked.node_names
         question = Question(
             asked.pod,
@@ -111,13 +110,18 @@ class Explain:
         return await in_slices(explaining(state, question))
 
     def known(self, namespace: str, name: str) -> Pod:
-        """Return a pod of the cluster; QueryError for one that is not there."""
+        """Return a pod of the cluster; QueryError for one that is not there, or not listed yet."""
+        self._check_ready()
         pod = self._state.pods.get(f"{namespace}/{name}")
         if pod is None:
             which = f"{namespace[:MOST_SHOWN]}/{name[:MOST_SHOWN]}"
             why = f"no pod {which} that waits or runs; a manifest can be explained with POST"
             raise QueryError(HTTPStatus.NOT_FOUND, why)
         return pod
+
+    def _check_ready(self) -> None:
+        if reason := self._unready():
+            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
 
 
 def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:

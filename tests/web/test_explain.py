@@ -125,9 +125,10 @@ async def test_who_would_be_preempted(
     assert miss["wouldBePreemptedOn"] == node_name
 
 
-async def test_one_node_only(start: Any) -> None:
+@pytest.mark.parametrize("namespace", ["", "&namespace=", "&namespace=default"])
+async def test_one_node_only(namespace: str, start: Any) -> None:
     client = await start()
-    told = await (await client.get("/explain?pod=db-1&node=b1")).json()
+    told = await (await client.get(f"/explain?pod=db-1&node=b1{namespace}")).json()
     assert [each["node"] for each in told["nodes"]] == ["b1"]
     assert told["summary"] == "1 node: 1 fit"
 
@@ -203,6 +204,7 @@ async def test_nothing_is_explained_before_the_cluster_is_known(start: Any) -> N
     client = await start(unready="pods not synced yet")
     for response in (
         await client.get("/explain?pod=db-1"),
+        await client.get("/explain?pod=not-listed-yet"),
         await client.post("/explain", json=WAITS),
     ):
         assert (response.status, await response.text()) == (503, "pods not synced yet\n")

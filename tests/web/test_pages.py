@@ -225,7 +225,7 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
     seen = shown(unready=lambda: "pods not synced yet")
-    for path in ("/page/domains", "/page/violations"):
+    for path in ("/page/domains", "/page/violations", "/page/explain?pod=not-listed-yet"):
         assert "pods not synced yet" in await read(seen, path, 503)
 
 
