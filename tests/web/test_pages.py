@@ -21,6 +21,7 @@ from extender.web.page.layout import PAGES
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
 from extender.web.page.status import MODES, Resource, Status
+from tests.answering import explaining
 from tests.builders import (
     HOST,
     ZONE,
@@ -224,7 +225,8 @@ async def test_what_cannot_be_shown(path: str, code: int, said: str, read: Read)
 
 
 async def test_nothing_is_shown_of_a_cluster_that_is_not_known(read: Read) -> None:
-    seen = shown(unready=lambda: "pods not synced yet")
+    why = "pods not synced yet"
+    seen = shown(unready=lambda: why, explain=explaining(ClusterState(), why))
     for path in ("/page/domains", "/page/violations", "/page/explain?pod=not-listed-yet"):
         assert "pods not synced yet" in await read(seen, path, 503)
 
