@@ -76,6 +76,7 @@ FILES: list[Any] = [
     ("preempt-verb-missing", "replace", entry(preemptVerb=None), {}),
     ("preempt-verb-missing", "assist", entry(filterVerb="filter"), {}),
     ("verb-misspelt", "assist", entry(prioritizeVerb="priorities"), {}),
+    ("verb-misspelt", "assist", entry(prioritizeVerb="/prioritize"), {}),
     ("verb-without-use", "shadow", entry(preemptVerb="preempt"), {}),
     ("whole-nodes-sent", "assist", entry(nodeCacheCapable=None), {}),
     ("managed-resources", "replace", entry(managedResources=[{"name": "a.b/gpu"}]), {}),
