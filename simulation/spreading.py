@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from typing import Final
 
 from simulation.outcome import Outcome
-from simulation.plan import make_plan
+from simulation.plan import Plan, make_plan
 from simulation.world import run
 
 SEEDS_OF_A_PROCESS: Final = 200
@@ -26,10 +26,15 @@ def run_seed(seed: int) -> Outcome:
 
 def run_seeds(seeds: Iterable[int], jobs: int) -> Generator[Outcome, None, None]:
     """Run seeds, a few at a time, and yield how each went, in whatever order they end."""
+    return run_plans(map(make_plan, seeds), jobs)
+
+
+def run_plans(plans: Iterable[Plan], jobs: int) -> Generator[Outcome, None, None]:
+    """Run plans in the same way."""
     if jobs == 1:
-        yield from map(run_seed, seeds)
+        yield from map(run, plans)
         return
-    left = iter(seeds)
+    left = iter(plans)
     ended: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     fork = multiprocessing.get_context("fork")
     # A process that has just been forked must not be interrupted before it knows what to do then,
@@ -39,10 +44,10 @@ def run_seeds(seeds: Iterable[int], jobs: int) -> Generator[Outcome, None, None]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTIONS)
 
         def begin() -> int:
-            seed = next(left, None)
-            if seed is None:
+            plan = next(left, None)
+            if plan is None:
                 return 0
-            pool.apply_async(run_seed, (seed,), callback=ended.put, error_callback=ended.put)
+            pool.apply_async(run, (plan,), callback=ended.put, error_callback=ended.put)
             return 1
 
         # One more each, so that nobody waits for the next.

@@ -18,6 +18,8 @@ class History:
         self.now: dict[str, Labels] = {}
         self.number = 0
         self._before: deque[tuple[float, Spaces]] = deque()
+        self._first: dict[str, int] = {}
+        """The number of the first picture that has a name."""
 
     def set(self, name: str, labels: Labels | None, at: float) -> None:
         """Change an object's labels; None removes it."""
@@ -26,6 +28,7 @@ class History:
         self._before.append((at, (self.number, self.now)))
         self.number += 1
         self.now = {**self.now, name: labels} if labels is not None else _without(self.now, name)
+        self._first.setdefault(name, self.number)
         while self._before and self._before[0][0] < at - REMEMBERED_SECONDS:
             self._before.popleft()
 
@@ -33,6 +36,10 @@ class History:
         """Return all that have been true since a moment."""
         before = (labels for until, labels in self._before if until >= since)
         return [(self.number, self.now), *before]
+
+    def first(self, name: str) -> int:
+        """Return the number of the first picture that a name is in."""
+        return self._first.get(name, 0)
 
 
 def _without(labels: dict[str, Labels], name: str) -> dict[str, Labels]:

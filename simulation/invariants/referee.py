@@ -215,16 +215,8 @@ class Referee:
     def _refusal(
         self, placed: Placed, since: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
-        pictures = self._pictures(since)
         for other in self._adversaries(placed, since, without):
-            if all(
-                self.kinds.exclude(
-                    (placed.kind, nodes.get(placed.node)),
-                    (other.kind, nodes.get(other.node)),
-                    spaces,
-                )
-                for nodes, spaces in pictures
-            ):
+            if self._always_excludes(placed, other, since):
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
         if placed.kind.needs and not self._may_have_company(placed, since, without):
             return "required affinity not met", "", ()
@@ -234,6 +226,21 @@ class Referee:
             if self._is_over_quota(placed.key, known, limits):
                 return "quota exceeded", "", ()
         return None
+
+    def _always_excludes(self, placed: Placed, other: Placed, since: float) -> bool:
+        """Tell whether two pods exclude each other in each picture that the extender may have had.
+
+        It binds to no node that it does not know. So it had none from before there were both.
+        """
+        both = max(self.nodes.first(placed.node), self.nodes.first(other.node))
+        return all(
+            self.kinds.exclude(
+                (placed.kind, nodes.get(placed.node)), (other.kind, nodes.get(other.node)), spaces
+            )
+            for number, nodes in self.nodes.pictures(since)
+            if number >= both
+            for spaces in self.spaces.pictures(since)
+        )
 
     def _known(self, placed: Placed, since: float, without: tuple[str, ...]) -> list[Placed]:
         """Return the pods on nodes that the extender knew of when it placed one.

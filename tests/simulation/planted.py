@@ -33,6 +33,7 @@ from simulation import program
 from simulation.plan import Plan
 from simulation.themes import CONTENTION
 from tests.simulation.planted_evictions import EVICTIONS
+from tests.simulation.planted_lists import old_lists
 from tests.simulation.planted_preemptions import PREEMPTIONS
 from tests.simulation.planting import Planted
 
@@ -232,9 +233,8 @@ def _keeps_tokens(patch: Patch) -> None:
     patch.setattr(FlowControl, "_refill", lambda _: None)
 
 
-def _lists_from_a_server_that_lags(plan: Plan) -> bool:
-    contended = plan.setup.theme == CONTENTION and plan.setup.servers > 1
-    return contended and any(each.what == "lagging server" for each in plan.actions)
+def _sets_quotas(plan: Plan) -> bool:
+    return any(each.what == "quota" for each in plan.actions)
 
 
 def _leaves_binds_unclear(plan: Plan) -> bool:
@@ -278,7 +278,7 @@ PLANTED: Mapping[str, Planted] = {
         _takes_any_error_for_success, {WAIT, LONELY, "evicted in vain", *ENDLESS}
     ),
     "takes a list from a cache for proof": Planted(
-        _settles_by_cached_lists, {MEET, LONELY}, _lists_from_a_server_that_lags
+        _settles_by_cached_lists, {MEET, LONELY}, plan=old_lists
     ),
     "takes a pod without a node for one that is not bound": Planted(
         _settles_what_is_not_listed, {MEET, LONELY}, _leaves_binds_unclear
@@ -291,7 +291,7 @@ PLANTED: Mapping[str, Planted] = {
     ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
-    "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}),
+    "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}, _sets_quotas),
     **PREEMPTIONS,
     **EVICTIONS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from simulation.plan import Plan
+from simulation.plan import Plan, make_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +18,5 @@ class Planted:
     breaks: Collection[str]
     runs: Callable[[Plan], object] = lambda _: True
     """Tells of a run whether it is one of those that are to find it."""
+    plan: Callable[[int], Plan] = make_plan
+    """Makes a run from a seed, where those that are drawn seldom come to what it takes."""

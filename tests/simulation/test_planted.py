@@ -14,8 +14,8 @@ from itertools import count, islice
 
 import pytest
 
-from simulation.plan import make_plan
-from simulation.spreading import run_seeds
+from simulation.plan import Plan
+from simulation.spreading import run_plans
 from tests.simulation.planted import PLANTED, QUICK
 from tests.simulation.planting import Planted
 
@@ -23,10 +23,9 @@ MOST_SEEDS = 40
 CHOSEN = PLANTED if os.environ.get("PLANTED_BUGS") == "all" else QUICK
 
 
-def seeds_for(planted: Planted) -> Iterable[int]:
-    """Return the seeds of which one has to find a bug."""
-    seeds = (seed for seed in count(1) if planted.runs(make_plan(seed)))
-    return islice(seeds, MOST_SEEDS)
+def plans_for(planted: Planted) -> Iterable[Plan]:
+    """Return the runs of which one has to find a bug."""
+    return islice(filter(planted.runs, map(planted.plan, count(1))), MOST_SEEDS)
 
 
 @pytest.mark.parametrize("bug", [pytest.param(name, id=name) for name in CHOSEN])
@@ -34,7 +33,7 @@ def test_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, bug: str) -> None
     planted, before = PLANTED[bug], _processor_seconds()
     planted.plant(monkeypatch)
     # The processes are forked, so they have the bug as well.
-    with contextlib.closing(run_seeds(seeds_for(planted), os.cpu_count() or 1)) as outcomes:
+    with contextlib.closing(run_plans(plans_for(planted), os.cpu_count() or 1)) as outcomes:
         found = next((each for each in outcomes if each.broken is not None), None)
     assert found is not None, f"{MOST_SEEDS} seeds have not found it"
     assert found.broken is not None
