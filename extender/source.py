@@ -123,10 +123,15 @@ async def open_source(
     return await _watch(config, state, metrics, parts)
 
 
-def pod_reader(config: Config, most_entries: int | None = None) -> PodReader:
-    """Build what reads pods: which fields of a term count, and whether quotas are of interest."""
+def pod_reader(
+    config: Config, most_entries: int | None = None, *, manifests: bool = False
+) -> PodReader:
+    """Build what reads pods: which fields of a term count, and whether quotas are of interest.
+
+    With `manifests`, they may come from people, whatever the cluster comes from.
+    """
     # What comes from files was never created, or says by its version that it was.
-    live = not config.cluster_files
+    live = not config.cluster_files and not manifests
     return PodReader(
         gates=gates_of(config),
         charges=config.looks_at_quotas,

@@ -154,7 +154,7 @@ def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Expla
         state,
         filter_plugins(config),
         score_plugins(config),
-        pod_reader(config, MOST_ENTRIES),
+        pod_reader(config, MOST_ENTRIES, manifests=True),
         unsynced,
         max_score=config.prioritize.max_score,
     )

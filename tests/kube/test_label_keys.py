@@ -48,6 +48,28 @@ async def test_a_label_added_to_a_running_pod_is_not_merged_by_a_restart(
     assert found["labelKeys"] == [{"key": "version", "merged": [], "label": "1"}]
 
 
+async def test_a_manifest_is_explained_as_it_will_be_once_it_is_created(
+    rig: Rig, tmp_path: Path
+) -> None:
+    for each in (*(node(name, {HOST: name}) for name in NODES), pod("old").labels(V1).on("a")):
+        rig.api.collection(f"/api/v1/{each['kind'].lower()}s").put(each)
+    new = pod("new").labels(V2).uid(None).anti_affinity(APART)
+    created = {**new, "metadata": {**new["metadata"], "resourceVersion": "7"}}
+    async with asyncio.timeout(WAIT), running(live(rig, tmp_path)) as program:
+        await until_ready(program)
+        assert await unfit(program, new) == set(), "its rule is about pods of its own version"
+        assert await unfit(program, created) == {"a"}, "it had no version when it was created"
+
+
+async def unfit(program: Running, manifest: Any) -> set[str]:
+    """Ask for an explanation; return the nodes that the pod does not fit on."""
+    async with (
+        ClientSession() as session,
+        session.post(f"{program.ops_url}/explain", json=manifest) as response,
+    ):
+        return {each["node"] for each in (await response.json())["nodes"] if not each["fits"]}
+
+
 async def until_ready(program: Running) -> None:
     """Return once everything is synced."""
     while program.lifecycle.unsynced() is not None:  # noqa: ASYNC110 - tasks of the program
