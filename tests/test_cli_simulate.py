@@ -183,6 +183,7 @@ def test_yaml_and_json_are_the_same(simulate: Simulate) -> None:
         pytest.param("--drain a1 --like a1", "--like belongs after --add-nodes", id="like what?"),
         pytest.param("--add-nodes 2", "name a node that they are like", id="no --like"),
         pytest.param("--add-nodes 0 --like a1", "expected 1 to", id="no nodes"),
+        pytest.param("--add-nodes x --like a1", "'x': expected 1 to", id="a letter of nodes"),
         pytest.param("--add-nodes 1 --like c9", "no node c9", id="no such node"),
         pytest.param("--drain pool=new", "no node is called pool=new", id="no such label"),
         pytest.param("--drain a==b==c", "is no condition", id="no selector"),

@@ -143,9 +143,13 @@ def add_changes(of: Parser) -> None:
 
 def _number(text: str) -> int:
     """Read a number of pods or nodes."""
-    number = int(text)
-    if not 0 < number <= MOST:
-        raise argparse.ArgumentTypeError(f"{text}: expected 1 to {MOST:,}")
+    from extender.wire.whole_numbers import (  # noqa: PLC0415 - see the head of this package
+        whole_number,
+    )
+
+    number = whole_number(text, len(str(MOST)))
+    if number is None or not 0 < number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 1 to {MOST:,}")
     return number
 
 

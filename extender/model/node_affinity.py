@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from extender.model.labels import Labels, Operator, Requirement
 
-_INTEGER = re.compile(r"[+-]?0*[0-9]{1,19}", re.ASCII)
+_INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,19})", re.ASCII)
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -18,9 +18,10 @@ def int64(text: str) -> int | None:
 
     As strconv.ParseInt reads it: no blanks or underscores, and nothing beyond 64 bits.
     """
-    if _INTEGER.fullmatch(text) is None:
+    found = _INTEGER.fullmatch(text)
+    if found is None:
         return None
-    number = int(text)
+    number = int(found["sign"] + found["digits"])
     return number if number in _INT64 else None
 
 

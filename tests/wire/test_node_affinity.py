@@ -14,7 +14,14 @@ from extender.wire.node_affinity import MOST_CONDITIONS, NodeAffinityReader, rea
 from extender.wire.objects import PodReader
 from tests.builders import Pod, node_term, pod, requirement
 
-LABELS = {"disk": "ssd", "cores": "16", "zone": "a", "big": "9223372036854775808", "snake": "1_6"}
+LABELS = {
+    "disk": "ssd",
+    "cores": "16",
+    "zone": "a",
+    "big": "9223372036854775808",
+    "snake": "1_6",
+    "zeros": "0" * 5_000 + "5",
+}
 NEW = pod("new")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -93,6 +100,8 @@ def test_pods_to_which_every_node_is_alike(raw: Pod) -> None:
         pytest.param(expression("none", "Gt", "1"), False, id="no label"),
         pytest.param(expression("big", "Gt", "1"), False, id="no number of 64 bits"),
         pytest.param(expression("snake", "Gt", "1"), False, id="no number in Go"),
+        pytest.param(expression("zeros", "Gt", "4"), True, id="more digits than Python reads"),
+        pytest.param(expression("zeros", "Gt", "5"), False, id="and their value"),
         pytest.param(required(node_term(In="n")), True, id="a name"),
         pytest.param(required(node_term(In="m")), False, id="another name"),
         pytest.param(required(node_term(NotIn="m")), True, id="all but a name"),
