@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -11,12 +13,14 @@ from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from extender.cluster.audits.breaches import breaches, excludes, in_force, in_the_way, suspects
+from extender.cluster.counts import rule_watch
 from extender.cluster.counts.rule_watch import MOST_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution, ExecutionRule, RuleKind, execution_rules
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from tests.builders import (
+    Json,
     Pod,
     model_namespace,
     model_node,
@@ -122,6 +126,85 @@ def test_the_terms_that_an_event_enters_are_bounded(terms: int, watched: int) ->
     assert len(cluster.state.rule_watch.rules_of("default-many")) == watched
     cluster.place(pod("a0").labels(app="a0"), "a2")
     assert bool(cluster.settle()) is bool(watched)
+
+
+def unlike(number: int, terms: int = 200) -> list[Json]:
+    """Build terms that no other pod has, which are about nearly everybody."""
+    found = [requirement("app", "NotIn", f"x{number}-{each}") for each in range(terms)]
+    return [term(ZONE, {"matchExpressions": [each]}, namespaceSelector={}) for each in found]
+
+
+def calls_during(event: Callable[[], object]) -> int:
+    """Return how many Python functions are called from the module that watches rules."""
+    calls = 0
+
+    def count(frame: FrameType, what: str, _: object) -> None:
+        nonlocal calls
+        caller = frame.f_back
+        if what == "call" and caller is not None:
+            calls += caller.f_code.co_filename == rule_watch.__file__
+
+    sys.setprofile(count)
+    try:
+        event()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(lambda on: on.place(DATABASE, "a1"), id="a pod comes"),
+        pytest.param(lambda on: on.remove("plain"), id="a pod goes"),
+        pytest.param(lambda on: on.label("a1", zone="c"), id="a node is relabelled"),
+        pytest.param(
+            lambda on: on.state.upsert_namespace(model_namespace(namespace("x", {"new": "y"}))),
+            id="a namespace is relabelled",
+        ),
+    ],
+)
+def test_an_event_is_compared_with_the_rules_of_many_pods_later_in_steps(
+    event: Callable[[Cluster], None],
+) -> None:
+    cluster = Cluster()
+    cluster.place(pod("plain"), "b1")
+    for number in range(20):
+        cluster.place(pod("ruled").anti_affinity(*unlike(number)), "a1", f"ruled-{number}")
+    cluster.settle()
+    assert calls_during(lambda: event(cluster)) < 20 * 10, "not every rule"
+    steps = 0
+    while cluster.state.rule_watch.pending:
+        steps += 1
+        assert calls_during(lambda: list(suspects(cluster.state, 10))) < 4000
+    assert steps > 1
+
+
+def test_with_too_many_events_at_a_time_all_rules_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rule_watch, "MOST_NOTED", 3)
+    cluster = Cluster()
+    cluster.place(GUARD, "a1")
+    cluster.place(NEAR_DB, "b1")
+    cluster.place(DATABASE, "b1")
+    assert cluster.settle() == {}
+    cluster.place(pod("web").labels(app="web"), "b1")
+    for number in range(10):
+        cluster.place(DATABASE, "a2", f"db-{number}")
+    cluster.remove("db")
+    # Its pod is filed under another zone as well, where the other one is.
+    cluster.label("a1", zone="b")
+    assert kinds(cluster.settle()) == {"guard": "podAntiAffinity", "api": "podAffinity"}
+
+
+def test_pods_with_long_rules_are_judged_a_few_at_a_time() -> None:
+    cluster = Cluster()
+    below = [requirement("number", "Lt", f"{number}") for number in range(3200)]
+    for number in range(20):
+        ruled = pod("ruled").requires_nodes(node_term(*below))
+        cluster.place(ruled, "a1", f"ruled-{number}")
+    assert 1 <= len(list(suspects(cluster.state, 200))) <= 4
 
 
 def test_a_pod_with_too_many_terms_in_place_of_one_that_breaks_a_rule_breaks_none() -> None:

@@ -15,6 +15,8 @@ from extender.model.objects import Pod
 
 RULES_A_STEP = 8
 """Rules that take as long to judge as a usual pod."""
+COMPARISONS_A_STEP = 32
+"""Likewise, of a pod class or a node with a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,17 @@ class Breach:
 def suspects(state: ClusterState, most: int) -> Iterator[Identity]:
     """Take up to so many pods for which something may have changed; they have to be judged.
 
-    Going through the owners of a rule in a domain, once that turns out to be broken or met again,
-    is put off like that as well, and comes first: a pod with hundreds of rules is judged once for
-    all of them. O(1) for each pod, and for each mark; a pod with many rules stands for several.
+    Comparing events with rules is put off like that as well, and comes first; then going through
+    the owners of a rule in a domain, once that turns out to be broken or met again: a pod with
+    hundreds of rules is judged once for all of them. O(1) for each pod, and for each mark; a pod
+    with many rules stands for several.
     """
     watch = state.rule_watch
     steps = 0
     while steps < most:
+        if watch.compare(COMPARISONS_A_STEP):
+            steps += 1
+            continue
         mark = watch.take_mark()
         if mark is not None:
             steps += 1
@@ -46,6 +52,7 @@ def suspects(state: ClusterState, most: int) -> Iterator[Identity]:
         if identity is None:
             return
         steps += 1 + len(watch.rules_of(identity.uid)) // RULES_A_STEP
+        steps += watch.conditions_of(identity.uid) // COMPARISONS_A_STEP
         yield identity
 
 

@@ -1,17 +1,20 @@
 """Which running pods may have begun, or ceased, to break a rule: found from events, not by looking.
 
 Each rule that is to hold during execution is kept with its owners, by the topology domain that they
-are in. An event is compared with the rules that it can concern, and leaves a mark on a rule in a
-domain; whoever judges takes the marks. So an event costs the rules that the pods concerned match,
-and the owners are only gone through where something has changed for them.
+are in. An event is noted, and later compared, in steps, with the rules that it can concern: there
+may be hundreds of thousands. That leaves a mark on a rule in a domain; whoever judges takes the
+marks. So an event costs the rules that the pods concerned match, and the owners are only gone
+through where something has changed for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
+from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.owners import PodsByOwner
@@ -27,6 +30,11 @@ from extender.model.signed import shift
 
 MOST_TERMS: Final = 2_048
 """Required terms of a pod that is watched: they are entered and left in one step, of some 30 ms."""
+CONDITIONS_A_STEP: Final = 8
+"""Of a term, with which a pod class is compared."""
+MOST_NOTED: Final = 10_000
+"""Events that are to be compared with rules yet. With more of them, as at the start, all rules are
+looked at instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class _Place:
     rules: tuple[ExecutionRule, ...]
     at: tuple[tuple[WatchedTerm, Domain], ...]
     """Its terms, each with the domain that it is filed under."""
+    conditions: int
+    """Comparisons that it takes, at most, to judge the pod by them."""
 
 
 class RuleWatch:
@@ -62,6 +72,7 @@ class RuleWatch:
         hundreds of selectors."""
         self._suspects: dict[str, Identity] = {}
         self._marks: dict[tuple[int, str], Mark] = {}
+        self._noted = Chores()
 
     def __len__(self) -> int:
         """Return how many placed pods have such rules."""
@@ -70,12 +81,17 @@ class RuleWatch:
     @property
     def pending(self) -> bool:
         """Return whether there is anything to be taken."""
-        return bool(self._suspects or self._marks)
+        return bool(self._suspects or self._marks or self._noted)
 
     def rules_of(self, uid: str) -> tuple[ExecutionRule, ...]:
         """Return the rules of a placed pod."""
         place = self._places.get(uid)
         return () if place is None else place.rules
+
+    def conditions_of(self, uid: str) -> int:
+        """Return how many comparisons it takes, at most, to judge a placed pod by its rules."""
+        place = self._places.get(uid)
+        return 0 if place is None else place.conditions
 
     def watched(self, rule: ExecutionRule) -> WatchedTerm | None:
         """Return a term with its owners, None when no placed pod has it."""
@@ -86,6 +102,26 @@ class RuleWatch:
     def suspect(self, identities: Iterable[Identity]) -> None:
         """Have pods judged (again)."""
         self._suspects.update((each.uid, each) for each in identities)
+
+    def compare(self, comparisons: int) -> bool:
+        """Compare noted events with rules, so many steps; return whether there are any left."""
+        self._noted.do(comparisons)
+        return bool(self._noted)
+
+    def _note(self, event: Iterator[None]) -> None:
+        if len(self._noted) >= MOST_NOTED:
+            self._noted = Chores()
+            event = self._all_again()
+        self._noted.put_off(event)
+
+    def _all_again(self) -> Iterator[None]:
+        """Have every rule looked at, and every pod with rules filed where it is now."""
+        for place in list(self._places.values()):
+            yield from self._file_again(place)
+        for watched in list(self._terms.values()):
+            for domain in watched.owners:
+                self._mark(watched, domain)
+            yield
 
     def take_suspect(self) -> Identity | None:
         """Return a pod that has to be judged, None when there is none."""
@@ -150,7 +186,7 @@ class RuleWatch:
                 watched.owners.setdefault(domain, {})[identity.uid] = identity
                 self._mark(watched, domain)
                 at.append((watched, domain))
-        place = _Place(identity, node, rules, tuple(at))
+        place = _Place(identity, node, rules, tuple(at), sum(map(_conditions, rules)))
         self._places[identity.uid] = place
         self._on.setdefault(node, {})[identity.uid] = place
         self._count_keys(place, 1)
@@ -214,61 +250,76 @@ class RuleWatch:
     # Pods that rules speak of, nodes and namespaces
 
     def moved(self, pod_class: PodClass, node: str) -> None:
-        """Note that there is one more, or one less, pod of a class on a node.
-
-        O(terms that match the class).
-        """
+        """Note that there is one more, or one less, pod of a class on a node; O(1)."""
         if self._terms:
-            labels = self._nodes.labels(node)
-            for watched in self._about(pod_class):
-                self._mark(watched, labels.get(watched.key))
+            self._note(self._moving(pod_class, self._nodes.labels(node)))
 
-    def _about(self, pod_class: PodClass) -> Iterator[WatchedTerm]:
+    def _moving(self, pod_class: PodClass, places: Labels) -> Iterator[None]:
+        """Mark the terms about a class in some domains, by key; a term at a step."""
+        for watched in self._about(pod_class):
+            if watched is not None:
+                self._mark(watched, places.get(watched.key))
+            yield
+
+    def _about(self, pod_class: PodClass) -> Iterator[WatchedTerm | None]:
+        """Yield the terms about a class, None for each that is tried in vain or takes long."""
         namespace, labels = pod_class.namespace, pod_class.labels
         namespace_labels = self._counters.namespace_labels(namespace)
         met: dict[int, bool] = {}
-        for watched in self._index.matching(namespace, namespace_labels, labels):
-            pods = watched.pods[0]
-            if len(pods.weights) > 1 and id(pods) not in met:
+        for watched, took in self._index.trying(namespace, namespace_labels, labels):
+            yield from repeat(None, took // CONDITIONS_A_STEP)
+            pods = None if watched is None else watched.pods[0]
+            if pods is not None and len(pods.weights) > 1 and id(pods) not in met:
                 met[id(pods)] = bool(pods.weigh(pod_class, namespace_labels))
-            if met.get(id(pods), True):
-                yield watched
+            yield watched if met.get(id(pods), True) else None
 
     def relabelled(self, node: str, before: Labels) -> None:
         """Note that a node has other labels than before, is new or gone.
 
-        O(pods on the node with rules, and terms that match the others), if that can matter.
+        O(pods on the node), if that can matter.
         """
         after = self._nodes.labels(node)
         if not self._places or (before and after and not self._concerned(before, after)):
             return
-        for pod_class in self._counters.classes_on(node):
-            for watched in self._about(pod_class):
-                was, now = before.get(watched.key), after.get(watched.key)
-                if was != now:
-                    self._mark(watched, was)
-                    self._mark(watched, now)
-        for place in list(self._on.get(node, {}).values()):
-            self._enter(place.identity, node, place.rules)
+        changed = {key for key, _ in before.items() ^ after.items()}
+        for places in (before, after):
+            some = {key: places[key] for key in changed & places.keys()}
+            for pod_class in self._counters.classes_on(node) if some else ():
+                self._note(self._moving(pod_class, some))
+        for place in self._on.get(node, {}).values():
+            self._note(self._file_again(place))
+
+    def _file_again(self, place: _Place) -> Iterator[None]:
+        """File the terms of a pod under the domains that its node is in now; O(its rules)."""
+        labels = self._nodes.labels(place.node)
+        if self._places.get(place.identity.uid) is not place:
+            return
+        if any(labels.get(watched.key) != domain for watched, domain in place.at):
+            self._enter(place.identity, place.node, place.rules)
             self._leave(place)
+        self._suspects[place.identity.uid] = place.identity
+        yield from repeat(None, 1 + 2 * len(place.rules))
 
     def _concerned(self, before: Labels, after: Labels) -> bool:
         """Return whether a change of a node's labels can matter to any rule."""
         return any(key in self._keys for key, _ in before.items() ^ after.items())
 
     def namespace_changed(self, name: str, before: Labels) -> None:
-        """Note that a namespace has other labels than before.
-
-        O(terms, and domains of those that choose it or leave it out by now).
-        """
+        """Note that a namespace has other labels than before; O(its pods with ordinary rules)."""
         after, execution = self._counters.namespace_labels(name), self._execution
-        for watched in self._terms.values():
-            if watched.pods[0].depends_on(name, before, after):
-                for domain in watched.owners:
-                    self._mark(watched, domain)
+        if self._terms:
+            self._note(self._choosing(name, before, after))
         plain = None if execution is None else execution.plain
         if plain is not None and plain.matches(before) is not plain.matches(after):
             self._suspects.update(self._plain_in.get(name, {}))
+
+    def _choosing(self, name: str, before: Labels, after: Labels) -> Iterator[None]:
+        """Mark the terms that choose a namespace or leave it out by now; a term at a step."""
+        for watched in list(self._terms.values()):
+            if watched.pods[0].depends_on(name, before, after):
+                for domain in watched.owners:
+                    self._mark(watched, domain)
+            yield
 
 
 def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:
@@ -277,6 +328,13 @@ def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:
         return ()
     plain = execution.plain is not None
     return (rule for rule in execution_rules(pod) if plain or not rule.plain)
+
+
+def _conditions(rule: ExecutionRule) -> int:
+    """Return how many comparisons of a pod, or of its node, a rule takes at most."""
+    if rule.node_rule is not None:
+        return rule.node_rule.conditions
+    return 1 if rule.term is None else rule.term.pods.conditions
 
 
 def _filed(rule: ExecutionRule) -> PodSelector:

@@ -72,6 +72,22 @@ class SelectorIndex(Generic[T]):
                     if pods.matches(namespace, namespace_labels, labels):
                         yield item
 
+    def trying(
+        self, namespace: str, namespace_labels: Labels, labels: Labels
+    ) -> Iterator[tuple[T | None, int]]:
+        """Yield the same, and None for each that is tried in vain; the index may change meanwhile.
+
+        Each with its conditions. An item that comes meanwhile may be left out, and one that goes
+        may still be yielded.
+        """
+        for where in (namespace, None):
+            keys = self._filed.get(where, {})
+            for key in list(keys) if len(keys) <= len(labels) else (None, *labels):
+                value = None if key is None else labels.get(key)
+                for pods, item in list(keys.get(key, {}).get(value, {}).values()):
+                    met = pods.matches(namespace, namespace_labels, labels)
+                    yield (item if met else None), pods.conditions
+
 
 def _buckets(pods: PodSelector) -> list[Bucket]:
     """Return where a selector is filed; a pod that it matches looks into exactly one of them."""
