@@ -49,6 +49,22 @@ def named(raw: Pod, name: str) -> Pod:
     return Pod({**raw, "metadata": {**raw["metadata"], "name": name, "uid": name}})
 
 
+def test_what_node_affinity_asks_for_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["violations", "--cluster", dumped(tmp_path, *NODES, OWNED.on("a"))]) == 1
+    said = capsys.readouterr().out
+    assert "required node affinity (disk in (ssd)) is not met by the labels of node a" in said
+
+
+def test_a_namespace_without_pods_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = dumped(tmp_path, *NODES, OWNED.on("a"))
+    assert main(["violations", "-n", "defualt", "-n", "default", "--cluster", dump]) == 1
+    assert capsys.readouterr().err == "affinity-extender: note: no pod is in namespace defualt\n"
+
+
 def test_a_pod_that_breaks_its_node_affinity_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from _typeshed import SupportsWrite
 
+    from extender.cluster.state import ClusterState
+
 PROGRAM: Final = "affinity-extender"
 
 DONE: Final = 0
@@ -135,6 +137,13 @@ def namespace_flags(of: Parser, verb: str) -> None:
         action="store_true",
         help=f"{verb} all namespaces, the default",
     )
+
+
+def note_empty_namespaces(state: ClusterState, namespaces: Sequence[str]) -> None:
+    """Say which of the namespaces that were asked for have no pod: one may be misspelt."""
+    for name in sorted({*namespaces}):
+        if not any(key.startswith(f"{name}/") for key in state.pods):
+            complain(f"note: no pod is in namespace {name}")
 
 
 def config_flag(of: Parser, what: str, default: str) -> None:

@@ -11,6 +11,7 @@ from extender.cli.parsing import (
     command,
     exit_codes,
     namespace_flags,
+    note_empty_namespaces,
     output_flag,
     say,
     whole_cluster_group,
@@ -101,7 +102,9 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.verbs.quota_survey import survey  # noqa: PLC0415
 
     what_if = _limits(flags.what_if)
-    found = survey(_cluster(flags), flags.namespace, what_if, limited=flags.limited_by_default)
+    state = _cluster(flags)
+    note_empty_namespaces(state, flags.namespace)
+    found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
     report = quota_report.Report(found, flags.what_if)
     say(quota_report.json_text(report) if flags.output == "json" else quota_report.table(report))
     return NOT_FINE if any(map(_would_refuse, found)) else DONE

@@ -102,7 +102,10 @@ def _went(removed: Sequence[Removal]) -> Iterator[str]:
     gone = [each.pod for each in removed if each.after is After.GONE]
     if gone:
         who = some(sorted(gone), len(gone))
-        yield f"{plural(len(gone), 'pod')} without a controller that makes them anew: {who}"
+        have = "has no controller that would replace it"
+        if len(gone) > 1:
+            have = "have no controller that would replace them"
+        yield f"{plural(len(gone), 'pod')} {have}: {who}"
 
 
 def _update(update: Update, *, wide: bool) -> Iterator[str]:

@@ -11,6 +11,7 @@ from extender.cli.parsing import (
     command,
     exit_codes,
     namespace_flags,
+    note_empty_namespaces,
     output_flag,
     say,
     whole_cluster_group,
@@ -89,7 +90,9 @@ def _run(flags: argparse.Namespace) -> int:
 
     execution = _execution(flags.plain_rules)
     plugins = (InterPodAffinity(), NodeAffinityPlugin())
-    found = survey(_cluster(flags), execution, plugins)
+    state = _cluster(flags)
+    note_empty_namespaces(state, flags.namespace)
+    found = survey(state, execution, plugins)
     chosen = set(flags.namespace)
     shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
     if flags.output == "json":

@@ -16,7 +16,7 @@ from extender.model.execution import STATIC, Execution, ExecutionRule, Owner, Ru
 from extender.model.keys import Key
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.model.wording import pods_of
+from extender.model.wording import nodes_of, pods_of
 from extender.verbs.nominating import Chooser, Promise
 
 MOST_NAMED: Final = 10
@@ -206,7 +206,8 @@ def rule_in_words(rule: ExecutionRule) -> str:
     """Say what a rule is."""
     term = rule.term
     if term is None:
-        return "required node affinity"
+        asked = "" if rule.node_rule is None else f" ({nodes_of(rule.node_rule)})"
+        return f"required node affinity{asked}"
     side = "anti-affinity" if rule.kind is RuleKind.ANTI_AFFINITY else "affinity"
     return f"required pod {side} by {term.topology_key} ({pods_of(term.pods)})"
 

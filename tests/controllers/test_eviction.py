@@ -33,7 +33,7 @@ async def test_a_pod_goes_once_when_its_grace_period_is_over() -> None:
     await rig.after(2)
     assert rig.mover.evicted == ["disk"]
     (note,) = rig.mover.notes("EvictedByAffinityRule")
-    assert "required node affinity is not met by the labels of node a" in note
+    assert "required node affinity (disk in (ssd)) is not met by the labels of node a" in note
     assert "since 1970-01-01T00:16:45Z" in note
     assert "node b would take it" in note
     await rig.after(300)
@@ -42,7 +42,7 @@ async def test_a_pod_goes_once_when_its_grace_period_is_over() -> None:
     assert rig.outcomes() == {}
     (entry,) = rig.history.latest()
     assert (entry.kind, entry.result, entry.pod) == ("eviction", "evicted", "default/disk")
-    assert "required node affinity is not met" in entry.note
+    assert "required node affinity (disk in (ssd)) is not met" in entry.note
 
 
 async def test_what_is_undone_within_the_grace_period_evicts_nobody() -> None:

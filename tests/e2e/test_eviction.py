@@ -41,7 +41,7 @@ async def test_a_pod_whose_node_loses_its_label_moves_once(sandbox: Sandbox) -> 
         )
         assert GRACE_S <= monotonic() - began <= GRACE_S + SLACK_S
         note = await moves.said("EvictedByAffinityRule")
-        assert "required node affinity is not met by the labels of node a" in note
+        assert "required node affinity (disk in (ssd)) is not met by the labels of node a" in note
         await asyncio.sleep(QUIET_S)
         assert moves.evicted() == [old]
         assert [*moves.running("disk").values()] == ["b"]
