@@ -26,7 +26,7 @@ from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring
+from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_tidying
 from extender.controllers.violations import keep_patrolling
 from extender.enabled import refuses
 from extender.metrics import Metrics
@@ -139,6 +139,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         lifecycle = Lifecycle(source, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
+        _keep_running("tidying", keep_tidying(state), parts)
         found = Watch(state)
         patrolling = keep_patrolling(
             state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=found

@@ -248,3 +248,13 @@ def test_what_placed_rules_exclude_is_what_their_terms_do(
     list(state.preparing(asked, SLICE))
     assert repelled_keys(state, owner, asked) == before
     assert before == (frozenset() if kind is near else frozenset({HOST}))
+
+
+def test_who_asks_next_does_not_pay_for_what_others_left_behind(state: ClusterState) -> None:
+    for number in range(PLACED):
+        placed(state, apart(number), number)
+    for number in range(PLACED):
+        state.remove_pod(f"ns0/h{number}", f"ns0-h{number}")
+    asking = class_of(pod("x", "ns1").anti_affinity(term(HOST, {})))
+    assert sum(state.preparing(asking, SLICE)) < TERMS
+    assert state.tidy() > TERMS, "that is done by and by"

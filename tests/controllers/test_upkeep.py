@@ -8,9 +8,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
-from extender.controllers.upkeep import EXPIRED_LOG_BURST, keep_auditing, keep_expiring
+from extender.controllers.upkeep import (
+    EXPIRED_LOG_BURST,
+    keep_auditing,
+    keep_expiring,
+    keep_tidying,
+)
 from extender.metrics import Metrics
 from tests.builders import model_pod, node, pod, selector, state_of, term
+from tests.hostile import hostile
 
 WAIT = 10.0
 
@@ -55,3 +61,15 @@ async def test_hundreds_of_expired_reservations_are_a_few_lines(
     assert caplog.messages[0] == (
         "reservation of default/lost-0 on a expired: the watch never showed the pod there"
     )
+
+
+async def test_what_large_pods_leave_behind_goes_without_further_events() -> None:
+    state = state_of([node("n1", {})], [], [hostile(3000).on("n1")])
+    (large,) = state.existing_terms.large
+    state.remove_pod("ns0/hostile", "ns0-hostile")
+    assert large.terms, "they are let go of little by little"
+    tidying = asyncio.create_task(keep_tidying(state, pause=0, rest=0))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    tidying.cancel()
+    assert not large.terms
