@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
-from extender.config import Config, to_yaml
+from extender.config import Config, Mode, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
@@ -278,17 +278,19 @@ def _status(
 def _announce(config: Config, program: Running) -> None:
     """Tell whoever tries a cluster from a file where to look."""
     _log.info("callbacks at %s, operations at %s", program.callbacks_url, program.ops_url)
-    if not config.cluster_files:
-        return
-    lines = [
-        f"callbacks  {program.callbacks_url}  (kube-scheduler's urlPrefix)",
-        f"page       {program.ops_url}/",
-    ]
+    if config.cluster_files:
+        sys.stdout.writelines(f"{line}\n" for line in announcement(config, program))
+        sys.stdout.flush()
+
+
+def announcement(config: Config, program: Running) -> Iterator[str]:
+    """Yield lines that say where a cluster from a file is served, and what can be asked there."""
+    yield f"callbacks  {program.callbacks_url}  (kube-scheduler's urlPrefix)"
+    yield f"page       {program.ops_url}/"
     question = config.cluster_files[0].with_name("refused.json")
     if question.is_file():
-        lines += [
-            "try        which nodes refuse the pod that waits, and why:",
-            f"  curl -s --data @{question} {program.callbacks_url}/filter",
-        ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+        # Elsewhere the scheduler has these rules, and filter lets the pod through.
+        filters = config.mode is Mode.REPLACE
+        url = f"{program.callbacks_url}/filter" if filters else f"{program.ops_url}/explain"
+        yield "try        which nodes refuse the pod that waits, and why:"
+        yield f"  curl -s --data @{question} {url}"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 from argparse import Namespace
@@ -16,10 +17,10 @@ from typing import Any, NoReturn
 import aiohttp
 import pytest
 
-from extender.config import load
+from extender.config import Mode, load
 from extender.errors import ExtenderError
 from extender.offline import ClusterFileError
-from extender.runtime import running
+from extender.runtime import announcement, running
 from tests.builders import ZONE, node, pod, selector, term
 
 SAMPLES = Path("extender/samples")
@@ -61,6 +62,17 @@ async def test_the_sample_shows_a_pod_that_fits_nowhere() -> None:
         answer = await post(f"{program.callbacks_url}/filter", question)
         assert answer["NodeNames"] == []
         assert set(answer["FailedAndUnresolvableNodes"]) == set(json.loads(question)["NodeNames"])
+
+
+@pytest.mark.parametrize("mode", [mode.value for mode in Mode])
+async def test_what_is_proposed_to_be_tried_shows_it_in_every_mode(mode: str) -> None:
+    settings = configuration(MODE=mode)
+    async with running(settings) as program:
+        *_, line = announcement(settings, program)
+        *_, data, url = shlex.split(line)
+        assert data == f"@{SAMPLES / 'refused.json'}"
+        answer = await post(url, (SAMPLES / "refused.json").read_bytes())
+        assert "node(s) didn't match pod anti-affinity rules" in str(answer)
 
 
 async def test_the_operations_port_does_not_follow_the_callbacks_to_another_address() -> None:
