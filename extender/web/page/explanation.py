@@ -49,7 +49,12 @@ WAITING: Final = (
 )
 DOMAINS: Final = (Column("Domain"), Column("Nodes", number=True), Column("Why"))
 NODES: Final = tuple(
-    Column(title.capitalize(), number=title in {"SCORE", "RULES"}) for title in NODE_HEAD
+    Column(
+        title.capitalize(),
+        number=title in {"SCORE", "RULES"},
+        kind="short" if title == "FITS" else "",
+    )
+    for title in NODE_HEAD
 )
 
 

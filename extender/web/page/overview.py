@@ -31,7 +31,7 @@ LINKS: Final = (
 
 WATCHES: Final = (
     Column("Resource"),
-    Column("State"),
+    Column("State", kind="short"),
     Column("Objects", number=True),
     Column("Last heard", number=True),
 )
