@@ -87,10 +87,15 @@ def parser(prog: str, description: str, epilog: str) -> Parser:
 def command(
     commands: Commands, name: str, short: str, *, description: str = "", epilog: str = ""
 ) -> Parser:
-    """Build the parser of a command; `short` is its line in the list of all."""
-    return commands.add_parser(
-        name, help=short, description=description or short, epilog=epilog, **_shape()
+    """Build the parser of a command; `short` is its line in the list of all.
+
+    The epilog has examples as of PROGRAM: the plugin of kubectl may be there without it.
+    """
+    made: Parser = commands.add_parser(
+        name, help=short, description=description or short, **_shape()
     )
+    made.epilog = epilog.replace(f"{PROGRAM} {name}", made.prog)
+    return made
 
 
 def cluster_group(of: Parser, default: str = KUBECONFIG_DEFAULT) -> Group:

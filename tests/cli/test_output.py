@@ -100,3 +100,18 @@ def test_the_version_in_every_form(program: object, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     assert told["version"] == extender.__version__
     assert line == f"{told['name']} {told['version']} (Python {told['pythonVersion']})\n"
+
+
+VERBS = ("explain", "simulate", "advise", "lint", "quota", "violations", "version")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_plugins_help_has_examples_of_the_plugin(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.kubectl([verb, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"kubectl affinity {verb}" in told.partition("examples:")[2]
+    assert f"affinity-extender {verb}" not in told
+    assert cli.main([verb, "--help"]) == 0
+    assert f"affinity-extender {verb}" in capsys.readouterr().out.partition("examples:")[2]
