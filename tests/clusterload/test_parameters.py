@@ -31,7 +31,7 @@ def test_parameters(read: Any, value: Any, result: Any) -> None:
         (Parameters.text, 1.0, "params.p: 1.0 is not a string"),
         (Parameters.number, "x", "params.p: 'x' is not a number"),
         (Parameters.number, True, "params.p: true is not a number"),
-        (Parameters.whole, [], "params.p: a list is not a number"),
+        (Parameters.whole, [], "params.p: an empty list is not a number"),
         (Parameters.seconds, 5.0, "params.p: 5.0 is not a duration, such as 1m30s"),
         (Parameters.seconds, None, "params.p: missing; expected a duration, such as 1m30s"),
     ],
