@@ -20,6 +20,7 @@ from extender.verbs.explaining.words import (
     in_the_way,
     place,
     plural,
+    plural_of,
     room_of,
     short,
     some,
@@ -213,6 +214,15 @@ def _written(own: PodClass) -> Iterator[Note | None]:
                 "labelKeysWithoutSelector",
                 f"the term on {short(each.term.topology_key)} has label keys ({', '.join(keys)}) "
                 "and no labelSelector: the API server refuses such a pod",
+            )
+            continue
+        absent = [key for key in keys if key not in own.labels]
+        if absent:
+            yield Note(
+                "labelKeyAbsent",
+                f"the term on {short(each.term.topology_key)} has the label "
+                f"{plural_of('key', absent)} {some(absent, len(absent))}, and the pod has no such "
+                "label: the term is about pods with any value",
             )
     for drift in own.drift_step_by_step():
         yield None if drift is None else _changed(drift)

@@ -210,6 +210,13 @@ def test_a_pod_that_fits_somewhere(explain: Explain) -> None:
             id="label keys that are merged",
         ),
         pytest.param(
+            pod("new").anti_affinity(term(ZONE, DB, mismatchLabelKeys=["tenant"])),
+            [],
+            "Note: the term on zone has the label key tenant, and the pod has no such label: the "
+            "term is about pods with any value.",
+            id="a label key that the pod lacks",
+        ),
+        pytest.param(
             pod("new").anti_affinity(term(ZONE, selector(), namespaceSelector=selector(team="a"))),
             [],
             "by namespaceSelector team in (a): none now",
