@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import compress
 from operator import add, not_
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from extender.cluster.counts.nodes import AskedNodes, Nodes
 from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
@@ -20,6 +20,10 @@ from extender.verbs.grouping import entangled
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.rules import Rule, pod_rules
 from extender.verbs.verdicts import Verdicts
+
+FEW_NODES: Final = 4
+"""Up to which their domains are looked up in each table: preempt asks about one node at a time,
+each time with other pods left out, and there may be a thousand tables to unite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class InterPodAffinity:
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
-        return _refuse(_constraints(self._prefilter(state, pod)), asked)
+        return _refuse(_constraints(self._prefilter(state, pod), asked), asked)
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[Rule]:
         """Yield the required terms about the pod, its own and those of placed pods."""
@@ -71,7 +75,8 @@ class InterPodAffinity:
     ) -> Verdicts:
         """Judge each node as if pods that make such company were on it as well."""
         near = together(others)
-        return _refuse(_constraints_beside(self._prefilter(state, pod), near, state.nodes), asked)
+        constraints = _constraints_beside(self._prefilter(state, pod), near, state.nodes, asked)
+        return _refuse(constraints, asked)
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scores | None:
         """Return what sums up the terms about a pod, None when no domain has any."""
@@ -155,22 +160,22 @@ def _refuse(constraints: Iterable[Constraint | Neighbours], asked: AskedNodes) -
     return Verdicts(asked, refused)
 
 
-def _constraints(prefilter: PreFilterState) -> Iterator[Constraint]:
+def _constraints(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Constraint]:
     if not prefilter.has_rules:
         return
     yield from _affinity(prefilter)
-    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity)
-    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity)
+    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity, asked)
+    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity, asked)
 
 
 def _constraints_beside(
-    prefilter: PreFilterState, near: Company, nodes: Nodes
+    prefilter: PreFilterState, near: Company, nodes: Nodes, asked: AskedNodes
 ) -> Iterator[Constraint | Neighbours]:
     """Yield the constraints where some pods are on every node as well, in the same order."""
     yield from _affinity(prefilter, met=near.attracts)
-    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity)
+    yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity, asked)
     yield Neighbours(Reason.ANTI_AFFINITY, near.repelled, nodes)
-    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity)
+    yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity, asked)
     yield Neighbours(Reason.EXISTING_ANTI_AFFINITY, near.repels, nodes)
 
 
@@ -188,9 +193,16 @@ def _affinity(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Const
         yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
 
 
-def _forbidden(reason: Reason, unions: Sequence[DomainUnion]) -> Iterator[Constraint]:
+def _forbidden(
+    reason: Reason, unions: Sequence[DomainUnion], asked: AskedNodes
+) -> Iterator[Constraint]:
+    """Yield the domains that are refused, those that matter to the nodes asked about at least."""
+    few = len(asked.names) <= FEW_NODES
     for union in unions:
-        domains = union.domains()
+        if few:
+            domains = union.among(picker(asked.numbers)(union.topology.domain_of))
+        else:
+            domains = union.domains()
         if domains is not None:
             yield Constraint(reason, union.topology, domains, forbidden=True)
 

@@ -10,7 +10,7 @@ import pytest
 
 from extender.cluster.audits.recount import audit, mismatches
 from extender.cluster.audits.violations import patrol
-from extender.cluster.counts.large_rules import MANY_TERMS, are_large
+from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, are_large
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.model import memory
@@ -109,7 +109,7 @@ def test_a_pod_beside_many_large_ones_is_prepared_in_slices(
     asked = model_pod(PLAIN)
     assert state.expense_of(asked) > AT_ONCE, "it is not asked before it is prepared"
     steps = list(state.preparing(asked.pod_class, SLICE))
-    assert max(steps) <= SLICE + TERMS + 1
+    assert max(steps) <= SLICE + TERMS + LOOK_UP
     assert state.expense_of(asked) == 0
     assert calls_of(state, PLAIN) < 40 * PLACED, "not every term"
 
@@ -120,7 +120,7 @@ def test_one_more_large_pod_is_compared_alone(state: ClusterState) -> None:
     asked = class_of(PLAIN)
     list(state.preparing(asked, SLICE))
     placed(state, near(PLACED), PLACED)
-    assert 0 < sum(state.preparing(asked, SLICE)) <= 2 * TERMS + 1
+    assert 0 < sum(state.preparing(asked, SLICE)) <= 2 * TERMS + LOOK_UP
     state.remove_pod("ns0/h0", "ns0-h0")
     assert sum(state.preparing(asked, SLICE)) == 0, "what goes costs nothing"
 
@@ -258,3 +258,29 @@ def test_who_asks_next_does_not_pay_for_what_others_left_behind(state: ClusterSt
     asking = class_of(pod("x", "ns1").anti_affinity(term(HOST, {})))
     assert sum(state.preparing(asking, SLICE)) < TERMS
     assert state.tidy() > TERMS, "that is done by and by"
+
+
+def test_rules_that_an_index_finds_are_looked_up_in_slices_as_well(state: ClusterState) -> None:
+    for number in range(1000):
+        rules = [term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(5)]
+        placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
+    asked = model_pod(PLAIN)
+    assert state.expense_of(asked) > AT_ONCE
+    assert max(state.preparing(asked.pod_class, SLICE)) <= SLICE
+    assert state.expense_of(asked) == 0
+
+
+def test_preempt_unites_no_tables_for_each_candidate(state: ClusterState) -> None:
+    for number in range(300):
+        unlike_it = {"matchExpressions": [requirement("app", "NotIn", f"x{number}")]}
+        placed(state, pod(f"p{number}", "ns1").anti_affinity(term(HOST, unlike_it)), number)
+    asked = model_pod(PLAIN)
+    judge(state, asked, state.nodes.asked([f"n{number}" for number in range(20)]), [PLUGIN])
+    (union,) = state.prefilter_state(asked.pod_class).existing_anti_affinity
+    before = union._versions
+    for number in range(20):
+        name, there = f"n{number}", state.pods_on(f"n{number}")
+        one = state.nodes.asked([name])
+        assert not judge(state, asked, one, [PLUGIN], gone=there[:-1]).fits.names
+        assert judge(state, asked, one, [PLUGIN], gone=there).fits.names == [name]
+    assert union._versions == before, "it was not made anew"

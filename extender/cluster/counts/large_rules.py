@@ -18,11 +18,13 @@ from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, PodSelector, Term
 
-MANY_TERMS: Final = 16
+MANY_TERMS: Final = 4
 """Terms from which the rules of a class are large. Fewer have a table each, which classes that
 share only some of them share."""
 CONDITIONS_A_TERM: Final = 16
 """That many times as many conditions make them large as well."""
+LOOK_UP: Final = 8
+"""Comparisons that take as long as to look up the terms that an index finds."""
 
 
 def are_large(rules: Affinity, many_terms: int = MANY_TERMS) -> bool:
@@ -111,8 +113,8 @@ class LargeRules:
         self.classes = 0
         """Classes that carry them, or are about to."""
         self.terms: list[ExistingTerm] = []
-        self.comparisons = 0
-        """With conditions of terms, to compare one class, at most, beside those found by index."""
+        self.comparisons = LOOK_UP
+        """With conditions of terms, to compare one class, at most."""
         self._nodes = nodes
         self._tables: dict[str, DomainTable] = {}
         self._groups: dict[tuple[Role, str], _Group] = {}
@@ -180,7 +182,7 @@ class LargeRules:
         if pod_class.of_annotations and not self.annotated:
             return NOTHING
         found: dict[Role, list[tuple[DomainTable, int]]] = {role: [] for role in Role}
-        spent = 0
+        spent = LOOK_UP
         for group in list(self._groups.values()):
             # Over a key that no node has, nobody is near to anybody.
             if not group.carriers.topology.is_anywhere:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -40,6 +40,14 @@ class DomainUnion:
         if len(self.tables) == 1:
             return 0
         return min(self.topology.domains, sum(len(table.counts) for table in self.tables))
+
+    def among(self, places: Sequence[int]) -> Collection[int] | None:
+        """Return those of some domain numbers, None when there are none.
+
+        O(places x tables), however many entries have changed.
+        """
+        tables = self.tables
+        return {each for each in places if any(each in table.counts for table in tables)} or None
 
     def domains(self) -> Collection[int] | None:
         """Return the domain numbers, None when there are none; O(entries) after a change."""
