@@ -76,6 +76,12 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
     except SystemExit as stop:  # after --help, or after wrong usage
         return stop.code if isinstance(stop.code, int) else DONE
     try:
+        if getattr(chosen, "cluster", None):
+            from extender.config.layers import (  # noqa: PLC0415 - see the head of this package
+                refuse_two_sources,
+            )
+
+            refuse_two_sources(chosen)
         code: int = chosen.run(chosen)
     except ConfigError as error:
         *others, last = error.faults if isinstance(error, ConfigFaultsError) else (error,)

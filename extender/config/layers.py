@@ -29,7 +29,7 @@ def load(
     `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
     """
     given = [(option, *_value(option, flags, environ)) for option in OPTIONS]
-    _refuse_two_sources(flags)
+    refuse_two_sources(flags)
     names = next(texts for option, texts, _ in given if option.flag == "config")
     document = _file(names, read_file)
     found: list[ConfigError] = []
@@ -77,7 +77,7 @@ def _value(
     return option.from_environment(environ), option.variable
 
 
-def _refuse_two_sources(flags: argparse.Namespace) -> None:
+def refuse_two_sources(flags: argparse.Namespace) -> None:
     """Stop a command line that names a file and a live cluster; across layers --cluster wins."""
     if not getattr(flags, "cluster", None):
         return

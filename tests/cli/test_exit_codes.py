@@ -57,6 +57,11 @@ COMMON = [
     pytest.param("explain p --cluster cluster.json", 0, id="explain"),
     pytest.param("explain p --cluster cluster.json --node m", 2, id="explain, no such node"),
     pytest.param("explain q --cluster cluster.json", 2, id="explain, no such pod"),
+    pytest.param(
+        "explain p --cluster cluster.json --kubeconfig away.kubeconfig", 2, id="explain, of which?"
+    ),
+    pytest.param("violations --cluster cluster.json --context c", 2, id="violations, of which?"),
+    pytest.param("lint --cluster cluster.json --context c", 2, id="lint, of which?"),
     pytest.param("explain --cluster cluster.json", 2, id="explain what?"),
     pytest.param("explain -f picky.json --cluster cluster.json", 1, id="explain, fits nowhere"),
     pytest.param("explain -f broken.json --cluster cluster.json", 2, id="explain, broken"),
