@@ -15,12 +15,10 @@ from extender.wire.decoding import Json, decode
 from extender.wire.extender_args import is_null, read_nodes
 from extender.wire.manifests import NULL
 from extender.wire.objects import PodReader
-from extender.wire.workloads import WORKLOADS, read_template
+from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_template
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 """Kinds that can be explained."""
-NEW_REVISION: Final = "new"
-"""What the pods of a template in a manifest have as their hash: no pod that is there has it."""
 
 
 class _Asked(msgspec.Struct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Final
 
 import msgspec
@@ -13,7 +13,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
-from extender.model.workload import Identity, controller_by_name
+from extender.model.workload import REVISION_LABELS, Identity, controller_by_name
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import TERMINAL_PHASES, PodReader
@@ -33,6 +33,9 @@ WORKLOADS: Final = frozenset(
 
 MOST_PODS: Final = 200_000
 """Pods made of templates, all together: more than the largest clusters have, little to hold."""
+
+NEW_REVISION: Final = "new"
+"""What the pods of a template have as their hash where none of them is there: no pod has it."""
 
 _LONGEST_CHAIN: Final = 4
 """Controllers above a pod: ReplicaSet and Deployment, Job and CronJob, and some to spare."""
@@ -162,8 +165,11 @@ class Workloads:
         where nothing says how many it wants. ObjectError names the workload that is broken.
         """
         there: Counter[Identity] = Counter()
+        revisions: dict[Identity, set[str]] = {}
         for (controller, template_hash), number in self._owned.items():
-            there[self._top(controller, template_hash)] += number
+            top = self._top(controller, template_hash)
+            there[top] += number
+            revisions.setdefault(top, set()).add(template_hash)
         made = 0
         for identity, manifest in self._manifests.items():
             if self._top(identity, "") != identity:
@@ -174,7 +180,9 @@ class Workloads:
             if made > MOST_PODS:
                 raise ObjectError(where, f"its pods and those before are more than {MOST_PODS}")
             if wanted > 0:
-                yield from _pods(identity, manifest, wanted, pods, where)
+                labels = _revision_labels(identity.kind, revisions.get(identity, set()))
+                first = _read_template(identity, manifest, pods, where, labels)
+                yield from _numbered(first, wanted)
 
     def _top(self, identity: Identity, template_hash: str) -> Identity:
         """Return the workload that counts for one; itself when it has no controller here."""
@@ -215,10 +223,19 @@ def _of_run(job: _Spec, succeeded: int) -> int:
     return parallel if job.completions is None else min(parallel, job.completions - succeeded)
 
 
-def _pods(
-    identity: Identity, manifest: _Manifest, number: int, pods: PodReader, where: str
-) -> Iterator[Pod]:
-    first = _read_template(identity, manifest, pods, where)
+def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:
+    """Return what tells the pods that are missing from those of other revisions, by their labels.
+
+    They are of the revision of those that are there; where these are of several, or their labels do
+    not tell, nobody knows of which.
+    """
+    if not there:
+        return dict.fromkeys(REVISION_LABELS.get(kind, ()), NEW_REVISION)
+    (first, *more) = there
+    return {TEMPLATE_HASH: first} if kind == "Deployment" and first and not more else {}
+
+
+def _numbered(first: Pod, number: int) -> Iterator[Pod]:
     for index in range(number):
         key = Key(f"{first.key}[{index}]")
         yield dataclasses.replace(first, key=key, uid=key)

@@ -148,7 +148,8 @@ def test_they_are_named_after_their_workload_and_share_its_charge() -> None:
     assert [first.key, second.key] == ["shop/deployment/web[0]", "shop/deployment/web[1]"]
     assert first.pod_class is second.pod_class
     assert first.charge is not None
-    assert (first.node, first.pod_class.labels) == (None, {"app": "web"})
+    labels = {"app": "web", "pod-template-hash": "new"}
+    assert (first.node, first.pod_class.labels) == (None, labels)
 
 
 def test_workloads_with_the_same_generated_name_are_two() -> None:

@@ -108,3 +108,34 @@ def test_names(line: str, code: int, said: str, explain: Explain) -> None:
 def test_broken_manifests(manifest: Any, said: str, explain: Explain) -> None:
     code, text = explain("", manifest=manifest)
     assert (code, said in text) == (2, True), text
+
+
+@pytest.mark.parametrize(
+    ("old", "fits", "known"),
+    [
+        pytest.param([], 3, True, id="the first pods of it"),
+        pytest.param(["x"], 1, True, id="more pods of the revision that is there"),
+        pytest.param(["x", "y"], 1, False, id="pods of one of two revisions"),
+    ],
+)
+def test_a_replica_in_the_dump_is_of_the_revision_that_is_there(
+    *, old: list[str], fits: int, known: bool, explain: Explain
+) -> None:
+    key = "pod-template-hash"
+    apart = pod("t").labels(app="web").anti_affinity(term(ZONE, WEB, matchLabelKeys=[key]))
+    there = [apart.on("a1") | {"metadata": _owned(revision, key)} for revision in old]
+    deployment = workload("Deployment", "web", apart, replicas=3)
+    code, text = explain("deployment/web", deployment, *there)
+    first = f"default/deployment/web[0] fits on {fits} of 3 nodes"
+    assert (code, text.splitlines()[0]) == (0, first)
+    assert ("has the label key pod-template-hash, and the pod" not in text) is known
+
+
+def _owned(revision: str, key: str) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"web-{revision}"}
+    return {
+        "name": f"web-{revision}-0",
+        "namespace": "default",
+        "labels": {"app": "web", key: revision},
+        "ownerReferences": [owner | {"uid": "u", "controller": True}],
+    }
