@@ -9,6 +9,7 @@ import msgspec
 import orjson
 
 from extender.errors import ObjectError, RequestError
+from extender.model.keys import key_of
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
 from extender.wire.decoding import decode
@@ -21,6 +22,21 @@ _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _PODS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _UID = msgspec.json.Decoder(str)
 _COUNT: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Int64 | None)
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class _Victim(msgspec.Struct):
+    """What names a pod; of victims no more is looked at, for the watch has shown them."""
+
+    metadata: _Metadata
+
+
+_VICTIM = msgspec.json.Decoder(_Victim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +62,7 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
         raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
     if bytes(args["pod"]) == NULL:
         raise ObjectError("Pod", "it is null")
-    return PreemptionArgs(pods.read(args["pod"]), args["pod"], _candidates(args, pods))
+    return PreemptionArgs(pods.read(args["pod"]), args["pod"], _candidates(args))
 
 
 def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:
@@ -64,11 +80,11 @@ def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:
     )
 
 
-def _candidates(args: Mapping[str, msgspec.Raw], pods: PodReader) -> dict[str, Victims]:
+def _candidates(args: Mapping[str, msgspec.Raw]) -> dict[str, Victims]:
     """Read whichever of the two maps is given; with both null, the scheduler means neither."""
     for name, uid_of in (
         ("NodeNameToMetaVictims", _meta_uid),
-        ("NodeNameToVictims", lambda raw, _: pods.read(raw).uid),
+        ("NodeNameToVictims", _whole_uid),
     ):
         raw = args.get(name.lower())
         if raw is not None and bytes(raw) != NULL:
@@ -86,6 +102,12 @@ def _victims(raw: msgspec.Raw, path: str, uid_of: Callable[[msgspec.Raw, str], s
     listed = decode(_PODS, fields.get("pods", null), f"{path}.Pods") or ()
     violations = decode(_COUNT, fields.get("numpdbviolations", null), f"{path}.NumPDBViolations")
     return Victims([uid_of(pod, f"{path}.Pods") for pod in listed], violations or 0)
+
+
+def _whole_uid(raw: msgspec.Raw, path: str) -> str:
+    metadata = decode(_VICTIM, raw, path).metadata
+    # As wherever pods are read: in manifests there is no uid.
+    return metadata.uid or key_of(metadata.namespace or "default", metadata.name)
 
 
 def _meta_uid(raw: msgspec.Raw, path: str) -> str:

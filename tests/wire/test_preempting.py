@@ -18,6 +18,7 @@ from extender.wire.preempting import (
 from tests.builders import pod
 
 POD = pod("new").priority(7)
+ODD = {"affinity": {"podAffinity": 5}}
 
 # As kube-scheduler 1.36.3 sends it to an extender with nodeCacheCapable.
 RECORDED = (
@@ -86,6 +87,16 @@ def test_no_candidate_is_an_empty_map() -> None:
             id="with whole pods",
         ),
         pytest.param(
+            {"Pod": POD, "NodeNameToVictims": {"a": {"Pods": [{**pod("x"), "spec": ODD}]}}},
+            {"a": Victims(["default-x"], 0)},
+            id="with whole pods that nobody could read as a whole",
+        ),
+        pytest.param(
+            {"Pod": POD, "NodeNameToVictims": {"a": {"Pods": [pod("x").uid(None)]}}},
+            {"a": Victims(["default/x"], 0)},
+            id="with pods that have no uid, as in files",
+        ),
+        pytest.param(
             {"Pod": POD, "NodeNameToMetaVictims": {"a": None, "b": {"Pods": None}}},
             {"a": Victims([], 0), "b": Victims([], 0)},
             id="null is nobody",
@@ -149,6 +160,16 @@ def test_what_no_scheduler_sends(body: bytes) -> None:
             {"NodeNameToMetaVictims": {"a": {"Pods": [{"Name": "x"}]}}},
             "NodeNameToMetaVictims.a.Pods.UID",
             id="a victim without a uid",
+        ),
+        pytest.param(
+            {"NodeNameToMetaVictims": None, "NodeNameToVictims": {"a": {"Pods": [{"spec": {}}]}}},
+            "NodeNameToVictims.a.Pods",
+            id="a whole victim without metadata",
+        ),
+        pytest.param(
+            {"NodeNameToMetaVictims": None, "NodeNameToVictims": {"a": {"Pods": [None]}}},
+            "NodeNameToVictims.a.Pods",
+            id="a null victim",
         ),
         pytest.param(
             {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": 5}]}}},
