@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 
+import pytest
+
+from extender.cluster.audits import quotas
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.model.host_ports import HostPort
 from tests.builders import (
     ZONE,
+    Pod,
     crossing,
     model_pod,
     model_quota,
@@ -86,3 +90,45 @@ def test_a_quota_that_counts_wrong_is_noticed() -> None:
     state.upsert_quota(model_quota(quota("q", {"pods": 3}, crossing())))
     next(iter(state.quotas.of("default"))).used["pods"] = 1
     assert list(audit(state))[1] == "quotas of default"
+
+
+def crossing_pod(number: int, cpu: str = "1") -> Pod:
+    made = pod(f"p{number}").affinity(term(ZONE, selector(app="web"), namespaces=["other"]))
+    return made.requests(cpu=cpu).on("n")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["the same all the time", "changing meanwhile"])
+def test_quotas_are_recounted_some_pods_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    monkeypatch.setattr(quotas, "AUDITED_PODS", 10)
+    monkeypatch.setattr(quotas, "AUDITED_CHARGES", 10)
+    limits = [quota(f"q{number}", {"pods": 99}, crossing()) for number in range(5)]
+    pods = [crossing_pod(number, cpu=f"{number}") for number in range(35)]
+    state = state_of([node("n", {})], [], pods, limits)
+    steps = quotas.audit_quotas(state)
+    assert next(steps) is None
+    if late:
+        state.remove_pod("default/p3", "default-p3")
+        state.upsert_pod(model_pod(crossing_pod(40)))
+    rest = list(steps)
+    assert len(rest) >= 2 + 5
+    assert {*rest} == {None}
+
+
+@pytest.mark.parametrize("what", ["used", "charges", "pods"])
+def test_a_quota_that_is_wrong_is_noticed(what: str) -> None:
+    state = state_of([node("n", {})], [], [crossing_pod(1)], [quota("q", {"pods": 3}, crossing())])
+    ledger = state._quotas
+    if what == "used":
+        (in_use,) = ledger.of("default")
+        in_use.used["pods"] = 2
+    elif what == "charges":
+        (charge,) = ledger.charges("default")
+        ledger._charges["default"][charge] = 2
+        ledger.pods = 2
+    else:
+        ledger.pods = 5
+    found = [each for each in quotas.audit_quotas(state) if each is not None]
+    expected = "the sum of all namespaces" if what == "pods" else "default"
+    assert found == [f"quotas of {expected}"]

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from extender.cluster.audits.node_rules import audit_columns
 from extender.cluster.audits.nominated_pods import nominated_mismatches
+from extender.cluster.audits.quotas import audit_quotas
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
@@ -24,10 +25,8 @@ from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.host_ports import UsedPorts
-from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS
-from extender.model.objects import Pod, PodClass
-from extender.model.quota import Charge, ResourceQuota
+from extender.model.objects import PodClass
 
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
@@ -108,16 +107,15 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
     One round over the tables that there were at its start, each compared with the placed classes
     at its turn in O(classes); the classes themselves are first compared with the pods, on some
-    nodes at a time, then the use of quotas and the nominations in O(pods), and the room and what
-    node affinity says on some nodes at a time. Of sets with many selectors a sample of the classes
-    is compared.
+    nodes at a time, then the use of quotas on some pods at a time, the nominations in O(pods), and
+    the room and what node affinity says on some nodes at a time. Of sets with many selectors a
+    sample of the classes is compared.
     """
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
         sound = all(state.classes_on(name) == _classes_on(state, name) for name in some)
         yield None if sound else "pods by class and node"
-    wrong_quotas = quota_mismatches(state)
-    yield f"quotas of {wrong_quotas[0]}" if wrong_quotas else None
+    yield from audit_quotas(state)
     yield "nominated pods" if nominated_mismatches(state) else None
     names = iter({**dict.fromkeys(state.nodes), **dict.fromkeys(state.node_resources.in_use)})
     while some := list(islice(names, AUDITED_NODES)):
@@ -273,34 +271,3 @@ def _carried_alone(state: ClusterState, pod_class: PodClass) -> Iterable[tuple[N
     for rules, annotated in rules_by_source(pod_class):
         if not state.existing_terms.are_large(rules):
             yield from by_role(rules, annotated=annotated)
-
-
-def quota_mismatches(state: ClusterState) -> list[str]:
-    """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
-    truth = _charges(state.placed_pods)
-    namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
-    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
-    total = sum(sum(charges.values()) for charges in truth.values())
-    return wrong if wrong or total == state.quotas.pods else ["the sum of all namespaces"]
-
-
-def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
-    if state.quotas.charges(namespace) != truth:
-        return False
-    return all(each.used == _used(each.quota, truth) for each in state.quotas.of(namespace))
-
-
-def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for charge, pods in charges.items():
-        if quota.applies_to(charge):
-            total.update({name: pods * amount for name, amount in charge.usage})
-    return {name: amount for name, amount in total.items() if name in quota.hard and amount}
-
-
-def _charges(pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
-    charges: dict[str, Counter[Charge]] = {}
-    for pod in pods:
-        if pod.charge is not None:
-            charges.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
-    return charges

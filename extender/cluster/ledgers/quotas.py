@@ -67,6 +67,11 @@ class Quotas:
         found = self._in.get(namespace_of(key), {}).get(key)
         return None if found is None else found.quota
 
+    def used(self, key: str) -> Mapping[str, int]:
+        """Return what is used of a quota by its key, nothing when there is none."""
+        found = self._in.get(namespace_of(key), {}).get(key)
+        return {} if found is None else found.used
+
     def of(self, namespace: str) -> Collection[QuotaInUse]:
         """Return the quotas of a namespace."""
         return self._in.get(namespace, {}).values()

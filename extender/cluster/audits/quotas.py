@@ -1,0 +1,111 @@
+"""The use of quotas again from scratch, to compare the live numbers with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from extender.cluster.state import ClusterState
+from extender.model.keys import namespace_of
+from extender.model.objects import Pod
+from extender.model.quota import Charge, ResourceQuota
+
+AUDITED_PODS: Final = 5_000
+"""Of one step: some milliseconds."""
+AUDITED_CHARGES: Final = 10_000
+"""That are compared with a quota in one step, likewise."""
+MOST_DOUBTFUL: Final = 100
+"""Namespaces that are counted once more in a round; those of a busy cluster change meanwhile."""
+
+
+def audit_quotas(state: ClusterState) -> Iterator[str | None]:
+    """Recount the use of quotas in steps between which the state may change, some pods at a time.
+
+    A namespace that does not agree may have changed meanwhile, so it is counted once more, in one
+    step, O(pods) with little for each. Of several that are wrong, one is told.
+    """
+    counted = yield from _counting(state)
+    wrong = yield from _wrong_charges(state, counted)
+    wrong += yield from _wrong_uses(state)
+    total = sum(sum(state.quotas.charges(each).values()) for each in state.quotas.namespaces)
+    if total != state.quotas.pods:
+        wrong.append("the sum of all namespaces")
+    yield f"quotas of {wrong[0]}" if wrong else None
+
+
+def _counting(state: ClusterState) -> Generator[None, None, dict[str, Counter[Charge]]]:
+    counted: dict[str, Counter[Charge]] = {}
+    pods = iter(list(state.placed_pods))
+    while some := list(islice(pods, AUDITED_PODS)):
+        for pod in some:
+            if pod.charge is not None:
+                counted.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
+        if len(some) == AUDITED_PODS:
+            yield
+    return counted
+
+
+def _wrong_charges(
+    state: ClusterState, counted: Mapping[str, Mapping[Charge, int]]
+) -> Generator[None, None, list[str]]:
+    """Return the namespaces whose pods in scope are not those that there are."""
+    quotas, wrong = state.quotas, []
+    doubtful = (
+        each
+        for each in {*counted, *quotas.namespaces}
+        if quotas.charges(each) != counted.get(each, {})
+    )
+    for namespace in list(islice(doubtful, MOST_DOUBTFUL)):
+        yield
+        there = (each for each in state.placed_pods if each.pod_class.namespace == namespace)
+        if quotas.charges(namespace) != _charges(there).get(namespace, {}):
+            wrong.append(namespace)
+    return wrong
+
+
+def _wrong_uses(state: ClusterState) -> Generator[None, None, list[str]]:
+    """Return the namespaces with quotas of which less or more is in use than by their pods."""
+    wrong, compared = [], 0
+    for key in list(state.quotas):
+        quota, namespace = state.quotas.get(key), namespace_of(key)
+        charges = state.quotas.charges(namespace)
+        if quota is not None and state.quotas.used(key) != _used(quota, charges):
+            wrong.append(namespace)
+        compared += 1 + len(charges)
+        if compared >= AUDITED_CHARGES:
+            yield
+            compared = 0
+    return wrong
+
+
+def quota_mismatches(state: ClusterState) -> list[str]:
+    """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
+    truth = _charges(state.placed_pods)
+    namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
+    wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
+    total = sum(sum(charges.values()) for charges in truth.values())
+    return wrong if wrong or total == state.quotas.pods else ["the sum of all namespaces"]
+
+
+def _quotas_agree(state: ClusterState, namespace: str, truth: Mapping[Charge, int]) -> bool:
+    if state.quotas.charges(namespace) != truth:
+        return False
+    return all(each.used == _used(each.quota, truth) for each in state.quotas.of(namespace))
+
+
+def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for charge, pods in charges.items():
+        if quota.applies_to(charge):
+            total.update({name: pods * amount for name, amount in charge.usage})
+    return {name: amount for name, amount in total.items() if name in quota.hard and amount}
+
+
+def _charges(pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
+    charges: dict[str, Counter[Charge]] = {}
+    for pod in pods:
+        if pod.charge is not None:
+            charges.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
+    return charges
