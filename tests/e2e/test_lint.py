@@ -104,6 +104,19 @@ async def refusal(api: Api, thing: JSON) -> str | None:
             id="two bounds",
         ),
         pytest.param(
+            web().requires_nodes(node_term(requirement("disk", "In", "s s d"))),
+            False,
+            id="a value that no node can have",
+        ),
+        pytest.param(
+            web().requires_nodes(node_term(requirement("a b", "Exists"))), False, id="no label key"
+        ),
+        pytest.param(
+            web().requires_nodes({"matchFields": [requirement("metadata.uid", "In", "x")]}),
+            False,
+            id="a field that is not the name",
+        ),
+        pytest.param(
             web().anti_affinity(term(HOST, matchLabelKeys=["app"])), False, id="keys alone"
         ),
         pytest.param(
@@ -119,6 +132,14 @@ async def test_the_api_server_is_of_the_same_opinion(template: Pod, fine: bool, 
         refused = await refusal(api, complete(thing))
         assert (refused is None) is fine, refused
         assert REFUSED.isdisjoint(found(linted(thing))) is fine
+
+
+async def test_a_comparison_with_what_is_no_number_is_accepted_and_met_by_no_node(
+    api: Api,
+) -> None:
+    template = web().requires_nodes(node_term(requirement("gpu", "Gt", "many")))
+    assert await refusal(api, complete(template)) is None
+    assert found(linted(template)) == ["comparison-without-number"]
 
 
 async def test_a_key_that_is_selected_is_refused_only_when_it_is_merged_into_a_pod(

@@ -10,10 +10,12 @@ import msgspec
 
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.template import PREFERRED, REQUIRED, Template
+from extender.model.node_affinity import int64
 from extender.verbs.conflicts import MOST_COMPARED
 from extender.wire.annotation_checks import faults_of
 from extender.wire.annotation_manifests import AnnotatedAffinity
 from extender.wire.manifests import PodAffinityTerm
+from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 
 _WEIGHTS: Final = range(1, 101)
 
@@ -36,9 +38,39 @@ def _refused(template: Template) -> Iterator[Spot]:
         affinity = msgspec.convert(template.raw, AnnotatedAffinity)
     except msgspec.ValidationError:
         return  # a field that the API does not know: once it is gone, the rest is looked at
+    others = {path for path, _ in _comparisons(template)}
     for path, fault in faults_of(affinity):
-        if _OF_OTHERS.search(path) is None or fault.endswith(" is not a label key"):
+        own = _OF_OTHERS.search(path) is None or fault.endswith(" is not a label key")
+        if own and path not in others:
             yield Spot(f"{template.owner.path}.affinity.{path}", fault)
+
+
+def _never_met(template: Template) -> Iterator[Spot]:
+    for path, value in _comparisons(template):
+        yield Spot(f"{template.owner.path}.affinity.{path}", f"{value!r} is no whole number")
+
+
+def _comparisons(template: Template) -> Iterator[tuple[str, str]]:
+    """Yield the comparisons with one value that is no number; the API server takes them."""
+    for where, term in _node_terms(template):
+        for index, each in enumerate(term.match_expressions or ()):
+            (value, *more) = each.values or ("",)
+            if each.operator in COMPARING and not more and int64(value) is None:
+                yield f"nodeAffinity.{where}.matchExpressions[{index}]", value
+
+
+def _node_terms(template: Template) -> Iterator[tuple[str, TermManifest]]:
+    try:
+        found = msgspec.convert(template.raw.get("nodeAffinity"), NodeAffinityManifest | None)
+    except msgspec.ValidationError:
+        return
+    if found is None:
+        return
+    if found.required is not None:
+        for index, term in enumerate(found.required.node_selector_terms or ()):
+            yield f"{REQUIRED}.nodeSelectorTerms[{index}]", term
+    for index, each in enumerate(found.preferred or ()):
+        yield f"{PREFERRED}[{index}].preference", each.term
 
 
 def _unknown(template: Template) -> Iterator[Spot]:
@@ -144,6 +176,15 @@ RULES: Final = (
         "Correct the name. For rules that also hold during execution, use the annotation "
         "affinity-extender.io/affinity.",
         _unknown,
+    ),
+    Rule(
+        "comparison-without-number",
+        Level.ERROR,
+        "Node affinity compares a label, by Gt or Lt, with what is no whole number.",
+        "The API server takes it all the same. A required term with it matches no node, and with a "
+        "preferred one the scheduler cannot score nodes for the pod.",
+        "Compare with one whole number.",
+        _never_met,
     ),
     Rule(
         "affinity-astray",
