@@ -112,7 +112,7 @@ class Objects:
             self.bindings.append((_place(raw, binding.metadata.name), binding))
         elif kind in WORKLOAD_KINDS:
             manifest = read_manifest(content)
-            name = manifest.metadata.name or f"{manifest.metadata.generate_name}*"
+            name = manifest.metadata.name or f"{manifest.metadata.generate_name or ''}*"
             place = _place(raw, f"{manifest.namespace}/{name}")
             self.workloads.append(Workload(place, manifest, *owner_of(kind, manifest)))
         else:

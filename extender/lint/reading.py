@@ -48,7 +48,7 @@ class _OwnerReference(msgspec.Struct):
 
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
-    generate_name: str = ""
+    generate_name: str | None = None
     namespace: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -72,13 +72,23 @@ class _Status(msgspec.Struct):
 class Manifest(msgspec.Struct, rename="camel"):
     """A pod, a workload, or the template in one."""
 
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    given_metadata: _Metadata | None = msgspec.field(default=None, name="metadata")
+    given_spec: _Spec | None = msgspec.field(default=None, name="spec")
     status: _Status | None = None
     affinity: msgspec.Raw = NULL
     """The API knows none here: it is in the spec, where that was meant."""
     node_selector: msgspec.Raw = NULL
     """Likewise."""
+
+    @property
+    def metadata(self) -> _Metadata:
+        """Return the metadata; a key without anything below it is null in YAML."""
+        return self.given_metadata or _Metadata()
+
+    @property
+    def spec(self) -> _Spec:
+        """Return the spec, likewise."""
+        return self.given_spec or _Spec()
 
     @property
     def controller(self) -> Identity | None:
@@ -127,7 +137,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
     return Owner(
         kind,
         manifest.namespace,
-        metadata.name or metadata.generate_name,
+        metadata.name or metadata.generate_name or "",
         path,
         ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
         stored=kind == "Pod" and metadata.resource_version is not None,

@@ -51,7 +51,7 @@ class _Owner(msgspec.Struct):
 
 class _Metadata(msgspec.Struct):
     name: str = ""
-    generateName: str = ""  # noqa: N815 - the API's spelling
+    generateName: str | None = None  # noqa: N815 - the API's spelling
     namespace: str | None = None
     labels: dict[str, str] | None = None
     ownerReferences: list[_Owner] | None = None  # noqa: N815 - the API's spelling
@@ -75,8 +75,13 @@ class _TemplateMetadata(msgspec.Struct):
 
 
 class _Template(msgspec.Struct):
-    metadata: _TemplateMetadata = msgspec.field(default_factory=_TemplateMetadata)
+    given: _TemplateMetadata | None = msgspec.field(default=None, name="metadata")
     spec: msgspec.Raw = NULL
+
+    @property
+    def metadata(self) -> _TemplateMetadata:
+        """Return the metadata; a key without anything below it is null in YAML."""
+        return self.given or _TemplateMetadata()
 
 
 class _JobTemplate(msgspec.Struct):
@@ -266,7 +271,7 @@ def read_wanted(kind: str, raw: Json, nodes: int) -> int:
 
 def _identity(kind: str, manifest: _Manifest) -> Identity:
     metadata = manifest.metadata
-    return Identity(metadata.space, kind, metadata.name or metadata.generateName)
+    return Identity(metadata.space, kind, metadata.name or metadata.generateName or "")
 
 
 def _template(manifest: _Manifest) -> _Template:

@@ -52,6 +52,17 @@ def test_nothing_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("nothing found in 3 objects\n", "")
 
 
+def test_keys_without_anything_below_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "web.yaml").write_text(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, generateName: }\n"
+        "spec:\n  template:\n    metadata:\n    spec:\n"
+    )
+    assert cli.main(["lint", str(tmp_path / "web.yaml")]) == 0
+    assert capsys.readouterr() == ("nothing found in 1 object\n", "")
+
+
 def test_json_for_programs(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", broken, "-o", "json"]) == 1
     answer = json.loads(capsys.readouterr().out)

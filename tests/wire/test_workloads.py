@@ -172,6 +172,12 @@ def test_a_broken_workload_is_refused(broken: Any, says: str) -> None:
         missing({"kind": "Deployment"} | broken)
 
 
+def test_a_key_without_anything_below_it_is_null() -> None:
+    template = {"metadata": None, "spec": {"containers": None, "affinity": None}}
+    made = {"metadata": {"name": "a", "generateName": None}, "spec": {"template": template}}
+    assert missing({"kind": "Deployment"} | made) == ["default/deployment/a[0]"]
+
+
 def test_a_broken_template_is_named() -> None:
     broken = workload("Deployment", "web", pod("t", "shop").affinity(term("")))
     with pytest.raises(ObjectError, match=r"^Deployment shop/web: template\.spec\.affinity\."):
