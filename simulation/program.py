@@ -28,7 +28,7 @@ from extender.metrics import Metrics
 from extender.mirrored import VITAL
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.preparing import Preparer
-from extender.source import Source, mirror
+from extender.source import Live, Source, mirror
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
     build_callbacks,
@@ -36,6 +36,7 @@ from extender.wiring import (
     build_nomination,
     build_preemption,
 )
+from simulation.apiserver.store import PATHS
 from simulation.loop import now, spawn, the_loop
 from simulation.trace import Trace
 from simulation.transport import Session
@@ -98,6 +99,14 @@ class Incarnation:
         """Return for how many seconds nothing was heard of the quietest resource."""
         silent = {} if self.source is None else self.source.silent_for
         return max((now() if each is None else each for each in silent.values()), default=0.0)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Return how far the watch of each resource has come, 0 before anything was listed."""
+        if not isinstance(self.source, Live):
+            return dict.fromkeys(PATHS, 0)
+        reflectors = self.source._watchers._reflectors  # noqa: SLF001 - nobody else has to know
+        return {each.name: int(each._version or "0") for each in reflectors}  # noqa: SLF001
 
     def _unsynced(self) -> str | None:
         return None if self.ready else "not synced yet"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import deque
 from collections.abc import Coroutine
 from functools import partial
 from random import Random
@@ -23,6 +22,7 @@ from simulation.disruption import DisruptionController
 from simulation.faults import Faults
 from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
+from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
@@ -74,8 +74,8 @@ class World:
         self.standby = Process(
             replacing(setup.evicting), self.trace, self._chance("standby"), "standby-extender"
         )
-        self._silences: deque[tuple[float, float]] = deque()
-        self.referee = Referee(self.store, loop.time, self._alive, self._silence)
+        self.knowledge = Knowledge(self.store, loop.time)
+        self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
@@ -238,9 +238,7 @@ class World:
     def _look(self) -> None:
         if self.referee.broken:
             raise self.referee.broken[0]
-        self._silences.append((self.now, self.behind))
-        while self._silences[0][0] < self.now - 300.0:
-            self._silences.popleft()
+        self.knowledge.look(each.versions for each in self.living)
         for alive in self.living:
             if alive.awake:
                 check_reservations(alive.state, self.now)
@@ -256,16 +254,6 @@ class World:
         """Return for how many seconds watches may have shown nothing, at most."""
         silence = max((each.silence for each in self.living), default=0.0)
         return max(silence, self.server.behind)
-
-    def _silence(self, at: float) -> float:
-        longest = 0.0
-        # The last are the nearest: nobody asks for what was minutes ago.
-        for when, silent in reversed(self._silences):
-            if when <= at - 8.0:
-                break
-            if when < at + 8.0:
-                longest = max(longest, silent)
-        return longest
 
     def _alive(self) -> str | None:
         return None if self.process.alive is None else self.process.alive.name

@@ -52,9 +52,9 @@ class Referee:
         store: Store,
         clock: Callable[[], float],
         alive: Callable[[], str | None],
-        silence: Callable[[float], float],
+        unknown_since: Callable[[str, float], float],
     ) -> None:
-        """`silence` returns for how long watches had been silent at a moment, at most."""
+        """`unknown_since` says from when on changes of a resource may be unknown at a moment."""
         self.binds: Counter[str] = Counter()
         self.broken: list[BrokenError] = []
         self.kinds = Kinds()
@@ -74,7 +74,7 @@ class Referee:
         self._gone: deque[Placed] = deque()
         self._clock = clock
         self._alive = alive
-        self._silence = silence
+        self._unknown_since = unknown_since
         store.observers.append(self.take)
         self.preemptions = Preemptions(store, clock, self)
 
@@ -141,16 +141,11 @@ class Referee:
         self.placed[uid] = placed
         self._by_kind.setdefault(placed.kind, {})[uid] = placed
         if ours:
-            since = sent - self._silence(sent) - SLACK_SECONDS
-            why = self._refusal(placed, since, (uid,))
+            why = self._refusal(placed, sent, (uid,))
             if why is not None:
-                self.broken.append(
-                    BrokenError(
-                        why[0],
-                        f"{placed.key} on {node}{why[1]}, {now - since:.1f} s looked back",
-                        (placed.key, *why[2]),
-                    )
-                )
+                back = f"{now - self.known_since(at=sent):.1f} s looked back"
+                about = f"{placed.key} on {node}{why[1]}, {back}"
+                self.broken.append(BrokenError(why[0], about, (placed.key, *why[2])))
 
     def _note_hint(self, change: Change, uid: str) -> None:
         before = None if change.old is None else change.old["status"].get("nominatedNodeName")
@@ -169,14 +164,14 @@ class Referee:
             self.broken.append(BrokenError("evicted in vain", about, (key_of(pod),)))
         self.preemptions.note_scheduler(by, pod, node)
 
-    def known_since(self) -> float:
-        """Return since when changes may be unknown to an extender."""
-        return self._clock() - self._silence(self._clock()) - SLACK_SECONDS
+    def known_since(self, resource: str = "pods", at: float | None = None) -> float:
+        """Return since when changes may be unknown to an extender, now or at some moment."""
+        return self._unknown_since(resource, self._clock() if at is None else at) - SLACK_SECONDS
 
     def why_not(self, pod: Json, node: str, gone: Iterable[str], by: str) -> str | None:
         """Return why a pod may certainly not go to a node without some others, if so."""
         here = Placed(key_of(pod), self.kinds.of(pod), node, True, process_of(by), self._clock())  # noqa: FBT003
-        why = self._refusal(here, self.known_since(), (pod["metadata"]["uid"], *gone))
+        why = self._refusal(here, here.since, (pod["metadata"]["uid"], *gone))
         return None if why is None else f"{why[0]}{why[1]}"
 
     def has_place(self, pod: Json, node: str) -> bool:
@@ -213,21 +208,22 @@ class Referee:
         return placed
 
     def _refusal(
-        self, placed: Placed, since: float, without: tuple[str, ...]
+        self, placed: Placed, at: float, without: tuple[str, ...]
     ) -> tuple[str, str, tuple[str, ...]] | None:
-        for other in self._adversaries(placed, since, without):
-            if self._always_excludes(placed, other, since):
+        for other in self._adversaries(placed, at, without):
+            if self._always_excludes(placed, other, at):
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
-        if placed.kind.needs and not self._may_have_company(placed, since, without):
+        if placed.kind.needs and not self._may_have_company(placed, at, without):
             return "required affinity not met", "", ()
         if placed.kind.crosses:
-            known = self._known(placed, since, without)
-            limits = (each for _, each in self.quotas.pictures(since))
+            known = self._known(placed, at, without)
+            quotas = self.quotas.pictures(self.known_since("resourcequotas", at))
+            limits = (each for _, each in quotas)
             if self._is_over_quota(placed.key, known, limits):
                 return "quota exceeded", "", ()
         return None
 
-    def _always_excludes(self, placed: Placed, other: Placed, since: float) -> bool:
+    def _always_excludes(self, placed: Placed, other: Placed, at: float) -> bool:
         """Tell whether two pods exclude each other in each picture that the extender may have had.
 
         It binds to no node that it does not know. So it had none from before there were both.
@@ -237,16 +233,17 @@ class Referee:
             self.kinds.exclude(
                 (placed.kind, nodes.get(placed.node)), (other.kind, nodes.get(other.node)), spaces
             )
-            for number, nodes in self.nodes.pictures(since)
+            for number, nodes in self._nodes(at)
             if number >= both
-            for spaces in self.spaces.pictures(since)
+            for spaces in self._spaces(at)
         )
 
-    def _known(self, placed: Placed, since: float, without: tuple[str, ...]) -> list[Placed]:
+    def _known(self, placed: Placed, at: float, without: tuple[str, ...]) -> list[Placed]:
         """Return the pods on nodes that the extender knew of when it placed one.
 
         Those that others placed, and that just came, may not be known yet.
         """
+        since = self.known_since(at=at)
         return [
             each
             for uid, each in self.placed.items()
@@ -260,14 +257,12 @@ class Referee:
         there = sum(each.kind.crosses and each.key.startswith(f"{space}/") for each in others)
         return are_too_many(1 + there, space, limits)
 
-    def _adversaries(
-        self, placed: Placed, since: float, without: tuple[str, ...]
-    ) -> Iterator[Placed]:
+    def _adversaries(self, placed: Placed, at: float, without: tuple[str, ...]) -> Iterator[Placed]:
         """Yield the pods that we placed and that may not share some domain with a pod.
 
         What another extender has bound is known when the watch shows it.
         """
-        pictures = self.spaces.pictures(since)
+        pictures, since = self._spaces(at), self.known_since(at=at)
         for other, alike in self._by_kind.items():
             if all(self.kinds.repels(placed.kind, other, spaces) for spaces in pictures):
                 yield from (
@@ -278,10 +273,11 @@ class Referee:
                     and (each.by == placed.by or each.since < since)
                 )
 
-    def _may_have_company(self, placed: Placed, since: float, without: tuple[str, ...]) -> bool:
+    def _may_have_company(self, placed: Placed, at: float, without: tuple[str, ...]) -> bool:
         there = [each for uid, each in self.placed.items() if uid not in without]
+        since = self.known_since(at=at)
         left = [each for each in self._gone if (each.until or 0.0) >= since]
-        known = self._known(placed, since, without)
+        known = self._known(placed, at, without)
         sure = [each for each in known if each.until is None]
         return any(
             self.kinds.has_company(
@@ -289,10 +285,16 @@ class Referee:
                 [(each.kind, nodes.get(each.node)) for each in some],
                 spaces,
             )
-            for nodes, spaces in self._pictures(since)
+            for nodes, spaces in self._pictures(at)
             for some in (sure, [*there, *left], [each for each in sure if each.ours])
         )
 
-    def _pictures(self, since: float) -> list[tuple[Mapping[str, Labels], Spaces]]:
-        nodes = [labels for _, labels in self.nodes.pictures(since)]
-        return [*product(nodes, self.spaces.pictures(since))]
+    def _pictures(self, at: float) -> list[tuple[Mapping[str, Labels], Spaces]]:
+        nodes = [labels for _, labels in self._nodes(at)]
+        return [*product(nodes, self._spaces(at))]
+
+    def _nodes(self, at: float) -> list[Spaces]:
+        return self.nodes.pictures(self.known_since("nodes", at))
+
+    def _spaces(self, at: float) -> list[Spaces]:
+        return self.spaces.pictures(self.known_since("namespaces", at))

@@ -21,7 +21,7 @@ class Court:
         self.now = 0.0
         self.store = Store()
         self.referee = Referee(
-            self.store, lambda: self.now, lambda: EXTENDER, lambda _: QUIET_SECONDS
+            self.store, lambda: self.now, lambda: EXTENDER, lambda _, at: at - QUIET_SECONDS
         )
         self.store.create("namespaces", templates.namespace("default", "blue"), "users")
         self.made_of = templates.template("apart by host", "app", "app")
