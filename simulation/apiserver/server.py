@@ -27,6 +27,8 @@ T = TypeVar("T")
 REQUEST_TIMEOUT: Final = 34.0
 RESOURCES: Final = {path: name for name, path in PATHS.items()}
 OWNER: Final = "apiserver"
+DONE_ALL_THE_SAME: Final = 0.3
+"""The share of the evictions with an unclear end that are carried out before the error is told."""
 
 
 class Connection(Protocol):
@@ -156,6 +158,10 @@ class ApiServer:
             self.trace.say("apiserver", "failed", request.path)
             raise Refused(self.chance.choice((409, 500)), "InternalError", "etcdserver: no")
         if unsure and self.chance.random() < unsure:
+            if request.path.endswith("/eviction") and self.chance.random() < DONE_ALL_THE_SAME:
+                await self.commit(act)
+                self.trace.say("apiserver", "unsure", f"{request.path}, done")
+                raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")
             # Who has made it takes it for done, or not, from this answer on.
             self._unsure(request, act_of(self.store, replace(request, made=-inf)))
             raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")

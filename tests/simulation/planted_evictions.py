@@ -133,6 +133,9 @@ TWICE = "two replicas evict"
 CAUSE = "evicted without a cause"
 EARLY = "evicted within the grace period"
 
+FEW = 2
+"""Evictions in a minute, of which one is soon one too many."""
+
 
 def _evicts(plan: Plan) -> bool:
     return plan.setup.evicting is not None
@@ -143,6 +146,11 @@ def _evicts_in_a_dry_run(plan: Plan) -> bool:
     return evicting is not None and evicting.dry_run
 
 
+def _evicts_with_unclear_ends(plan: Plan) -> bool:
+    evicting, faults = plan.setup.evicting, {each.what for each in plan.actions}
+    return evicting is not None and evicting.per_minute <= FEW and "unsure evictions" in faults
+
+
 EVICTIONS: Mapping[str, Planted] = {
     name: Planted(plant, breaks, _evicts)
     for name, (plant, breaks) in {
@@ -150,7 +158,6 @@ EVICTIONS: Mapping[str, Planted] = {
         "confirms no lead": (_confirms_nothing, {TWICE, MANY, TWO}),
         "deletes instead of evicting": (_deletes, {"evicted without a mark"}),
         "limits each replica by itself": (_limits_each_replica, {MANY}),
-        "counts only what is sure": (_counts_what_is_sure, {MANY, TWO}),
         "counts no eviction": (_counts_nothing, {MANY}),
         "does not look again": (_looks_once, {CAUSE, EARLY}),
         "moves all pods of an owner": (_moves_all_of_an_owner, {TWO}),
@@ -162,5 +169,8 @@ EVICTIONS: Mapping[str, Planted] = {
         "notices nothing": (_notices_nothing, {"violation not cured"}),
     }.items()
 } | {
+    "counts only what is sure": Planted(
+        _counts_what_is_sure, {MANY, TWO}, _evicts_with_unclear_ends
+    ),
     "never runs dry": Planted(_never_runs_dry, {"evicted in a dry run"}, _evicts_in_a_dry_run),
 }
