@@ -262,7 +262,9 @@ def test_who_asks_next_does_not_pay_for_what_others_left_behind(state: ClusterSt
 
 def test_rules_that_an_index_finds_are_looked_up_in_slices_as_well(state: ClusterState) -> None:
     for number in range(1000):
-        rules = [term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(5)]
+        rules = [
+            term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(MANY_TERMS + 1)
+        ]
         placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
     asked = model_pod(PLAIN)
     assert state.expense_of(asked) > AT_ONCE
@@ -284,3 +286,12 @@ def test_preempt_unites_no_tables_for_each_candidate(state: ClusterState) -> Non
         assert not judge(state, asked, one, [PLUGIN], gone=there[:-1]).fits.names
         assert judge(state, asked, one, [PLUGIN], gone=there).fits.names == [name]
     assert union._versions == before, "it was not made anew"
+
+
+def test_rules_of_a_usual_workload_are_not_looked_at_one_by_one(state: ClusterState) -> None:
+    for number in range(500):
+        rules = [term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(6)]
+        placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
+    asked = model_pod(PLAIN)
+    assert state.expense_of(asked) == 0
+    assert calls_of(state, PLAIN) < 2_000, "four for each of those workloads is too much"

@@ -71,9 +71,16 @@ class LargeMatches:
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Compare in steps of about so many comparisons; yield what each took."""
+        spent = 0
         for large in list(self._counters.existing_terms.large):
             if large.number not in self._of(pod_class).matched:
-                yield from self._finding(pod_class, large, comparisons)
+                for step in self._finding(pod_class, large, comparisons - spent):
+                    spent += step
+                    if spent >= comparisons:
+                        yield spent
+                        spent = 0
+        if spent:
+            yield spent
 
     def _of(self, pod_class: PodClass) -> _Known:
         labels = self._counters.namespace_labels(pod_class.namespace)
