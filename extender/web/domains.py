@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
@@ -87,7 +86,7 @@ class Domains:
         return self._topology(key, query.get("after"), limit)
 
     def _everything(self, after: int, limit: int) -> tuple[Document, str | None]:
-        terms, following = _page_of_terms(self._state.existing_terms, after, limit)
+        terms, following = _page_of_terms(self._state.existing_terms.after(after), limit)
         document = {
             "topologies": self._topologies(),
             "terms": [_summary(existing) for existing in terms],
@@ -106,7 +105,7 @@ class Domains:
 
     def _topologies(self) -> list[Document]:
         """Tell of the keys that terms use, those of most terms first."""
-        used = Counter(existing.owners.topology for existing in self._state.existing_terms)
+        used = self._state.existing_terms.by_topology()
         return [
             {"key": topology.key, "domains": topology.domains, "terms": terms}
             for topology, terms in used.most_common(LIMIT)
@@ -123,12 +122,12 @@ class Domains:
         if nodes is None:
             label = f"{_shown(key)}={_shown(value)}"
             raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
-        carried_there = [
+        carried_there = (
             existing
-            for existing in self._state.existing_terms
+            for existing in self._state.existing_terms.after(after)
             if existing.term.topology_key == key and amount_in(existing, value)
-        ]
-        terms, following = _page_of_terms(carried_there, after, limit)
+        )
+        terms, following = _page_of_terms(carried_there, limit)
         document = {
             "key": key,
             "value": value,
@@ -138,10 +137,8 @@ class Domains:
         return document, following
 
     def _term(self, number: int, after: str | None, limit: int) -> tuple[Document, str | None]:
-        existing = next(
-            (each for each in self._state.existing_terms if each.number == number), None
-        )
-        if existing is None:
+        existing = next(self._state.existing_terms.after(number - 1), None)
+        if existing is None or existing.number != number:
             raise QueryError(
                 HTTPStatus.NOT_FOUND,
                 f"no term {number}; terms go with the last placed pod that carries them",
@@ -205,10 +202,10 @@ def _shown(text: str) -> str:
 
 
 def _page_of_terms(
-    terms: Iterable[ExistingTerm], after: int, limit: int
+    terms: Iterable[ExistingTerm], limit: int
 ) -> tuple[Sequence[ExistingTerm], str | None]:
-    """Return the terms after a number, in the order of numbers, and where the next page starts."""
-    page = list(islice((each for each in terms if each.number > after), limit + 1))
+    """Return the first terms, in the order of numbers, and where the next page starts."""
+    page = list(islice(terms, limit + 1))
     return page[:limit], str(page[limit - 1].number) if len(page) > limit else None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from types import FrameType
 
 import pytest
@@ -82,19 +84,28 @@ def class_of(raw: Pod) -> PodClass:
 
 def calls_of(state: ClusterState, raw: Pod) -> int:
     """Answer filter and prioritize about a pod; return how many Python functions were called."""
+    asked, read = state.nodes.asked([f"n{n}" for n in range(20)]), model_pod(raw)
+
+    def answer() -> None:
+        judge(state, read, asked, [PLUGIN])
+        scores = PLUGIN.prepare(state, read)
+        if scores is not None:
+            scores.raw(asked)
+
+    return calls_during(answer)
+
+
+def calls_during(work: Callable[[], object]) -> int:
+    """Return how many Python functions some work calls, or goes on with."""
     calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
         nonlocal calls
         calls += event == "call"
 
-    asked, read = state.nodes.asked([f"n{n}" for n in range(20)]), model_pod(raw)
     sys.setprofile(count)
     try:
-        judge(state, read, asked, [PLUGIN])
-        scores = PLUGIN.prepare(state, read)
-        if scores is not None:
-            scores.raw(asked)
+        work()
     finally:
         sys.setprofile(None)
     return calls
@@ -295,3 +306,17 @@ def test_rules_of_a_usual_workload_are_not_looked_at_one_by_one(state: ClusterSt
     asked = model_pod(PLAIN)
     assert state.expense_of(asked) == 0
     assert calls_of(state, PLAIN) < 2_000, "four for each of those workloads is too much"
+
+
+def test_pages_of_terms_pass_over_large_rules(state: ClusterState) -> None:
+    for number in range(PLACED):
+        placed(state, apart(number), number)
+    terms, every = state.existing_terms, [each.number for each in state.existing_terms]
+    assert terms.by_topology() == Counter(each.owners.topology for each in terms)
+    assert every == sorted(every)
+    for number in (0, every[0], every[1], every[-TERMS] - 1, every[-TERMS], every[-1] - 1):
+        following = [each for each in every if each > number]
+        assert [each.number for each in islice(terms.after(number), 2)] == following[:2]
+    assert calls_during(lambda: next(terms.after(every[-1] - 1))) < 10 * PLACED
+    assert calls_during(terms.by_topology) < 20 * PLACED
+    assert not list(terms.after(every[-1]))

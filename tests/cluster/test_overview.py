@@ -15,6 +15,7 @@ from extender.cluster.audits.overview import (
     matched_by_domain,
     nodes_by_domain,
 )
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import Drift, PodSelector
 from tests import strategies
@@ -27,13 +28,15 @@ NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"
 @given(data=st.data())
 def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")
-    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods)
+    many = data.draw(st.sampled_from([MANY_TERMS, 0]))
+    state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, many_terms=many)
     for existing in list(state.existing_terms):
         company = state.company([existing.term])
         assert company is not None
         assert dict(matched_by_domain(state, existing.term)) == company[0].by_value()
-        for value, amount in existing.owners.by_value().items():
+        for value, amount in existing.by_value().items():
             assert amount_in(existing, value) == amount
+        assert sum(existing.by_value().values()) == existing.amount
 
 
 def test_nothing_is_held_where_no_node_is() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from extender.cluster.counts.existing_term import (
@@ -15,7 +16,7 @@ from extender.cluster.counts.existing_term import (
 from extender.cluster.counts.large_rules import LargeRules, are_large
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.selector_index import SelectorIndex
-from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
@@ -55,6 +56,21 @@ class ExistingTerms:
                 yield from each.terms
             else:
                 yield each
+
+    def after(self, number: int) -> Iterator[ExistingTerm]:
+        """Yield those with higher numbers, in order; large rules before them cost a step each."""
+        for first, each in self._in_order.items():
+            if isinstance(each, LargeRules):
+                yield from islice(each.terms, max(0, number + 1 - first), None)
+            elif first > number:
+                yield each
+
+    def by_topology(self) -> Counter[Topology]:
+        """Count the terms over each topology key; O(terms), but O(keys) of large rules."""
+        found = Counter(each.owners.topology for each in self._terms.values())
+        for each in self._large.values():
+            found.update(each.by_topology)
+        return found
 
     @property
     def alone(self) -> Iterable[ExistingTerm]:

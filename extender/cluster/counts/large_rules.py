@@ -6,6 +6,7 @@ terms, a question about any pod would go through hundreds of thousands of tables
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.selector_index import SelectorIndex
-from extender.cluster.counts.topology import DomainTable
+from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, PodSelector, Term
@@ -116,6 +117,8 @@ class LargeRules:
         self.terms: list[ExistingTerm] = []
         self.comparisons = LOOK_UP
         """With conditions of terms, to compare one class, at most."""
+        self.by_topology: Counter[Topology] = Counter()
+        """How many of the terms are over each topology key."""
         self._nodes = nodes
         self._tables: dict[str, DomainTable] = {}
         self._groups: dict[tuple[Role, str], _Group] = {}
@@ -154,6 +157,7 @@ class LargeRules:
                 table = self._tables[key] = self._nodes.table(key)
             existing = ExistingTerm(term, role, table, annotated, self.number + at, weight, 1)
             self.terms.append(existing)
+            self.by_topology[table.topology] += 1
             group = self._groups.get((role, key))
             if group is None:
                 group = self._groups[role, key] = _Group(role, table)
