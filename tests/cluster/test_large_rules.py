@@ -12,7 +12,7 @@ import pytest
 
 from extender.cluster.audits.recount import audit, mismatches
 from extender.cluster.audits.violations import patrol
-from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, are_large
+from extender.cluster.counts.large_rules import LOOK_UP, MANY_TERMS, TRIED, are_large
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.model import memory
@@ -37,7 +37,7 @@ from tests.builders import (
     requirement,
     term,
 )
-from tests.hostile import crowded, unlike_anything
+from tests.hostile import crowded, narrow, unlike_anything
 
 TERMS = 400
 PLACED = 50
@@ -193,10 +193,12 @@ def test_what_is_known_is_bounded(state: ClusterState, monkeypatch: pytest.Monke
 
 
 def test_from_how_many_on_rules_are_large() -> None:
-    def rules(terms: int) -> bool:
-        return are_large(class_of(pod("x").anti_affinity(*unlike_anything(terms))).affinity)
+    def rules(terms: list[Json]) -> bool:
+        return are_large(class_of(pod("x").anti_affinity(*terms)).affinity)
 
-    assert (rules(MANY_TERMS), rules(MANY_TERMS + 1)) == (False, True)
+    assert (rules(narrow(MANY_TERMS)), rules(narrow(MANY_TERMS + 1))) == (False, True)
+    few = MANY_TERMS // TRIED
+    assert (rules(unlike_anything(few)), rules(unlike_anything(few + 1))) == (False, True)
     assert are_large(class_of(long(0)).affinity)
 
 

@@ -25,16 +25,25 @@ all: beside 3,000 workloads with six terms each, a class that is new is compared
 rules are looked at one by one: if these were large, it would take 33."""
 CONDITIONS_A_TERM: Final = 16
 """That many times as many conditions make them large as well."""
+TRIED: Final = 4
+"""A term that no index finds counts as so many: it may be about every pod of the cluster."""
 LOOK_UP: Final = 8
 """Comparisons that take as long as to look up the terms that an index finds."""
 
 
 def are_large(rules: Affinity, many_terms: int = MANY_TERMS) -> bool:
     """Return whether rules are many or long; O(1), or O(terms) up to `many_terms`."""
-    return len(rules) > many_terms or (
-        rules.conditions + sum(each.term.pods.conditions for each in rules.preferred)
-        > many_terms * CONDITIONS_A_TERM
-    )
+    if len(rules) > many_terms:
+        return True
+    terms = (*rules.required, *rules.required_anti, *(each.term for each in rules.preferred))
+    if sum(1 if _is_indexed(each.pods) else TRIED for each in terms) > many_terms:
+        return True
+    return sum(each.pods.conditions for each in terms) > many_terms * CONDITIONS_A_TERM
+
+
+def _is_indexed(pods: PodSelector) -> bool:
+    """Return whether an index finds a selector by a label's value or by namespaces."""
+    return pods.selector.pins_a_label or pods.namespace_selector is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class _Group:
         pods = existing.term.pods
         if pods.selector.matches_nothing:
             return False
-        if pods.selector.pins_a_label or pods.namespace_selector is None:
+        if _is_indexed(pods):
             if self.filed is None:
                 # There may be thousands of keys, with a term each.
                 self.filed = SelectorIndex()
