@@ -113,10 +113,11 @@ def write_selector(selector: Selector) -> dict[str, Any] | None:
         return None
     if not selector.requirements:
         return {}
-    return {"matchExpressions": [_written_requirement(each) for each in selector.requirements]}
+    return {"matchExpressions": [write_requirement(each) for each in selector.requirements]}
 
 
-def _written_requirement(requirement: Requirement) -> dict[str, Any]:
+def write_requirement(requirement: Requirement) -> dict[str, Any]:
+    """Write a condition on a label; those of pods and of nodes look alike."""
     written: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator.value}
     return written | ({"values": sorted(requirement.values)} if requirement.values else {})
 

@@ -21,6 +21,7 @@ from extender.verbs.explaining.words import namespaces_of, summary
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.rules import Rule
 from extender.wire.affinity import write_term
+from extender.wire.explained_rules import write_rule
 
 NODES: Final = 40
 """Written in one step."""
@@ -81,11 +82,10 @@ def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
 
 def _by_rule(refusal: Refusal) -> Mapping[str, Any]:
     """Write what nodes have in common that one rule refuses."""
-    term = refusal.term
     return {
         "plugin": refusal.reason.plugin,
         "reason": refusal.reason.value,
-        "term": None if term is None else write_term(term),
+        "term": write_rule(refusal),
     }
 
 
