@@ -35,8 +35,14 @@ class PodDisruptionBudget:
         """
         return (
             pod.pod_class.namespace == self.namespace
-            and bool(pod.pod_class.labels)
-            and bool(self.selector.requirements)
             and self.selector.matches(pod.pod_class.labels)
+            and self.is_charged_for_matched(pod)
+        )
+
+    def is_charged_for_matched(self, pod: Pod) -> bool:
+        """Return the same for a pod of the namespace whose labels are known to match."""
+        return (
+            bool(pod.pod_class.labels)
+            and bool(self.selector.requirements)
             and name_of(pod.key) not in self.disrupted
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from extender.cluster.counts.chores import CHORES, Chores
+from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import LargeRules
@@ -14,7 +15,6 @@ from extender.cluster.counts.matching_sets import FILING, MatchingPodSets, Relab
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.selector_index import ClassIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import PodClass

@@ -15,11 +15,11 @@ from extender.cluster.counts.existing_term import (
 )
 from extender.cluster.counts.large_rules import LargeRules, are_large
 from extender.cluster.counts.nodes import NodeRegistry
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
+from extender.model.selector_index import SelectorIndex
 
 _Source: TypeAlias = tuple[Affinity, bool]
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role
 from extender.cluster.counts.nodes import NodeRegistry
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, PodSelector, Term
+from extender.model.selector_index import SelectorIndex
 
 MANY_TERMS: Final = 16
 """Terms from which the rules of a class are large. Fewer have a table each, found by an index of

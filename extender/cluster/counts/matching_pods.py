@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import PodSelector
+from extender.model.selector_index import SelectorIndex
 
 LARGE = 8
 """Selectors from which a set is a large one, and bounded with its like: a pod with thousands of

@@ -9,10 +9,10 @@ from extender.cluster.counts.matching_pods import MatchingPods, Weight, weigh_in
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.model import memory
 from extender.model.labels import Labels
 from extender.model.objects import PodClass
+from extender.model.selector_index import SelectorIndex
 
 FILING = 4
 """Comparisons that take as long as filing a selector does."""

@@ -19,13 +19,13 @@ from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.owners import PodsByOwner
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.cluster.counts.watched_terms import Domain, Mark, WatchedTerm
 from extender.model.execution import Execution, ExecutionRule, execution_rules
 from extender.model.keys import Identity, namespace_of
 from extender.model.labels import Labels
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector
+from extender.model.selector_index import SelectorIndex
 from extender.model.signed import shift
 
 MOST_TERMS: Final = 2_048

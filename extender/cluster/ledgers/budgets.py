@@ -8,13 +8,20 @@ from collections.abc import Set as AbstractSet
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.objects import Pod
+from extender.model.pod_affinity import PodSelector
+from extender.model.selector_index import SelectorIndex
 
 
 class Budgets:
-    """All disruption budgets; they move no counters."""
+    """All disruption budgets; they move no counters.
+
+    Those of a pod are found by an index: a namespace may have hundreds of them, and a search for
+    victims asks about each less important pod.
+    """
 
     def __init__(self) -> None:
         self._in: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._index: SelectorIndex[PodDisruptionBudget] = SelectorIndex()
 
     def __len__(self) -> int:
         return sum(map(len, self._in.values()))
@@ -33,9 +40,7 @@ class Budgets:
 
     def protecting(self, pod: Pod) -> Iterator[PodDisruptionBudget]:
         """Yield the budgets that an eviction of a pod counts against."""
-        for budget in self._in.get(pod.pod_class.namespace, {}).values():
-            if budget.selector.matches(pod.pod_class.labels):
-                yield budget
+        return self._index.matching(pod.pod_class.namespace, {}, pod.pod_class.labels)
 
     def violations(self, gone: Iterable[Pod], going: Iterable[Pod]) -> int:
         """Return how many of the pods `going` some budget does not allow, once others are gone.
@@ -58,8 +63,8 @@ class Budgets:
         As in FilterVictimsWithPDBViolation of kube-scheduler 1.37, which takes them in no certain
         order; earlier releases charge those behind the first as well.
         """
-        for budget in self._in.get(pod.pod_class.namespace, {}).values():
-            if budget.is_charged_for(pod):
+        for budget in self.protecting(pod):
+            if budget.is_charged_for_matched(pod):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
                 if left[budget.key] < 0:
                     return True
@@ -71,7 +76,11 @@ class BudgetLedger(Budgets):
 
     def upsert(self, budget: PodDisruptionBudget) -> None:
         """Add a budget, or replace the one of the same key."""
-        self._in.setdefault(budget.namespace, {})[budget.key] = budget
+        budgets = self._in.setdefault(budget.namespace, {})
+        if (before := budgets.get(budget.key)) is not None:
+            self._index.remove(_pods(before), before)
+        budgets[budget.key] = budget
+        self._index.add(_pods(budget), budget)
 
     def remove(self, key: str, uid: str) -> None:
         """Forget a budget; one that is unknown, or known under another uid, is left alone."""
@@ -79,5 +88,10 @@ class BudgetLedger(Budgets):
         if budget is not None and budget.uid == uid:
             budgets = self._in[budget.namespace]
             del budgets[key]
+            self._index.remove(_pods(budget), budget)
             if not budgets:
                 del self._in[budget.namespace]
+
+
+def _pods(budget: PodDisruptionBudget) -> PodSelector:
+    return PodSelector(budget.selector, frozenset((budget.namespace,)))

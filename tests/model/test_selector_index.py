@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.selector_index import SelectorIndex
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
+from extender.model.selector_index import SelectorIndex
 
 KEYS, VALUES, NAMESPACES = ("app", "tier"), ("a", "b", "c"), ("red", "blue")
 

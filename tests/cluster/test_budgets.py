@@ -1,0 +1,84 @@
+"""Disruption budgets are found by an index, and it finds all of a pod and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.ledgers.budgets import BudgetLedger
+from extender.model.disruption import PodDisruptionBudget
+from extender.model.keys import key_of
+from extender.model.labels import NOTHING, Operator, Requirement, Selector
+from extender.model.objects import Pod
+from tests.builders import model_pod, pod
+
+SPACES, KEYS, VALUES = ("blue", "red"), ("app", "tier"), ("a", "b", "c")
+
+requirements = st.builds(
+    Requirement,
+    st.sampled_from(KEYS),
+    st.sampled_from((Operator.IN, Operator.NOT_IN)),
+    st.frozensets(st.sampled_from(VALUES), min_size=1),
+)
+selectors = st.just(NOTHING) | st.builds(Selector.of, st.lists(requirements, max_size=2))
+budgets = st.builds(
+    lambda space, name, selector, allowed: PodDisruptionBudget(
+        key_of(space, name), f"{space}-{name}", selector, allowed
+    ),
+    st.sampled_from(SPACES),
+    st.sampled_from("vwxyz"),
+    selectors,
+    st.integers(0, 2),
+)
+pods = st.builds(
+    lambda space, labels: model_pod(pod("x", space).labels(labels)),
+    st.sampled_from(SPACES),
+    st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES)),
+)
+
+
+@given(came=st.lists(budgets, max_size=12), gone=st.sets(st.sampled_from("vwxyz")), asked=pods)
+def test_the_budgets_of_a_pod_are_found_as_they_come_change_and_go(
+    came: list[PodDisruptionBudget], gone: set[str], asked: Pod
+) -> None:
+    ledger, kept = BudgetLedger(), {}
+    for each in came:
+        ledger.upsert(each)
+        kept[each.key] = each
+    for key in [key for key in kept if key[-1] in gone]:
+        ledger.remove(key, "another")
+        ledger.remove(key, kept.pop(key).uid)
+    labels, space = asked.pod_class.labels, asked.pod_class.namespace
+    expected = {
+        each.key
+        for each in kept.values()
+        if each.namespace == space and each.selector.matches(labels)
+    }
+    found = [each.key for each in ledger.protecting(asked)]
+    assert (len(found), {*found}) == (len(expected), expected)
+    charged = [each for each in kept.values() if each.is_charged_for(asked)]
+    assert bool(ledger.violated_by([asked])) is any(not each.allowed for each in charged)
+
+
+def test_budgets_of_other_applications_are_not_looked_at() -> None:
+    ledger = BudgetLedger()
+    for number in range(1_000):
+        of_one = Selector.of([Requirement("app", Operator.IN, frozenset((f"a{number}",)))])
+        ledger.upsert(PodDisruptionBudget(key_of("red", f"b{number}"), f"u{number}", of_one, 1))
+    victims = [model_pod(pod(f"p{n}", "red").labels(app=f"a{n // 2}")) for n in range(100)]
+    before = ledger._index.compared
+    assert len(ledger.violated_by(victims)) == 50
+    assert ledger._index.compared - before == len(victims)
+
+
+def test_what_a_budget_allows_is_what_was_said_last() -> None:
+    ledger = BudgetLedger()
+    with_app = Selector.of([Requirement("app", Operator.EXISTS)])
+    of_all = PodDisruptionBudget(key_of("red", "b"), "u", with_app, 0)
+    ledger.upsert(of_all)
+    victim = model_pod(pod("p", "red").labels(app="a"))
+    assert ledger.violated_by([victim]) == {victim.uid}
+    ledger.upsert(replace(of_all, allowed=1))
+    assert not ledger.violated_by([victim])
