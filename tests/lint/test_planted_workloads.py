@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -368,3 +369,10 @@ def test_what_the_api_server_refuses_is_found_where_it_is(thing: Json, path: str
         if each.rule.id == "affinity-unreadable"
     ]
     assert places == [f"spec.affinity.{path}"]
+
+
+def test_a_null_node_selector_term_is_an_empty_one() -> None:
+    null = json.loads(json.dumps(web().requires_nodes({})).replace("[{}]", "[null]"))
+    assert null != web().requires_nodes({})
+    found, empty = linted(*CLUSTER, null), linted(*CLUSTER, web().requires_nodes({}))
+    assert found.findings == empty.findings

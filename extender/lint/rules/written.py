@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -67,7 +67,7 @@ def _node_terms(template: Template) -> Iterator[tuple[str, TermManifest]]:
     if found is None:
         return
     if found.required is not None:
-        for index, term in enumerate(found.required.node_selector_terms or ()):
+        for index, term in enumerate(found.required.terms):
             yield f"{REQUIRED}.nodeSelectorTerms[{index}]", term
     for index, each in enumerate(found.preferred or ()):
         yield f"{PREFERRED}[{index}].preference", each.term
@@ -85,11 +85,7 @@ def _unknown(template: Template) -> Iterator[Spot]:
         yield from _others(found, {REQUIRED, PREFERRED}, path)
         for index, term in enumerate(_list(found.get(REQUIRED))):
             yield from _unknown_of_term(term, f"{path}.{REQUIRED}[{index}]")
-        for index, term in enumerate(_list(found.get(PREFERRED))):
-            here = f"{path}.{PREFERRED}[{index}]"
-            yield from _others(term, {"weight", "podAffinityTerm"}, here)
-            inner = term.get("podAffinityTerm") if isinstance(term, dict) else None
-            yield from _unknown_of_term(inner, f"{here}.podAffinityTerm")
+        yield from _unknown_of_preferred(found, path, "podAffinityTerm", _unknown_of_term)
 
 
 def _unknown_of_nodes(found: Any, path: str) -> Iterator[Spot]:
@@ -101,11 +97,21 @@ def _unknown_of_nodes(found: Any, path: str) -> Iterator[Spot]:
     terms = required.get("nodeSelectorTerms") if isinstance(required, dict) else None
     for index, term in enumerate(_list(terms)):
         yield from _unknown_of_node_term(term, f"{path}.{REQUIRED}.nodeSelectorTerms[{index}]")
+    yield from _unknown_of_preferred(found, path, "preference", _unknown_of_node_term)
+
+
+def _unknown_of_preferred(
+    found: dict[str, Any],
+    path: str,
+    inner: str,
+    unknown_of: Callable[[Any, str], Iterator[Spot]],
+) -> Iterator[Spot]:
+    """Yield what is unknown in preferred terms, each of which has its term in a field, `inner`."""
     for index, each in enumerate(_list(found.get(PREFERRED))):
         here = f"{path}.{PREFERRED}[{index}]"
-        yield from _others(each, {"weight", "preference"}, here)
-        inner = each.get("preference") if isinstance(each, dict) else None
-        yield from _unknown_of_node_term(inner, f"{here}.preference")
+        yield from _others(each, {"weight", inner}, here)
+        term = each.get(inner) if isinstance(each, dict) else None
+        yield from unknown_of(term, f"{here}.{inner}")
 
 
 def _unknown_of_node_term(term: Any, path: str) -> Iterator[Spot]:
