@@ -11,7 +11,7 @@ from extender.lint.surroundings import Surroundings
 from extender.model.labels import Labels
 from extender.model.node_affinity import NodeAffinity, NodeRule
 from extender.model.pod_affinity import Term, WrittenTerm
-from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout
+from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout, revision_labels
 from extender.wire.manifests import PodAffinityTerm
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -87,7 +87,7 @@ class Owner:
 
     def revision_labels(self, value: str) -> dict[str, str]:
         """Return the labels that tell the pods of one revision from those of another."""
-        return dict.fromkeys(REVISION_LABELS.get(self.kind, ()), value)
+        return revision_labels(self.kind, value)
 
     @property
     def given_labels(self) -> tuple[str, ...]:

@@ -27,20 +27,12 @@ class PodDisruptionBudget:
         return namespace_of(self.key)
 
     def is_charged_for(self, pod: Pod) -> bool:
-        """Return whether taking this pod away counts against the budget.
+        """Return whether taking away a pod of the namespace that is selected counts against it.
 
         As in the scheduler's preemption, whose numbers ours are compared with: there a selector
         without conditions means no pod, though for evictions it means every pod, and a pod without
         labels is in no budget, whatever labels the selector wants to be absent.
         """
-        return (
-            pod.pod_class.namespace == self.namespace
-            and self.selector.matches(pod.pod_class.labels)
-            and self.is_charged_for_matched(pod)
-        )
-
-    def is_charged_for_matched(self, pod: Pod) -> bool:
-        """Return the same for a pod of the namespace whose labels are known to match."""
         return (
             bool(pod.pod_class.labels)
             and bool(self.selector.requirements)

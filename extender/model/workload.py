@@ -22,6 +22,11 @@ REVISION_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
 """Labels by which controllers tell the pods of one version of a template from another's."""
 
 
+def revision_labels(kind: str, revision: str) -> dict[str, str]:
+    """Return the labels that tell the pods of one revision from those of another."""
+    return dict.fromkeys(REVISION_LABELS.get(kind, ()), revision)
+
+
 class Identity(NamedTuple):
     """One workload."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.errors import ObjectError
 from extender.model.keys import key_of
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, REVISION_LABELS, STATEFUL_SET, Identity
+from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
 from extender.wire.workloads import read_identity, read_template, read_wanted
@@ -56,7 +55,7 @@ def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: st
             raise ObjectError("spec.nodeName", "the pod has a node already")
         namespace, _, name = pod.key.partition("/")
         return Applied(Identity(namespace, kind, name), pod, 1)
-    labels: Mapping[str, str] = dict.fromkeys(REVISION_LABELS.get(kind, ()), revision)
+    labels = revision_labels(kind, revision)
     return Applied(
         read_identity(kind, raw),
         read_template(kind, raw, pods, labels),

@@ -10,7 +10,7 @@ import msgspec
 
 from extender.errors import ObjectError, RequestError
 from extender.model.objects import Pod
-from extender.model.workload import REVISION_LABELS
+from extender.model.workload import revision_labels
 from extender.wire.decoding import Json, decode
 from extender.wire.extender_args import is_null, read_nodes
 from extender.wire.manifests import NULL
@@ -75,8 +75,7 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
         return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
-    labels = dict.fromkeys(REVISION_LABELS.get(kind, ()), NEW_REVISION)
-    return Explained(read_template(kind, raw, pods, labels))
+    return Explained(read_template(kind, raw, pods, revision_labels(kind, NEW_REVISION)))
 
 
 def in_namespace(raw: Json, namespace: str) -> bytes:

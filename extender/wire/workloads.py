@@ -13,7 +13,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
-from extender.model.workload import REVISION_LABELS, Identity, controller_by_name
+from extender.model.workload import Identity, controller_by_name, revision_labels
 from extender.wire.decoding import Json, decode
 from extender.wire.manifests import NULL
 from extender.wire.objects import TERMINAL_PHASES, PodReader
@@ -235,7 +235,7 @@ def _revision_labels(kind: str, there: Collection[str]) -> dict[str, str]:
     not tell, nobody knows of which.
     """
     if not there:
-        return dict.fromkeys(REVISION_LABELS.get(kind, ()), NEW_REVISION)
+        return revision_labels(kind, NEW_REVISION)
     (first, *more) = there
     return {TEMPLATE_HASH: first} if kind == "Deployment" and first and not more else {}
 

@@ -161,9 +161,9 @@ class ApiServer:
             if request.path.endswith("/eviction") and self.chance.random() < DONE_ALL_THE_SAME:
                 await self.commit(act)
                 self.trace.say("apiserver", "unsure", f"{request.path}, done")
-                raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")
-            # Who has made it takes it for done, or not, from this answer on.
-            self._unsure(request, act_of(self.store, replace(request, made=-inf)))
+            else:
+                # Who has made it takes it for done, or not, from this answer on.
+                self._unsure(request, act_of(self.store, replace(request, made=-inf)))
             raise Refused(self.chance.choice(request.unclear), "Timeout", "etcdserver: timeout")
         await self.commit(act)
         return 201, b'{"kind":"Status","status":"Success"}'

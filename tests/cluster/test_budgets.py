@@ -51,14 +51,13 @@ def test_the_budgets_of_a_pod_are_found_as_they_come_change_and_go(
         ledger.remove(key, "another")
         ledger.remove(key, kept.pop(key).uid)
     labels, space = asked.pod_class.labels, asked.pod_class.namespace
-    expected = {
-        each.key
-        for each in kept.values()
-        if each.namespace == space and each.selector.matches(labels)
-    }
+    selecting = [
+        each for each in kept.values() if each.namespace == space and each.selector.matches(labels)
+    ]
+    expected = {each.key for each in selecting}
     found = [each.key for each in ledger.protecting(asked)]
     assert (len(found), {*found}) == (len(expected), expected)
-    charged = [each for each in kept.values() if each.is_charged_for(asked)]
+    charged = [each for each in selecting if each.is_charged_for(asked)]
     assert bool(ledger.violated_by([asked])) is any(not each.allowed for each in charged)
 
 

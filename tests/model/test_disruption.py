@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.cluster.ledgers.budgets import BudgetLedger
 from extender.wire.objects import read_budget
 from tests.builders import Pod, model_pod, pod, requirement, selector
 
@@ -35,6 +36,8 @@ def test_which_pods_are_charged(chosen: Any, victim: Pod, charged: bool) -> None
     raw = {
         "metadata": {"name": "b", "namespace": "default"},
         "spec": {"selector": chosen},
-        "status": {"disruptionsAllowed": 1, "disruptedPods": {"gone": "2026-01-01T00:00:00Z"}},
+        "status": {"disruptionsAllowed": 0, "disruptedPods": {"gone": "2026-01-01T00:00:00Z"}},
     }
-    assert read_budget(json.dumps(raw).encode()).is_charged_for(model_pod(victim)) is charged
+    ledger = BudgetLedger()
+    ledger.upsert(read_budget(json.dumps(raw).encode()))
+    assert bool(ledger.violated_by([model_pod(victim)])) is charged

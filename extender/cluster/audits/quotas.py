@@ -39,9 +39,7 @@ def _counting(state: ClusterState) -> Generator[None, None, dict[str, Counter[Ch
     counted: dict[str, Counter[Charge]] = {}
     pods = iter(list(state.placed_pods))
     while some := list(islice(pods, AUDITED_PODS)):
-        for pod in some:
-            if pod.charge is not None:
-                counted.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
+        _count(some, counted)
         if len(some) == AUDITED_PODS:
             yield
     return counted
@@ -105,7 +103,11 @@ def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]
 
 def _charges(pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
     charges: dict[str, Counter[Charge]] = {}
+    _count(pods, charges)
+    return charges
+
+
+def _count(pods: Iterable[Pod], charges: dict[str, Counter[Charge]]) -> None:
     for pod in pods:
         if pod.charge is not None:
             charges.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
-    return charges

@@ -278,10 +278,12 @@ class RuleWatch:
 
         O(pods on the node), if that can matter.
         """
-        after = self._nodes.labels(node)
-        if not self._places or (before and after and not self._concerned(before, after)):
+        if not self._places:
             return
+        after = self._nodes.labels(node)
         changed = {key for key, _ in before.items() ^ after.items()}
+        if before and after and not any(key in self._keys for key in changed):
+            return
         for places in (before, after):
             some = {key: places[key] for key in changed & places.keys()}
             for pod_class in self._counters.classes_on(node) if some else ():
@@ -299,10 +301,6 @@ class RuleWatch:
             self._leave(place)
         self._suspects[place.identity.uid] = place.identity
         yield from repeat(None, 1 + 2 * len(place.rules))
-
-    def _concerned(self, before: Labels, after: Labels) -> bool:
-        """Return whether a change of a node's labels can matter to any rule."""
-        return any(key in self._keys for key, _ in before.items() ^ after.items())
 
     def namespace_changed(self, name: str, before: Labels) -> None:
         """Note that a namespace has other labels than before; O(its pods with ordinary rules)."""

@@ -64,7 +64,7 @@ class Budgets:
         order; earlier releases charge those behind the first as well.
         """
         for budget in self.protecting(pod):
-            if budget.is_charged_for_matched(pod):
+            if budget.is_charged_for(pod):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
                 if left[budget.key] < 0:
                     return True
