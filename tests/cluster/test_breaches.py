@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -33,6 +32,7 @@ from tests.builders import (
     selector,
     term,
 )
+from tests.calls import calls_during
 from tests.cluster.test_events_equal_recount import EventStream
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -134,22 +134,14 @@ def unlike(number: int, terms: int = 200) -> list[Json]:
     return [term(ZONE, {"matchExpressions": [each]}, namespaceSelector={}) for each in found]
 
 
-def calls_during(event: Callable[[], object]) -> int:
+def calls_of_the_watch(event: Callable[[], object]) -> int:
     """Return how many Python functions are called from the module that watches rules."""
-    calls = 0
 
-    def count(frame: FrameType, what: str, _: object) -> None:
-        nonlocal calls
+    def is_of_the_watch(frame: FrameType) -> bool:
         caller = frame.f_back
-        if what == "call" and caller is not None:
-            calls += caller.f_code.co_filename == rule_watch.__file__
+        return caller is not None and caller.f_code.co_filename == rule_watch.__file__
 
-    sys.setprofile(count)
-    try:
-        event()
-    finally:
-        sys.setprofile(None)
-    return calls
+    return calls_during(event, of=is_of_the_watch)[1]
 
 
 @pytest.mark.parametrize(
@@ -172,11 +164,11 @@ def test_an_event_is_compared_with_the_rules_of_many_pods_later_in_steps(
     for number in range(20):
         cluster.place(pod("ruled").anti_affinity(*unlike(number)), "a1", f"ruled-{number}")
     cluster.settle()
-    assert calls_during(lambda: event(cluster)) < 20 * 10, "not every rule"
+    assert calls_of_the_watch(lambda: event(cluster)) < 20 * 10, "not every rule"
     steps = 0
     while cluster.state.rule_watch.pending:
         steps += 1
-        assert calls_during(lambda: list(suspects(cluster.state, 10))) < 4000
+        assert calls_of_the_watch(lambda: list(suspects(cluster.state, 10))) < 4000
     assert steps > 1
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import islice
-from types import FrameType
 
 import pytest
 
@@ -37,6 +35,7 @@ from tests.builders import (
     requirement,
     term,
 )
+from tests.calls import calls_during
 from tests.hostile import crowded, narrow, unlike_anything
 
 TERMS = 400
@@ -92,23 +91,7 @@ def calls_of(state: ClusterState, raw: Pod) -> int:
         if scores is not None:
             scores.raw(asked)
 
-    return calls_during(answer)
-
-
-def calls_during(work: Callable[[], object]) -> int:
-    """Return how many Python functions some work calls, or goes on with."""
-    calls = 0
-
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return calls
+    return calls_during(answer)[1]
 
 
 @pytest.mark.parametrize("kind", [apart, near, preferring, long])
@@ -319,6 +302,6 @@ def test_pages_of_terms_pass_over_large_rules(state: ClusterState) -> None:
     for number in (0, every[0], every[1], every[-TERMS] - 1, every[-TERMS], every[-1] - 1):
         following = [each for each in every if each > number]
         assert [each.number for each in islice(terms.after(number), 2)] == following[:2]
-    assert calls_during(lambda: next(terms.after(every[-1] - 1))) < 10 * PLACED
-    assert calls_during(terms.by_topology) < 20 * PLACED
+    assert calls_during(lambda: next(terms.after(every[-1] - 1)))[1] < 10 * PLACED
+    assert calls_during(terms.by_topology)[1] < 20 * PLACED
     assert not list(terms.after(every[-1]))

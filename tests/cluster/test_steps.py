@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
-from types import FrameType
 
 import pytest
 
@@ -31,6 +30,7 @@ from tests.builders import (
     node,
     pod,
 )
+from tests.calls import calls_during
 from tests.hostile import NAMESPACES, crowded, hostile, narrow, unlike_anything
 
 CLASSES = 60
@@ -80,17 +80,7 @@ CALLS = 15
 
 def calls_of(steps: Iterator[int]) -> tuple[int, int] | None:
     """Take a step; return what it says it took, and how many Python functions were called."""
-    calls = 0
-
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        spent = next(steps, None)
-    finally:
-        sys.setprofile(None)
+    spent, calls = calls_during(partial(next, steps, None))
     return None if spent is None else (spent, calls)
 
 
