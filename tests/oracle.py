@@ -253,18 +253,21 @@ class Term:
         return self.merged_selector()
 
     def merged_selector(self) -> Json | None:
-        """Return the selector with the owner's values for the label keys that are listed."""
+        """Return the selector with the owner's values for the label keys that are listed.
+
+        The API server refuses a key of matchLabelKeys that is selected as well: it is merged.
+        """
         selector = self.raw.get("labelSelector")
         if selector is None:
             return None
         written: Sequence[Json] = field(selector, "matchExpressions", ())
-        there = {(requirement["key"], requirement["operator"]) for requirement in written}
-        there |= {(key, "In") for key in field(selector, "matchLabels", {})}
+        there = {each["key"] for each in written if each["operator"] == "In"}
+        there |= {*field(selector, "matchLabels", {})}
         added = [
             {"key": key, "operator": operator, "values": [labels(self.owner)[key]]}
             for listed, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
             for key in field(self.raw, listed, ())
-            if key in labels(self.owner) and (key, operator) not in there
+            if key in labels(self.owner) and not (operator == "In" and key in there)
         ]
         return {**selector, "matchExpressions": [*written, *added]}
 

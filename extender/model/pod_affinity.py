@@ -135,18 +135,21 @@ class WrittenTerm:
     def merged(self, owner_labels: Labels) -> Term:
         """Return the term with label keys turned into requirements on the owner's values.
 
-        The API server does this on create (gate MatchLabelKeysInPodAffinity), so a key whose
-        requirement is already there is left alone; a key that the owner lacks is skipped.
+        The API server does this on create (gate MatchLabelKeysInPodAffinity); a requirement that is
+        already there is left alone, and a key that the owner lacks is skipped. It refuses a
+        selector of which a key of matchLabelKeys was a part before: such a key has been merged.
+        With mismatchLabelKeys, both what is written about the key and what is merged count.
         """
         selector = self.term.pods.selector
         if selector.matches_nothing or not (self.match_label_keys or self.mismatch_label_keys):
             return self.term
-        written = {(each.key, each.operator) for each in selector.requirements}
-        extra = [
+        written = selector.requirements
+        merged = {each.key for each in written if each.operator is Operator.IN}
+        extra = {
             Requirement(key, operator, frozenset((owner_labels[key],)))
             for key, operator in self._label_keys()
-            if key in owner_labels and (key, operator) not in written
-        ]
+            if key in owner_labels and not (operator is Operator.IN and key in merged)
+        }.difference(written)
         if not extra:
             return self.term
         pods = self.term.pods
@@ -156,22 +159,23 @@ class WrittenTerm:
     def drift(self, effective: Term, owner_labels: Labels) -> Iterator[Drift | None]:
         """Yield what the effective term says of each key if the owner's labels do not, else None.
 
-        None for the term as well, so that whoever goes through thousands of them can pause.
+        None for the term as well, so that whoever goes through thousands of them can pause. One
+        value that was written about a key of an owner without that label is taken for a merged one:
+        what is stored looks the same.
         """
         yield None
         selector = effective.pods.selector
         if selector.matches_nothing:
             return
-        by_key: dict[tuple[str, Operator], list[Requirement]] = {}
-        for requirement in selector.requirements:
-            by_key.setdefault((requirement.key, requirement.operator), []).append(requirement)
+        # Merging gives one value. Beside it there may be what somebody wrote for the same key.
+        by_key: dict[tuple[str, Operator], frozenset[str]] = {}
+        for each in selector.requirements:
+            if len(each.values) == 1:
+                of_key = each.key, each.operator
+                by_key[of_key] = by_key.get(of_key, frozenset()) | each.values
         for key, operator in self._label_keys():
-            # Beside what was merged there may be what somebody wrote for the same key.
-            found = by_key.get((key, operator), [])
-            met = all(requirement.matches(owner_labels) for requirement in found)
-            # A pod is among those with its own value, and not among those with another one.
-            as_merged = met is (operator is Operator.IN) if found else key not in owner_labels
-            merged = frozenset().union(*(each.values for each in found))
+            merged, value = by_key.get((key, operator), frozenset()), owner_labels.get(key)
+            as_merged = not merged if value is None else value in merged
             yield None if as_merged else Drift(key, merged)
 
     def _label_keys(self) -> Iterator[tuple[str, Operator]]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builders import HOST, Pod, node_term, pod, requirement, selector, term, workload
+from extender.wire.objects import PodReader
+from tests.builders import (
+    HOST,
+    Pod,
+    model_pod,
+    node_term,
+    pod,
+    requirement,
+    selector,
+    term,
+    workload,
+)
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import collection
 from tests.e2e.controlplane.cluster import storage_and_apiserver
@@ -153,3 +165,41 @@ async def test_a_key_that_is_selected_is_refused_only_when_it_is_merged_into_a_p
     assert await refusal(api, complete(deployment)) is None
     for thing in (template, deployment):
         assert found(linted(thing)) == ["label-key-already-selected"]
+
+
+@pytest.mark.parametrize(
+    ("selected", "keys"),
+    [
+        pytest.param(selector(), {"mismatchLabelKeys": ["app"]}, id="all but one's own"),
+        pytest.param(
+            selector(requirement("app", "NotIn", "db")),
+            {"mismatchLabelKeys": ["app"]},
+            id="others, and not one more",
+        ),
+        pytest.param(
+            selector(requirement("app", "NotIn", "web", "db")),
+            {"mismatchLabelKeys": ["app"]},
+            id="one's own is left out by hand as well",
+        ),
+        pytest.param(
+            selector(requirement("app", "In", "db", "cache")),
+            {"mismatchLabelKeys": ["app"]},
+            id="some others",
+        ),
+        pytest.param(DB, {"matchLabelKeys": ["tier", "none"]}, id="of one's own tier"),
+        pytest.param(
+            selector(requirement("none", "In", "a")),
+            {"matchLabelKeys": ["none"], "mismatchLabelKeys": ["tier"]},
+            id="a selected key that the pod lacks",
+        ),
+    ],
+)
+async def test_label_keys_of_a_manifest_mean_what_the_api_server_makes_of_them(
+    selected: JSON, keys: JSON, api: Api
+) -> None:
+    written = complete(web().labels(tier="a").anti_affinity(term(HOST, selected, **keys)))
+    stored = await api.request("POST", collection(written), written, dryRun="All")
+    # A dry run gives no version, so the reader has to be told that the keys are merged.
+    live = PodReader(stored=True).read(json.dumps(stored).encode())
+    for seen in (written, stored):
+        assert model_pod(seen).pod_class.affinity == live.pod_class.affinity

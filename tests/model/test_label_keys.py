@@ -23,6 +23,14 @@ def has(operator: Operator, value: str) -> Requirement:
     return Requirement(HASH, operator, frozenset((value,)))
 
 
+IN_V1, NOT_V1 = (has(operator, "v1") for operator in (Operator.IN, Operator.NOT_IN))
+NOT_OLD = has(Operator.NOT_IN, "old")
+SEVERAL = frozenset(("v1", "v2"))
+IN_SEVERAL, NOT_SEVERAL = (
+    Requirement(HASH, operator, SEVERAL) for operator in (Operator.IN, Operator.NOT_IN)
+)
+
+
 @pytest.mark.parametrize(
     ("term", "labels", "expected"),
     [
@@ -49,6 +57,18 @@ def has(operator: Operator, value: str) -> Requirement:
             {HASH: "new"},
             Selector.of((APP, has(Operator.IN, "old"))),
             id="a key that is merged already is left alone",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_OLD)), mismatch=(HASH,)),
+            {HASH: "new"},
+            Selector.of((APP, NOT_OLD, has(Operator.NOT_IN, "new"))),
+            id="a mismatch key joins what is written about the same key",
+        ),
+        pytest.param(
+            written(Selector.of((APP, has(Operator.NOT_IN, "v1"))), mismatch=(HASH,)),
+            {HASH: "v1"},
+            Selector.of((APP, has(Operator.NOT_IN, "v1"))),
+            id="a mismatch key that is merged already is there once",
         ),
         pytest.param(
             written(Selector.of((APP, has(Operator.IN, "x"))), mismatch=(HASH,)),
@@ -82,10 +102,6 @@ def test_an_edited_label_does_not_merge_again() -> None:
     after = created.relabelled(edited)
     assert after.labels == {HASH: "v2"}
     assert after.affinity == created.affinity
-
-
-IN_V1, NOT_V1 = (has(operator, "v1") for operator in (Operator.IN, Operator.NOT_IN))
-NOT_OLD = has(Operator.NOT_IN, "old")
 
 
 @pytest.mark.parametrize(
@@ -136,6 +152,30 @@ NOT_OLD = has(Operator.NOT_IN, "old")
             {},
             [Drift(HASH, frozenset(("v1", "old")))],
             id="the same after the label was removed",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_V1, NOT_OLD)), mismatch=(HASH,)),
+            {HASH: "v2"},
+            [Drift(HASH, frozenset(("v1", "old")))],
+            id="the same after the label was edited",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_SEVERAL)), mismatch=(HASH,)),
+            {},
+            [],
+            id="several values of a mismatch key were written, and there never was a label",
+        ),
+        pytest.param(
+            written(Selector.of((APP, IN_SEVERAL)), HASH),
+            {},
+            [],
+            id="several values were written, and there never was a label",
+        ),
+        pytest.param(
+            written(Selector.of((APP, NOT_SEVERAL)), mismatch=(HASH,)),
+            {HASH: "v1"},
+            [Drift(HASH, frozenset())],
+            id="several values were written, and the label was added",
         ),
         pytest.param(
             written(NOTHING, HASH), {HASH: "v1"}, [], id="without a selector no key counts"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from extender.model.labels import Operator, Requirement, Selector
 from extender.wire.objects import PodReader
-from tests.builders import HOST, pod, requirement, selector, term
+from tests.annotating import REQUIRED, annotated
+from tests.builders import HOST, Json, pod, requirement, selector, term
+from tests.strategies import POD_LABELS, labels, requirements
 
 WEB = Requirement("app", Operator.IN, frozenset(("web",)))
 V1 = Requirement("version", Operator.IN, frozenset(("1",)))
@@ -66,3 +71,73 @@ def test_a_label_that_came_late_has_drifted() -> None:
     assert {(drift.key, drift.merged) for drift in late.drift()} == {("version", frozenset())}
     for raw in (WRITTEN, MERGED):
         assert list(FILES.read(json.dumps(raw).encode()).pod_class.drift()) == []
+
+
+def refused(raw: Json) -> bool:
+    """Restate which terms the API server refuses: it looks after merging, at the selector."""
+    same, other = raw["matchLabelKeys"], raw["mismatchLabelKeys"]
+    seen = {*raw["labelSelector"].get("matchLabels", {})}
+    for each in raw["labelSelector"]["matchExpressions"]:
+        if each["key"] in same and each["key"] in seen:
+            return True
+        seen.add(each["key"])
+    return not set(same).isdisjoint(other)
+
+
+def appended(raw: Json, owner: dict[str, str]) -> dict[str, Any]:
+    """Restate what the API server does with label keys on create: it appends each, unseen."""
+    stored: dict[str, Any] = deepcopy(dict(raw))
+    for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        stored["labelSelector"]["matchExpressions"] += [
+            requirement(key, operator, owner[key]) for key in raw[field] if key in owner
+        ]
+    return stored
+
+
+KEYS = st.lists(st.sampled_from([*POD_LABELS, "absent"]), max_size=2)
+
+
+@st.composite
+def accepted(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, Any]]:
+    """Draw the labels of a pod, and a term of it that the API server accepts."""
+    owner = draw(labels(POD_LABELS))
+    raw = term(
+        HOST,
+        selector(**draw(labels(POD_LABELS))),
+        matchLabelKeys=draw(KEYS),
+        mismatchLabelKeys=draw(KEYS),
+    )
+    raw["labelSelector"]["matchExpressions"] = draw(st.lists(requirements(POD_LABELS), max_size=3))
+    assume(not refused(appended(raw, owner)))
+    return owner, raw
+
+
+def effective(reader: PodReader, raw: Json) -> Selector:
+    """Return the selector of the one term, as a reader takes it."""
+    (found,) = reader.read(json.dumps(raw).encode()).pod_class.affinity.required
+    return found.pods.selector
+
+
+@given(accepted())
+def test_what_a_manifest_means_is_what_the_api_server_stores(
+    drawn: tuple[dict[str, str], dict[str, Any]],
+) -> None:
+    owner, written = drawn
+    stored = appended(written, owner)
+    manifest, live = (pod("x").labels(owner).affinity(each) for each in (written, stored))
+    assert effective(FILES, manifest) == effective(LIVE, live)
+    # What is merged already stays as it is, whoever looks at it.
+    assert effective(FILES, live) == effective(LIVE, live)
+    drifted = {each.key for each in LIVE.read(json.dumps(live).encode()).pod_class.drift()}
+    # One value about a label that the owner lacks may be what was merged before it was removed.
+    assert owner.keys().isdisjoint(drifted)
+
+
+def test_annotations_of_stored_pods_mean_what_the_api_server_would_have_made_of_them() -> None:
+    selected = selector(requirement("version", "NotIn", "0"), app="web")
+    apart = {"podAntiAffinity": {REQUIRED: [term(HOST, selected, mismatchLabelKeys=["version"])]}}
+    read = LIVE.read(json.dumps(annotated(OWNER.stored_at("7"), apart)).encode()).pod_class
+    (found,) = read.affinity.required_anti
+    old = Requirement("version", Operator.NOT_IN, frozenset(("0",)))
+    assert found.pods.selector == Selector.of((WEB, old, NOT_V1))
+    assert list(read.drift()) == []
