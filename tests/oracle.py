@@ -255,11 +255,12 @@ class Term:
     def merged_selector(self) -> Json | None:
         """Return the selector with the owner's values for the label keys that are listed.
 
-        The API server refuses a key of matchLabelKeys that is selected as well: it is merged.
+        The API server refuses a key of matchLabelKeys that is selected as well: it is merged. It
+        has merged all keys of a pod that has a version.
         """
         selector = self.raw.get("labelSelector")
-        if selector is None:
-            return None
+        if selector is None or self.owner["metadata"].get("resourceVersion"):
+            return selector
         written: Sequence[Json] = field(selector, "matchExpressions", ())
         there = {each["key"] for each in written if each["operator"] == "In"}
         there |= {*field(selector, "matchLabels", {})}

@@ -36,7 +36,7 @@ def prioritize(
     *,
     told: Told = lambda _: None,
 ) -> Scored:
-    """Score the nodes of a request from 0 to max_score; none is named when all have 0.
+    """Score the nodes of a request from 0 to max_score; none is named when all have the same.
 
     The pod itself is left out of all counts. The nodes are looked up only when something can score:
     most pods have no such rules. A node that is unknown has no score and does not stretch the
@@ -60,9 +60,12 @@ def prioritize(
 def score(
     scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
 ) -> Scored:
-    """Score known nodes by the plugins that have something to say; none is named for all 0."""
+    """Score known nodes by the plugins that have something to say.
+
+    None is named when all have the same: the scheduler would add it to each of them, for nothing.
+    """
     scored = (_one if len(scorers) == 1 else _mean)(scorers, asked, max_score, told)
-    return scored if any(scored.final.values()) else Scored()
+    return scored if len(set(scored.final.values())) > 1 else Scored()
 
 
 def _one(

@@ -29,6 +29,11 @@ class Question:
         return [name for name in names if name not in refused]
 
 
+def named(scores: Mapping[str, int], names: Sequence[str]) -> Mapping[str, int]:
+    """Return the scores that the extender names: none where all nodes have the same."""
+    return scores if len({scores.get(name, 0) for name in names}) > 1 else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A cluster and the plugins' arguments, with the questions asked of it."""

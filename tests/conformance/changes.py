@@ -127,6 +127,7 @@ def merged_keys_follow_labels(asked: Asked) -> Asked:
             kept = [e for e in selector.get("matchExpressions", ()) if e["key"] not in keys]
             if keys and selector:
                 selector["matchExpressions"] = kept
+                pod["metadata"].pop("resourceVersion", None)
         return pod
 
     return asked.with_pods(follow)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.builders import HOST
 from tests.conformance.asking import INTER_POD_AFFINITY, PLUGINS, InTree
+from tests.conformance.cases import named
 from tests.conformance.ours import Ours
 from tests.conformance.programs import FAST_PATH
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 Case = dict[str, Any]
 Answer = dict[str, Any]
 """By plugin."""
-
-_COMPARED = ("refused", "score", "scoreFeasible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,17 @@ def expected(case: Case, in_tree: InTree) -> list[Answer]:
     answers = []
     for question, found in zip(case["questions"], in_tree.answers(sent), strict=True):
         strangers = dict.fromkeys((n for n in question["names"] if n not in known), refusal)
-        answer = {name: {field: found[name][field] for field in _COMPARED} for name in PLUGINS}
+        names = [name for name in question["names"] if name in known]
+        refused = {name for plugin in PLUGINS for name in found[plugin]["refused"]}
+        fits = [name for name in names if name not in refused]
+        answer: Answer = {
+            plugin: {
+                "refused": found[plugin]["refused"],
+                "score": named(found[plugin]["score"], names),
+                "scoreFeasible": named(found[plugin]["scoreFeasible"], fits),
+            }
+            for plugin in PLUGINS
+        }
         answer[INTER_POD_AFFINITY]["refused"] |= strangers
         # The other plugin does not look at pods, nominated or not.
         skipped = found[INTER_POD_AFFINITY].get(SKIPPED, False)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 QUESTIONS_PER_CASE = 8
 _MOST_PODS = 14
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 _ARGUMENTS = {
     "hard_pod_affinity_weight": "hardPodAffinityWeight",
@@ -86,29 +85,25 @@ def _questions(draw: st.DrawFn, cluster: Cluster) -> dict[str, Any]:
 
 @st.composite
 def _relabelled(draw: st.DrawFn, pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw what becomes of a stored pod when its labels change: its selectors stay.
-
-    It gets no label that it was created without: were that a label key, nobody could tell such a
-    pod from one that no API server has merged yet (README.md).
-    """
+    """Draw what becomes of a stored pod when its labels change: its selectors stay."""
     relabelled = merged(pod)
     for kept, written in zip(terms_of(relabelled), terms_of(pod), strict=True):
         kept.update(_label_keys(written))
-    labels = relabelled["metadata"]["labels"]
-    for key in sorted(labels):
-        others = sorted({*strategies.POD_LABELS[key]} - {labels[key]})
-        value = draw(st.sampled_from([*others, *others, labels[key], None]))
-        labels[key] = value
-    relabelled["metadata"]["labels"] = {key: value for key, value in labels.items() if value}
+    metadata = relabelled["metadata"]
+    labels: dict[str, str] = metadata["labels"]
+    drawn = {}
+    for key, values in sorted(strategies.POD_LABELS.items()):
+        now = labels.get(key)
+        others = sorted({*values} - {now})
+        drawn[key] = draw(st.sampled_from([*others, *others, now, None]))
+    metadata["labels"] = {key: value for key, value in drawn.items() if value}
+    # Without one it would be a manifest, whose label keys are yet to be merged.
+    metadata["resourceVersion"] = "1"
     return relabelled
 
 
 def admissible(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pod without what no API server would store beside its label keys.
-
-    And without a NotIn about one of its mismatchLabelKeys: there, the unmerged pod of a manifest
-    looks like a merged one of an API server, and ours takes it for the latter.
-    """
+    """Return a pod without what no API server would store beside its label keys."""
     return with_terms(pod, _make_admissible)
 
 
@@ -121,14 +116,10 @@ def _make_admissible(term: dict[str, Any]) -> None:
         return
     match = keys.get("matchLabelKeys", [])
     mismatch = [key for key in keys.get("mismatchLabelKeys", ()) if key not in match]
-    taken = {(key, operator) for key in match for operator in _OPERATORS}
-    taken |= {(key, "NotIn") for key in mismatch}
     labels = selector.get("matchLabels", {})
-    selector["matchLabels"] = {key: labels[key] for key in labels if (key, "In") not in taken}
+    selector["matchLabels"] = {key: labels[key] for key in labels if key not in match}
     selector["matchExpressions"] = [
-        each
-        for each in selector.get("matchExpressions", ())
-        if (each["key"], each["operator"]) not in taken
+        each for each in selector.get("matchExpressions", ()) if each["key"] not in match
     ]
     if match:
         term["matchLabelKeys"] = match

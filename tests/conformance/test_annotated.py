@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.annotating import DECOY, moved, sound, split
-from tests.conformance.cases import Case, load_cases
+from tests.conformance.cases import Case, load_cases, named
 from tests.conformance.ours import Ours
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_as_in_the_spec(
     for question in case.questions:
         answer = ours.answer(change(question.pod), names)
         expected = {
-            plugin: {what: told[what] for what in ("refused", "score")}
+            plugin: {"refused": told["refused"], "score": named(told["score"], names)}
             for plugin, told in question.expected.items()
         }
         actual = {

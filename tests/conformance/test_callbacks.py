@@ -16,7 +16,7 @@ from aiohttp import ClientSession
 
 from extender import config
 from extender.runtime import running
-from tests.conformance.cases import Case, load_cases
+from tests.conformance.cases import Case, load_cases, named
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -97,7 +97,8 @@ def expected_fits(question: Question, names: Sequence[str], *plugins: str) -> li
 
 def host_priorities(scores: Mapping[str, int], names: Sequence[str]) -> list[dict[str, Any]]:
     """List the scores in the order of the request; hosts with 0 are left out."""
-    return [{"Host": name, "Score": scores[name]} for name in names if scores.get(name)]
+    told = named(scores, names)
+    return [{"Host": name, "Score": told[name]} for name in names if told.get(name)]
 
 
 CASES = [pytest.param(case, id=case.id) for case in load_cases()]

@@ -201,6 +201,20 @@ def test_scores(scoring: NodeAffinityPlugin, raw: Pod, expected: Mapping[str, in
     assert scores([scoring], raw) == expected
 
 
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        pytest.param([plugin()], id="100 for each by one plugin"),
+        pytest.param([plugin(weight=3), InterPodAffinity(weight=1)], id="75 for each by two"),
+    ],
+)
+def test_no_node_is_named_when_all_are_preferred_alike(scoring: ScorePlugins) -> None:
+    state = state_of(NODES, [], [pod("web").labels(app="web").on("b1")])
+    raw = NEW.prefers_nodes(5, SSD).prefers(1, term(ZONE, selector(app="gone")))
+    assert scores(scoring, raw, ["a1", "b1"], state) == {}
+    assert scores(scoring, raw, ["a1", "a2", "b1"], state) != {}
+
+
 def test_scores_are_scaled_over_the_nodes_of_the_request() -> None:
     raw = NEW.prefers_nodes(3, SSD).prefers_nodes(4, IN_A)
     assert scores([plugin()], raw, ["a2", "b1"]) == {"a2": 100, "b1": 75}
