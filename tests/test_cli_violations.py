@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from extender.cli import main
+from extender.wire.manifests import AFFINITY_ANNOTATION
+from tests.annotating import annotated
 from tests.builders import (
     HOST,
     Pod,
@@ -136,9 +138,62 @@ def test_the_table_names_pod_node_and_rule(
     assert second.split()[:3] == ["default/disk", "a", "goes"]
 
 
+BROKEN: dict[str, Any] = {"podAntiAffinity": {"requiredDuringExecution\x1b[31m\n": []}}
+FIELD = f"metadata.annotations[{AFFINITY_ANNOTATION}].podAntiAffinity"
+
+
+def test_pods_whose_annotation_cannot_be_read_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = dumped(tmp_path, *NODES, annotated(OWNED.on("b"), BROKEN))
+    assert main(["violations", "--cluster", dump]) == 1
+    said = capsys.readouterr().out
+    assert "no placed pod breaks a required rule that can be read" in said
+    (line,) = (each for each in said.splitlines() if "default/disk" in each)
+    assert line.split()[:3] == ["default/disk", "b", f"{FIELD}:"]
+    assert "unknown field" in line
+    assert r"\x1b[31m" in line
+    code, answer = found(capsys, "--cluster", dump)
+    (one,) = answer["brokenAnnotations"]
+    assert (code, answer["pods"]) == (1, [])
+    assert (one["pod"], one["node"], one["field"]) == ("default/disk", "b", FIELD)
+    assert "unknown field" in one["fault"]
+
+
+def test_pods_that_break_rules_are_shown_beside_those_whose_annotation_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = annotated(named(ON_SSD, "broken").on("a"), BROKEN)
+    dump = dumped(tmp_path, *NODES, OWNED.on("a"), broken)
+    code, answer = found(capsys, "--cluster", dump)
+    # Ordinary rules of its spec are judged all the same.
+    assert (code, [each["pod"] for each in answer["pods"]]) == (
+        1,
+        ["default/broken", "default/disk"],
+    )
+    assert [each["pod"] for each in answer["brokenAnnotations"]] == ["default/broken"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "flags"),
+    [
+        pytest.param(OWNED, (), id="one that waits: nobody places it"),
+        pytest.param(OWNED.on("b").phase("Failed"), (), id="one that has ended"),
+        pytest.param(OWNED.on("b"), ("-n", "other"), id="one of another namespace"),
+    ],
+)
+def test_nothing_is_said_of_a_broken_annotation_of(
+    raw: Pod, flags: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = dumped(tmp_path, *NODES, annotated(raw, BROKEN))
+    code, answer = found(capsys, "--cluster", dump, *flags)
+    assert (code, answer["brokenAnnotations"]) == (0, [])
+
+
 def test_other_namespaces_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = dumped(tmp_path, *NODES, OWNED.on("a"))
-    assert found(capsys, "--cluster", dump, "-n", "other") == (0, {"pods": [], "count": 0})
+    code, answer = found(capsys, "--cluster", dump, "-n", "other")
+    assert (code, answer) == (0, {"pods": [], "count": 0, "brokenAnnotations": []})
     assert found(capsys, "--cluster", dump, "-n", "default")[0] == 1
 
 

@@ -31,7 +31,8 @@ requiredDuringExecution were on, and which not, and why.
 
 Rules of the annotation affinity-extender.io/affinity hold during execution where they say so.
 Ordinary rules do in the namespaces that --plain-rules selects, as plainRules does in the
-configuration. Nothing is changed.
+configuration. Placed pods whose annotation cannot be read are shown as well: nobody can tell
+whether they break what it means. Nothing is changed.
 """
 
 EPILOG = f"""\
@@ -58,7 +59,7 @@ examples:
   kubectl get nodes,namespaces,pods,pdb -A -o json > dump.json
   affinity-extender violations --cluster dump.json --plain-rules '' -o json
 
-{exit_codes("at least one pod breaks a rule")}"""
+{exit_codes("at least one pod breaks a rule, or has rules that cannot be read")}"""
 
 
 def add_to(commands: Commands) -> None:
@@ -95,11 +96,14 @@ def _run(flags: argparse.Namespace) -> int:
     found = survey(state, execution, plugins)
     chosen = set(flags.namespace)
     shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
-    if flags.output == "json":
-        say(violations_report.json_text(shown))
-    else:
-        say(violations_report.table(shown))
-    return NOT_FINE if shown else DONE
+    broken = [
+        each
+        for each in state.broken_annotations
+        if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
+    ]
+    written = violations_report.json_text if flags.output == "json" else violations_report.table
+    say(written(shown, broken))
+    return NOT_FINE if shown or broken else DONE
 
 
 def _cluster(flags: argparse.Namespace) -> ClusterState:

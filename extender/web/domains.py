@@ -20,11 +20,11 @@ from extender.cluster.audits.overview import (
 )
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
 from extender.ports import Check
 from extender.web.turns import QueryError
 from extender.wire.affinity import write_term
 from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.wire.violations import write_broken_annotation
 from extender.wire.whole_numbers import whole_number
 
 LIMIT: Final = 100
@@ -97,7 +97,8 @@ class Domains:
             "brokenAnnotations": {
                 "pods": len(self._state.broken_annotations),
                 "examples": [
-                    _broken(each) for each in islice(self._state.broken_annotations, EXAMPLES)
+                    write_broken_annotation(each)
+                    for each in islice(self._state.broken_annotations, EXAMPLES)
                 ],
             },
         }
@@ -242,11 +243,6 @@ def _amount(existing: ExistingTerm, amount: int) -> Document:
 
 def _some(names: Sequence[str]) -> Document:
     return {"count": len(names), "names": list(names[:EXAMPLES])}
-
-
-def _broken(pod: Pod) -> Document:
-    field, fault = pod.broken_annotation or ("", "")
-    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 
 def _drifted(found: DriftedPods) -> Document:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from extender.cluster.audits.breaches import Breach
+from extender.model.objects import Pod
 from extender.verbs.evicting import WORDS, breach_in_words
 from extender.verbs.violation_survey import Finding
 from extender.wire.affinity import write_term
@@ -27,6 +28,12 @@ def write_finding(found: Finding) -> dict[str, Any]:
         "inTheWay": [] if ground is None else list(ground.others),
         "inTheWayCount": 0 if ground is None else ground.count,
     }
+
+
+def write_broken_annotation(pod: Pod) -> dict[str, Any]:
+    """Write a pod whose rules in an annotation cannot be read: nobody knows what it breaks."""
+    field, fault = pod.broken_annotation or ("", "")
+    return {"pod": pod.key, "node": pod.node, "field": field, "fault": fault}
 
 
 def time_of(epoch: float) -> str:

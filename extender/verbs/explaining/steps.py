@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
+from extender.errors import ObjectError
 from extender.model.verdict import Reason
 from extender.verbs.explaining.blockers import find_blockers
 from extender.verbs.explaining.explanation import (
@@ -108,7 +109,7 @@ def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
 def _unclear(state: ClusterState, question: Question) -> str | None:
     broken = question.pod.broken_annotation
     if broken is not None:
-        return ": ".join(broken)
+        return str(ObjectError(*broken))
     return unclear(state, question.pod, question.plugins)
 
 

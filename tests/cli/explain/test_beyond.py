@@ -110,6 +110,12 @@ def test_a_pod_whose_annotation_is_broken_is_not_fine(explain: Explain) -> None:
     assert text.startswith("default/new gets an error from filter instead of a verdict")
 
 
+def test_what_is_broken_in_an_annotation_does_not_drive_a_terminal(explain: Explain) -> None:
+    _, text = explain("new", annotated(pod("new"), {"podAffinity": {"\x1b[31m": 1}}))
+    assert r"\x1b[31m" in text
+    assert "\x1b" not in text
+
+
 def test_a_deployment_that_is_named_like_a_pod(explain: Explain) -> None:
     code, text = explain("web", workload("Deployment", "web", pod("t")))
     assert (code, "did you mean deployment/web?" in text) == (2, True), text
