@@ -1,4 +1,4 @@
-"""What a namespace with many pods costs when its labels change: `python -m bench.relabel`."""
+"""What it costs when labels of a namespace or a node change: `python -m bench.relabel`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 NODES, PODS, OTHERS = 5000, 10_000, 100
 KINDS = (1, 100, PODS)
 """Replicas of one workload, of many, and pods of which each has a label of its own."""
+ON_A_NODE, TERMS = 110, 16
+"""Pods of a node, each with a label of its own, and the terms that each of them has."""
+LABELS = ("heartbeat", ZONE)
+"""One that no term uses, as controllers write all day, and one that all terms use."""
 TARGET_MS = 50.0
 _TIMES = 9
 _RED, _BLUE = selector(team="red"), selector(team="blue")
@@ -39,12 +43,17 @@ def main() -> None:
     args = parser.parse_args()
     spent = {kinds: _milliseconds(kinds) for kinds in KINDS}
     lines = [(f"{kinds:,}", f"{each:.1f}", f"≤ {TARGET_MS:g}") for kinds, each in spent.items()]
+    of_node = _of_node()
+    by_label = [(label, f"{each:.3f}", f"≤ {TARGET_MS:g}") for label, each in of_node.items()]
     parts = [
         f"Measured on {machine()}.",
         f"{PODS:,} pods in the namespace, {NODES:,} nodes, medians of {_TIMES} changes.",
         table(("kinds of pods", "one change, ms", "target"), lines),
+        f"A node with {ON_A_NODE} pods, all different, with {TERMS} terms each over its zone.",
+        table(("label of the node", "one change, ms", "target"), by_label),
     ]
-    put_out(args, "\n\n".join(parts), {"machine": machine(), "milliseconds": spent})
+    found = {"machine": machine(), "milliseconds": spent, "milliseconds_of_node": of_node}
+    put_out(args, "\n\n".join(parts), found)
 
 
 def _milliseconds(kinds: int) -> float:
@@ -59,6 +68,31 @@ def _milliseconds(kinds: int) -> float:
         state.upsert_namespace(changed)
         spent.append(1000 * (perf_counter() - start))
     return median(spent)
+
+
+def _of_node() -> dict[str, float]:
+    """Measure the change of each label of a node."""
+    state = ClusterState()
+    labels = {HOST: "n", ZONE: "a"}
+    state.upsert_node(model_node(node("n", labels)))
+    for number in range(ON_A_NODE):
+        wishes = [
+            written(ZONE, selector(app=f"a{number}-{wish}", own=str(number)))
+            for wish in range(TERMS)
+        ]
+        state.upsert_pod(model_pod(pod(f"p{number}").avoids(5, *wishes).on("n")))
+    gc.collect()
+    gc.freeze()
+    found = {}
+    for label in LABELS:
+        spent = []
+        for number in range(_TIMES):
+            changed = model_node(node("n", labels | {label: f"v{number}"}))
+            start = perf_counter()
+            state.upsert_node(changed)
+            spent.append(1000 * (perf_counter() - start))
+        found[label] = median(spent)
+    return found
 
 
 def _state(kinds: int) -> ClusterState:

@@ -240,9 +240,8 @@ class ClusterState(ClusterView):
         before = self._nodes.labels(node.name) if node.name in self._nodes else None
         if before == node.labels:
             return
-        self._counters.move_node(node.name, -1)
-        self._nodes.learn(node.name, node.labels)
-        self._counters.move_node(node.name, 1)
+        with self._counters.moving(node.name, node.labels):
+            self._nodes.learn(node.name, node.labels)
         self._node_rules.changed(node.name, before)
         self.version += 1
         self._rule_watch.relabelled(node.name, before or NO_LABELS)
@@ -251,9 +250,9 @@ class ClusterState(ClusterView):
         """Forget a node; its pods stay, and count again when it is back."""
         if name in self._nodes:
             before = self._nodes.labels(name)
-            self._counters.move_node(name, -1)
             self._node_rules.disappears(name)
-            self._nodes.forget(name)
+            with self._counters.moving(name, NO_LABELS):
+                self._nodes.forget(name)
             self._node_resources.forget(name)
             self.version += 1
             self._rule_watch.relabelled(name, before)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.audits.recount import mismatches
+from extender.cluster.counts.topology import versions
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from tests.builders import (
@@ -269,6 +270,35 @@ def test_the_same_question_is_resolved_once() -> None:
     assert state.prefilter_state(asking) is first
     state.upsert_pod(model_pod(LONER.uid("carrier").on("b1")))
     assert state.prefilter_state(asking) is not first, "a new term may match the class"
+
+
+@pytest.mark.parametrize(
+    ("labels", "moved"),
+    [
+        pytest.param({HOST: "a1", ZONE: "a", "heartbeat": "2"}, set(), id="one that no term uses"),
+        pytest.param({HOST: "a1", ZONE: "c"}, {ZONE}, id="one of two that terms use"),
+        pytest.param({HOST: "a1"}, {ZONE}, id="one that is taken away"),
+        pytest.param({HOST: "other", ZONE: "c"}, {HOST, ZONE}, id="both"),
+        pytest.param({HOST: "a1", ZONE: "a"}, set(), id="none"),
+    ],
+)
+def test_a_change_of_labels_moves_the_tables_over_their_keys_alone(
+    labels: dict[str, str], moved: set[str]
+) -> None:
+    apart = (term(key, selector(app="web")) for key in (HOST, ZONE))
+    asking = WEB.anti_affinity(*apart)
+    state = cluster(asking.on("a1"))
+    prefilter = state.prefilter_state(model_pod(asking).pod_class)
+    tables = [
+        table
+        for union in (*prefilter.anti_affinity, *prefilter.existing_anti_affinity)
+        for table in union.tables
+    ]
+    before = versions(tables)
+    state.upsert_node(model_node(node("a1", labels)))
+    changed = zip(tables, before, versions(tables), strict=True)
+    assert {table.topology.key for table, then, now in changed if then != now} == moved
+    assert mismatches(state) == []
 
 
 def test_a_node_name_is_free_again_when_node_and_pods_are_gone() -> None:

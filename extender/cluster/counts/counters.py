@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 
 from extender.cluster.counts.chores import CHORES, Chores
@@ -165,12 +166,27 @@ class Counters:
             return {}
         return {each.pod_class: each.on_nodes[number] for each in self._placed_on.get(number, ())}
 
-    def move_node(self, name: str, sign: int) -> None:
-        """Take what a node's pods count for out of the tables (-1), or put it in again (1)."""
-        number = self._nodes.number(name)
-        if number is not None:
-            for placed in self._placed_on.get(number, ()):
-                placed.count(number, sign * placed.on_nodes[number])
+    @contextmanager
+    def moving(self, name: str, labels: Labels) -> Iterator[None]:
+        """Let a node's pods count in other domains, once it has these labels instead of its own.
+
+        O(pods on the node), or O(labels) when no table is over a key that changes.
+        """
+        number, keys = self._nodes.number(name), self._nodes.moves(name, labels)
+        if number is None or not keys:
+            yield
+            return
+        shares = [
+            (table, amount * placed.on_nodes[number])
+            for placed in self._placed_on.get(number, ())
+            for table, amount in placed.tables()
+            if table.topology.key in keys
+        ]
+        for table, share in shares:
+            table.add(number, -share)
+        yield
+        for table, share in shares:
+            table.add(number, share)
 
     def rematch(self, namespace: str, before: Labels) -> None:
         """Compare the classes of a namespace with the terms that its labels make a difference to.

@@ -140,6 +140,11 @@ class Nodes:
         """Return the number of a node that pods are bound to; KeyError for any other."""
         return self._numbers[name]
 
+    def moves(self, name: str, labels: Labels) -> set[str]:
+        """Return the keys in use over which other labels would put a node into other domains."""
+        changed = self.labels(name).items() ^ labels.items()
+        return {key for key, _ in changed if key in self._topologies}
+
     def has_key(self, key: str) -> bool:
         """Return whether some node has a label key; `located` grows when a used one appears."""
         return key in self._having

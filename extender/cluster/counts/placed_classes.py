@@ -38,10 +38,6 @@ class PlacedClass:
             self.on_nodes[node] = total
         else:
             self.on_nodes.pop(node, None)
-        self.count(node, pods)
-
-    def count(self, node: int, pods: int) -> None:
-        """Move the tables only, for a node that is about to change or has changed its domains."""
         for table, amount in self._tables.items():
             table.add(node, amount * pods)
 
