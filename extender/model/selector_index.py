@@ -58,18 +58,21 @@ class SelectorIndex(Generic[T]):
 
     def matching(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[T]:
         """Yield the items whose selector matches a pod; O(those tried + keys or labels)."""
-        for where in (namespace, None):
-            keys = self._filed.get(where)
-            if keys is None:
-                continue
-            for key in keys if len(keys) <= len(labels) else (None, *labels):
-                # Under no key, and so without a value, are those that name no label.
-                value = None if key is None else labels.get(key)
-                items = keys.get(key, {}).get(value, {})
-                self.compared += len(items)
-                for pods, item in items.values():
-                    if pods.matches(namespace, namespace_labels, labels):
-                        yield item
+        for filed in self._near(namespace, labels):
+            self.compared += len(filed)
+            for pods, item in filed.values():
+                if pods.matches(namespace, namespace_labels, labels):
+                    yield item
+
+    def conditions(self, namespace: str, labels: Labels, most: int) -> int:
+        """Return how many conditions a look-up has to compare; beyond `most` it is not said."""
+        found = 0
+        for filed in self._near(namespace, labels):
+            for pods, _ in filed.values():
+                found += pods.conditions
+                if found > most:
+                    return found
+        return found
 
     def trying(
         self, namespace: str, namespace_labels: Labels, labels: Labels
@@ -79,13 +82,19 @@ class SelectorIndex(Generic[T]):
         Each with its conditions. An item that comes meanwhile may be left out, and one that goes
         may still be yielded.
         """
+        for filed in self._near(namespace, labels):
+            for pods, item in list(filed.values()):
+                met = pods.matches(namespace, namespace_labels, labels)
+                yield (item if met else None), pods.conditions
+
+    def _near(self, namespace: str, labels: Labels) -> Iterator[_Filed[T]]:
+        """Yield the buckets that a pod looks into; the index may change meanwhile."""
         for where in (namespace, None):
             keys = self._filed.get(where, {})
             for key in list(keys) if len(keys) <= len(labels) else (None, *labels):
+                # Under no key, and so without a value, are those that name no label.
                 value = None if key is None else labels.get(key)
-                for pods, item in list(keys.get(key, {}).get(value, {}).values()):
-                    met = pods.matches(namespace, namespace_labels, labels)
-                    yield (item if met else None), pods.conditions
+                yield keys.get(key, {}).get(value, {})
 
 
 def _buckets(pods: PodSelector) -> list[Bucket]:

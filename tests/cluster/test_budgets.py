@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.ledgers.budgets import BudgetLedger
+from extender.cluster.ledgers.budgets import MOST_OF_BUDGETS, BudgetLedger
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import key_of
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod
 from tests.builders import model_pod, pod
+from tests.calls import calls_during
 
 SPACES, KEYS, VALUES = ("blue", "red"), ("app", "tier"), ("a", "b", "c")
 
@@ -70,6 +72,44 @@ def test_budgets_of_other_applications_are_not_looked_at() -> None:
     before = ledger._index.compared
     assert len(ledger.violated_by(victims)) == 50
     assert ledger._index.compared - before == len(victims)
+
+
+def of_one_namespace(number: int, *conditions: Requirement) -> BudgetLedger:
+    """Write so many budgets with the same conditions that each allow one pod to go."""
+    ledger, selector = BudgetLedger(), Selector.of(conditions)
+    for each in range(number):
+        ledger.upsert(PodDisruptionBudget(key_of("red", f"b{each}"), f"u{each}", selector, 1))
+    return ledger
+
+
+IN_APP = Requirement("app", Operator.IN, frozenset("a"))
+NOT_IN_MANY = [Requirement(f"k{n}", Operator.NOT_IN, frozenset("a")) for n in range(5_000)]
+
+
+@pytest.mark.parametrize(
+    ("number", "conditions"),
+    [
+        pytest.param(5_000, [IN_APP], id="all select it"),
+        pytest.param(5_000, NOT_IN_MANY[:1], id="no index finds them"),
+        pytest.param(1, NOT_IN_MANY, id="one has thousands of conditions"),
+    ],
+)
+def test_a_pod_for_which_very_much_has_to_be_compared_is_beyond_a_budget(
+    number: int, conditions: list[Requirement]
+) -> None:
+    ledger = of_one_namespace(number, *conditions)
+    victims = [model_pod(pod(f"p{n}", "red").labels(app="a")) for n in range(100)]
+    others = [model_pod(pod("p", "blue").labels(app="a")), model_pod(pod("without", "red"))]
+    found, calls = calls_during(lambda: ledger.violated_by([*victims, *others]))
+    assert found == {each.uid for each in victims}
+    assert calls < 300 * len(victims)
+
+
+def test_a_pod_of_fewer_budgets_is_charged_for_each() -> None:
+    ledger = of_one_namespace(MOST_OF_BUDGETS // 2, IN_APP)
+    first, second = (model_pod(pod(name, "red").labels(app="a")) for name in "xy")
+    assert ledger.violated_by([first, second]) == {second.uid}
+    assert ledger.violations([first], [second]) == 1
 
 
 def test_what_a_budget_allows_is_what_was_said_last() -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import namespace_of
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector
 from extender.model.selector_index import SelectorIndex
+
+MOST_OF_BUDGETS: Final = 100
+"""Conditions of the budgets that one pod is compared with, some hundredths of a millisecond: all
+pods of a node are judged in one step. With a budget for each application it is two or three."""
 
 
 class Budgets:
@@ -61,8 +66,14 @@ class Budgets:
         """Charge the budgets of a pod up to the first that it overdraws; tell whether one is.
 
         As in FilterVictimsWithPDBViolation of kube-scheduler 1.37, which takes them in no certain
-        order; earlier releases charge those behind the first as well.
+        order; earlier releases charge those behind the first as well. A pod that would take too
+        long is beyond one: whoever may write budgets can have that by one that allows nobody.
         """
+        namespace, labels = pod.pod_class.namespace, pod.pod_class.labels
+        if not labels:
+            return False
+        if self._index.conditions(namespace, labels, MOST_OF_BUDGETS) > MOST_OF_BUDGETS:
+            return True
         for budget in self.protecting(pod):
             if budget.is_charged_for(pod):
                 left[budget.key] = left.get(budget.key, budget.allowed) - 1
