@@ -64,6 +64,28 @@ def fill(
     return files.workloads
 
 
+def cluster_with_nodes(
+    flags: argparse.Namespace, pods: PodReader, *further: Mirrored[Any]
+) -> tuple[ClusterState, Workloads | None]:
+    """Return what the flags name, for pods to be placed on its nodes, and what `fill` returns.
+
+    `further` resources are listed beside those that filter needs. ConfigError without a node.
+    """
+    from extender.cluster.state import ClusterState  # noqa: PLC0415 - see the head of this package
+    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
+
+    state = ClusterState()
+    resources: list[Mirrored[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
+    dispensable = {
+        each.name: f"no right to list {each.name}, so {what} are not looked at"
+        for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
+    }
+    found = fill(flags, state, pods, resources, templated=True, dispensable=dispensable)
+    if not len(state.nodes):
+        raise ConfigError("--cluster", "there is no node in it")
+    return state, found
+
+
 async def _list(
     flags: argparse.Namespace,
     state: ClusterState,

@@ -109,6 +109,7 @@ def add_to(commands: Commands) -> None:
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
+    from extender.cli.cluster import cluster_with_nodes  # noqa: PLC0415
     from extender.cli.judging import judging  # noqa: PLC0415
     from extender.wire.beyond import NotingReader  # noqa: PLC0415
 
@@ -118,7 +119,7 @@ def _run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     pods = NotingReader(by.gates)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
-    state = _cluster(flags, pods)
+    state, _ = cluster_with_nodes(flags, pods)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     found = [_explained(state, by, each, names) for each in asked]
@@ -173,25 +174,3 @@ def _node(state: ClusterState, name: str) -> str:
 def _similar(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(names), n=SIMILAR)
     return f"; did you mean {' or '.join(close)}?" if close else ""
-
-
-def _cluster(flags: argparse.Namespace, pods: NotingReader) -> ClusterState:
-    """Return the whole cluster that the flags name."""
-    from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
-    from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.mirrored import NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
-
-    state = ClusterState()
-    fill(
-        flags,
-        state,
-        pods,
-        (NAMESPACES, NODES, QUOTAS, PODS),
-        templated=True,
-        dispensable={
-            QUOTAS.name: "no right to list resourcequotas, so quotas are not looked at",
-        },
-    )
-    if not len(state.nodes):
-        raise ConfigError("--cluster", "there is no node in it to explain a pod on")
-    return state

@@ -29,6 +29,7 @@ from extender.errors import (
 )
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 
@@ -76,12 +77,7 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
     except SystemExit as stop:  # after --help, or after wrong usage
         return stop.code if isinstance(stop.code, int) else DONE
     try:
-        if getattr(chosen, "cluster", None):
-            from extender.config.layers import (  # noqa: PLC0415 - see the head of this package
-                refuse_two_sources,
-            )
-
-            refuse_two_sources(chosen)
+        _refuse_two_sources(chosen)
         code: int = chosen.run(chosen)
     except ConfigError as error:
         *others, last = error.faults if isinstance(error, ConfigFaultsError) else (error,)
@@ -99,6 +95,13 @@ def _run(program: Parser, arguments: Sequence[str] | None) -> int:
         complain(f"the system refused: {error}", program.prog)
         return UNREADABLE
     return code
+
+
+def _refuse_two_sources(flags: argparse.Namespace) -> None:
+    """Stop a command line that names a file and a live cluster; across layers --cluster wins."""
+    for name in ("kubeconfig", "context") if getattr(flags, "cluster", None) else ():
+        if getattr(flags, name, None) is not None:
+            raise ConfigError(f"--{name}", "has no use beside --cluster; leave one of them out")
 
 
 def _code(error: ExtenderError) -> int:

@@ -17,7 +17,6 @@ from extender.cli.parsing import (
     say,
     whole_cluster_group,
 )
-from extender.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -139,24 +138,10 @@ def _cluster(
     flags: argparse.Namespace, pods: NotingReader
 ) -> tuple[ClusterState, Mapping[Identity, Json]]:
     """Return the cluster that the flags name, and the manifests of its workloads."""
-    from extender.cli.cluster import fill, list_workloads  # noqa: PLC0415 - see above
-    from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
+    from extender.cli.cluster import cluster_with_nodes, list_workloads  # noqa: PLC0415 - see above
+    from extender.mirrored import BUDGETS  # noqa: PLC0415
 
-    state = ClusterState()
-    found = fill(
-        flags,
-        state,
-        pods,
-        (NAMESPACES, NODES, QUOTAS, BUDGETS, PODS),
-        templated=True,
-        dispensable={
-            QUOTAS.name: "no right to list resourcequotas, so quotas are not looked at",
-            BUDGETS.name: "no right to list poddisruptionbudgets, so budgets are not looked at",
-        },
-    )
-    if not len(state.nodes):
-        raise ConfigError("--cluster", "there is no node in it to place pods on")
+    state, found = cluster_with_nodes(flags, pods, BUDGETS)
     if found is not None:
         return state, found.raw
     named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)

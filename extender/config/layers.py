@@ -29,7 +29,6 @@ def load(
     `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
     """
     given = [(option, *_value(option, flags, environ)) for option in OPTIONS]
-    refuse_two_sources(flags)
     names = next(texts for option, texts, _ in given if option.flag == "config")
     document = _file(names, read_file)
     found: list[ConfigError] = []
@@ -75,15 +74,6 @@ def _value(
         dashes = "-" if len(option.flag) == 1 else "--"
         return (list(flag) if option.many else [flag]), dashes + option.flag
     return option.from_environment(environ), option.variable
-
-
-def refuse_two_sources(flags: argparse.Namespace) -> None:
-    """Stop a command line that names a file and a live cluster; across layers --cluster wins."""
-    if not getattr(flags, "cluster", None):
-        return
-    for name in ("kubeconfig", "context"):
-        if getattr(flags, name, None) is not None:
-            raise ConfigError(f"--{name}", "has no use beside --cluster; leave one of them out")
 
 
 def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:

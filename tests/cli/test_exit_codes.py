@@ -134,6 +134,18 @@ def test_affinity_extender(line: str, code: int, capsys: pytest.CaptureFixture[s
     assert (code > 1) <= bool(captured.err)
 
 
+@pytest.mark.parametrize("command", ["serve", "explain p", "simulate", "lint", "advise", "quota"])
+@pytest.mark.parametrize("other", ["kubeconfig", "context"])
+@pytest.mark.usefixtures("folder")
+def test_a_file_and_a_live_cluster_are_not_both_asked(
+    command: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"{command} --cluster cluster.json --{other} away.kubeconfig"
+    assert cli.main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert f"--{other}: has no use beside --cluster; leave one of them out; see " in said
+
+
 def test_a_port_that_is_taken_is_no_wrong_usage(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

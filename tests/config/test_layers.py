@@ -200,13 +200,6 @@ def test_the_configuration_file_can_come_from_the_environment() -> None:
             id="an empty file name",
         ),
         pytest.param(
-            {"cluster": ["a"], "kubeconfig": "k"},
-            {},
-            None,
-            "--kubeconfig: has no use beside --cluster; leave one of them out",
-            id="a file and a live cluster",
-        ),
-        pytest.param(
             {"feature_gates": "PodAffinityNamespaceSelector"},
             {},
             None,
