@@ -45,6 +45,7 @@ from extender.cluster.audits.recount import audit
 from extender.cluster.audits.violations import Watch, patrol
 from extender.collecting import keep_collecting
 from extender.controllers.drift import STEP_CLASSES
+from extender.controllers.history import History
 from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
@@ -137,6 +138,7 @@ class _Bench:
         self.preempting = PreemptionController(
             self.state, Agreeing(), Agreeing(), metrics, self.plugins,
             clock=perf_counter, chance=lambda: 0.5, preparer=self.preparer,
+            history=History(),
         )  # fmt: skip
         self.evicting = Evicting(self.state, metrics, self.plugins, self.preparer)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)

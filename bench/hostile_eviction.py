@@ -12,6 +12,7 @@ from bench.agreeing import Agreeing
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import Clocks, EvictionLimits
+from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
@@ -56,6 +57,7 @@ class Evicting:
             clocks=Clocks(perf_counter, time, random),
             unready=lambda: None,
             preparer=preparer,
+            history=History(),
         )  # fmt: skip
 
     async def look(self) -> None:

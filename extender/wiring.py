@@ -123,7 +123,7 @@ def build_nomination(
     metrics: Metrics,
     preparer: Preparer,
     *,
-    history: History | None = None,
+    history: History,
     clock: Callable[[], float] = monotonic,
     chance: Callable[[], float] = random,
 ) -> NominationController | None:
@@ -175,7 +175,7 @@ def build_preemption(
     *,
     preparer: Preparer,
     nomination: NominationController | None,
-    history: History | None = None,
+    history: History,
     clock: Callable[[], float] = monotonic,
     chance: Callable[[], float] = random,
 ) -> PreemptionController | None:
@@ -207,7 +207,7 @@ def build_eviction(
     unready: Check,
     *,
     preparer: Preparer,
-    history: History | None = None,
+    history: History,
     clocks: Clocks | None = None,
 ) -> EvictionController | None:
     """Build what moves pods that break rules, where that is wanted and somebody can be told."""

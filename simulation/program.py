@@ -16,6 +16,7 @@ from extender.cluster.state import ClusterState
 from extender.config import Config
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.eviction.moving import Clocks
+from extender.controllers.history import History
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring
 from extender.controllers.violations import keep_patrolling
@@ -140,9 +141,11 @@ class Incarnation:
                 timing=timing,
             )
             preparer = Preparer(self.state, metrics, clock=now)
+            history = History(timing.wall)
             nomination = build_nomination(
-                config, source, self.state, metrics, preparer, clock=now, chance=self._chance.random
-            )
+                config, source, self.state, metrics, preparer,
+                clock=now, chance=self._chance.random, history=history,
+            )  # fmt: skip
             preemption = build_preemption(
                 config,
                 source,
@@ -152,6 +155,7 @@ class Incarnation:
                 nomination=nomination,
                 clock=now,
                 chance=self._chance.random,
+                history=history,
             )
             app = build_callbacks(
                 config,
@@ -168,7 +172,7 @@ class Incarnation:
             clocks = Clocks(now, timing.wall, self._chance.random)
             eviction = build_eviction(
                 config, source, self.state, metrics, self._unsynced,
-                preparer=preparer, clocks=clocks,
+                preparer=preparer, clocks=clocks, history=history,
             )  # fmt: skip
             self._parts.append(eviction)
             if eviction is not None and source.leadership is not None:

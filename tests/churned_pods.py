@@ -16,6 +16,7 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.cluster.state import ClusterState
 from extender.cluster.view import MOST_MATCHING_SETS
+from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
@@ -87,6 +88,7 @@ class Churn:
             plugins,
             clock=clock,
             chance=self._chance.random,
+            history=History(),
         )
         self.preemption = PreemptionController(
             self.state,
@@ -99,6 +101,7 @@ class Churn:
             give_way=self.nomination.give_way,
             is_hint=self.nomination.nominates,
             sleep=lambda _: asyncio.sleep(0),
+            history=History(),
         )
         self.preemptions = Preemptions(
             self.state,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.timing import KIND_CHARACTERS, MOST_KINDS, LogThrottle, TokenBucket
+from tests.clock import Clock
 
 SECONDS = 10.0
 
@@ -84,17 +85,6 @@ def test_what_is_not_shown_is_not_counted(caplog: pytest.LogCaptureFixture) -> N
 def test_a_line_names_the_place_that_logged_it(caplog: pytest.LogCaptureFixture) -> None:
     Throttled(caplog).say("one")
     assert caplog.records[0].funcName == "say"
-
-
-class Clock:
-    """Seconds that tests move."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,10 @@ import pytest
 from extender.callbacks.in_flight import MOST_PODS, InFlightPods
 from extender.model.keys import Key, key_of
 from extender.model.objects import Pod, PodClass
+from tests.clock import Clock
 
 HOLD = 10.0
 """Far longer than a test takes: what ends a wait is never the time, unless the clock is moved."""
-
-
-class Clock:
-    """A clock that stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
 
 
 def a_pod(name: str, namespace: str = "web") -> Pod:
@@ -39,7 +29,7 @@ def a_pod(name: str, namespace: str = "web") -> Pod:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture

@@ -6,21 +6,11 @@ import pytest
 
 from extender.controllers import history
 from extender.controllers.history import History, Kind
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
+from tests.clock import Clock
 
 
 def test_the_latest_comes_first_and_goes_after_an_hour() -> None:
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     kept = History(clock)
     kept.note(Kind.HINT, "set", "a/first", "n1")
     clock.now += 1800
@@ -33,7 +23,7 @@ def test_the_latest_comes_first_and_goes_after_an_hour() -> None:
 
 
 def test_there_are_so_many_and_no_more() -> None:
-    kept = History(Clock())
+    kept = History(Clock(1_000_000.0))
     for number in range(history.MOST + 10):
         kept.note(Kind.HINT, "set", f"a/{number}")
     latest = kept.latest()
@@ -42,7 +32,7 @@ def test_there_are_so_many_and_no_more() -> None:
 
 @pytest.mark.parametrize("character", ["x", "\u05d0", "\U0001f600"])
 def test_long_names_are_cut_and_all_together_are_bounded(character: str) -> None:
-    kept = History(Clock())
+    kept = History(Clock(1_000_000.0))
     for _ in range(history.MOST):
         kept.note(Kind.PREEMPTION, "started", *[character * 60_000] * 3)
     latest = kept.latest()

@@ -22,23 +22,13 @@ from extender.kube.credentials import (
     kubeconfig_credentials,
     load_credentials,
 )
+from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 from tests.kube.rig import PATH
 
 # The library compares expiries by a function that newer Pythons deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore:.*utcnow:DeprecationWarning")
-
-
-class Clock:
-    """Stands where it is put."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return where it was put."""
-        return self.now
 
 
 def kubeconfig(

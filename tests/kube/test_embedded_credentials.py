@@ -24,19 +24,10 @@ from extender.kube.client import ApiClient
 from extender.kube.credentials import in_cluster_credentials, kubeconfig_credentials
 from extender.kube.failures import NoAnswerError
 from extender.kube.tls_material import memory_file
+from tests.clock import Clock
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
 from tests.kube.rig import PATH
-
-
-class Clock:
-    """Stands where it is put."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return where it was put."""
-        return self.now
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from extender.kube.client import ApiClient
 from extender.kube.lease import ACKNOWLEDGED, DURATION_SECONDS, RECENT, VALID_SECONDS, Lease
 from extender.kube.pacing import Timing
 from extender.model.keys import Key
+from tests.clock import Clock
 from tests.kube.rig import credentials_for
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -63,17 +64,6 @@ class Server:
         self.keep(self.lease)
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        """Tell the time."""
-        return self.now
-
-
 @pytest.fixture
 def server() -> Server:
     return Server()
@@ -81,7 +71,7 @@ def server() -> Server:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture
@@ -134,7 +124,7 @@ async def test_a_lead_that_was_not_renewed_in_time_is_none(client: ApiClient, cl
 async def test_one_that_was_cut_off_finds_out_before_it_acts(
     client: ApiClient, clock: Clock
 ) -> None:
-    other = Clock()
+    other = Clock(100.0)
     one, two = replica(client, "one", clock), replica(client, "two", other)
     await step(one)
     await step(two)

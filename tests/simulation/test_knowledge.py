@@ -7,16 +7,7 @@ import pytest
 from simulation import templates
 from simulation.apiserver.store import Store
 from simulation.invariants.knowledge import AROUND_SECONDS, Knowledge
-
-
-class Clock:
-    """Stands still until it is set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

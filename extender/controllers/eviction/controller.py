@@ -53,7 +53,7 @@ class EvictionController:
         clocks: Clocks,
         unready: Check,
         preparer: Preparer | None = None,
-        history: History | None = None,
+        history: History,
     ) -> None:
         """While `unready` says why, or the state is in doubt, nobody is judged or evicted."""
         self._state = state
@@ -65,9 +65,7 @@ class EvictionController:
         self._unready = unready
         self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
         self._brake = Brake(limits.max_affected, lambda: len(state.pods))
-        self._teller = Teller(
-            mover, metrics, clocks.clock, History() if history is None else history
-        )
+        self._teller = Teller(mover, metrics, clocks.clock, history)
         self._mover = Mover(
             state,
             mover,

@@ -71,7 +71,7 @@ class NominationController:
         clock: Callable[[], float],
         chance: Callable[[], float],
         preparer: Preparer | None = None,
-        history: History | None = None,
+        history: History,
     ) -> None:
         self._preparer = preparer or Preparer(state, metrics)
         self._state = state
@@ -84,7 +84,7 @@ class NominationController:
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + limits.most_outstanding + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
-        self._patches = Patches(nominator, metrics, History() if history is None else history)
+        self._patches = Patches(nominator, metrics, history)
         self._nominations = Nominations(
             state,
             self._records,

@@ -62,7 +62,7 @@ class PreemptionController:
         give_way: GiveWay | None = None,
         is_hint: Callable[[str], bool] = lambda _: False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        history: History | None = None,
+        history: History,
     ) -> None:
         """With `give_way`, who else nominates nodes hears before; `is_hint` knows theirs by uid."""
         self._preparer = preparer or Preparer(state, metrics)
@@ -70,7 +70,6 @@ class PreemptionController:
         self._plugins = plugins
         self._clock = clock
         self._is_hint = is_hint
-        history = History() if history is None else history
         self._queue: WorkQueue[str] = WorkQueue(MOST_KEPT + 1, clock)
         """The uids of pods that have a record, and RESYNC."""
         self._records = Records(clock, self._queue.discard)
