@@ -113,7 +113,9 @@ def build_callbacks(
         listeners=listeners,
     )
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
-    return callbacks_app(callbacks, metrics, config.serving.max_body_bytes)
+    serving = config.serving
+    hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
+    return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
 
 
 def build_nomination(
@@ -245,6 +247,7 @@ def build_ops(
         metrics=metrics,
         domains=Domains(state, shown.drift, unready),
         explain=shown.explain,
+        hosts=config.serving.allowed_hosts,
     )
     ops.router.add_get("/violations", Violations(state, shown.watch, shown.eviction, unready).get)
     Pages(shown, readiness).add_to(ops)

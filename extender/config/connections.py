@@ -53,6 +53,11 @@ class Serving(Block, frozen=True, kw_only=True):
     """Common names or DNS names; a client's certificate must have one of them. Empty accepts every
     certificate of clientCAFile. A cluster's CA also signs for each kubelet: name the scheduler."""
 
+    allowed_hosts: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    """Names under which plain HTTP is asked, beside IP addresses, localhost, names without a dot
+    and those of Services (`.svc`, `.svc.cluster.local`). Others are answered 403: a page that an
+    operator's browser shows could have a name of its own lead to this port, and read it."""
+
     handshake_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 10
     """Seconds that a client may take for the TLS handshake."""
 

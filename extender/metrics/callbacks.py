@@ -30,8 +30,9 @@ MOVES: Final = (*EVICTIONS, "refused", "dryRun")
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
 It is no fault of ours: kube-scheduler hangs up after its httpTimeout, and when it ends."""
-USUAL_CODES: Final = (200, 400, 413, HUNG_UP)
-"""Of answers to callbacks: fine, no such request, a body that is too large, and none."""
+USUAL_CODES: Final = (200, 400, 403, 413, 415, HUNG_UP)
+"""Of answers to callbacks: fine, no such request, asked by a page in a browser, a body that is too
+large, one that is no JSON or packed, and none."""
 MALFORMED: Final = "malformed"
 """The verb of requests that are no HTTP, which are answered 400."""
 

@@ -24,7 +24,10 @@ HANDSHAKE_FAILURES: Final = (
 )
 """Why a TLS handshake came to nothing."""
 
-CLOSED: Final = ("too_many", "evicted", "header_timeout", "body_timeout", "write_timeout")
+CLOSED: Final = (
+    *("too_many", "evicted", "header_size"),
+    *("header_timeout", "body_timeout", "write_timeout"),
+)
 """Why a connection was closed for its client's fault."""
 
 CLIENT_PREFIX: Final = "rest_client"

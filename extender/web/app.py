@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import Final, Protocol, TypeAlias
 
 from aiohttp import web
+from aiohttp.typedefs import Handler as AnyHandler
 
 from extender.callbacks.observing import soon
 from extender.errors import RequestError
@@ -19,6 +20,7 @@ from extender.metrics import Metrics
 from extender.metrics.callbacks import HUNG_UP
 from extender.timing import LogThrottle
 from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
+from extender.web.callers import Callers
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -39,14 +41,18 @@ class Callback(Protocol):
 
 
 def callbacks_app(
-    callbacks: Mapping[str, Callback], metrics: Metrics, max_body_bytes: int
+    callbacks: Mapping[str, Callback],
+    metrics: Metrics,
+    max_body_bytes: int,
+    hosts: Collection[str] | None = (),
 ) -> web.Application:
     """Serve POST /<verb> for each callback there is.
 
     Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
-    gives up the connection when more follows.
+    gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
     """
-    app = web.Application(client_max_size=max_body_bytes)
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
+    callers = Callers(hosts)
     arrivals = app[ARRIVALS] = Arrivals()
     app[CALLBACKS] = callbacks
     calls = app[LAST_CALLS] = LastCalls(callbacks)
@@ -56,9 +62,28 @@ def callbacks_app(
         metrics.track_in_flight(name, partial(in_flight.__getitem__, name))
         app.router.add_post(
             f"/{name}",
-            _handler(name, callback, metrics, arrivals=arrivals, calls=calls, in_flight=in_flight),
+            _handler(
+                name,
+                callback,
+                metrics,
+                callers=callers,
+                arrivals=arrivals,
+                calls=calls,
+                in_flight=in_flight,
+            ),
         )
     return app
+
+
+@web.middleware
+async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamResponse:
+    """Close a connection on which a body may still come that nobody reads."""
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        if request.body_exists:
+            error.force_close()
+        raise
 
 
 def _handler(
@@ -66,6 +91,7 @@ def _handler(
     callback: Callback,
     metrics: Metrics,
     *,
+    callers: Callers,
     arrivals: Arrivals,
     calls: LastCalls,
     in_flight: dict[str, int],
@@ -77,13 +103,15 @@ def _handler(
         in_flight[name] += 1
         code: int = HUNG_UP  # also for a call that is cancelled
         try:
+            callers.check(request)
             response = _json(await callback.answer(await arrivals.read(request)))
             code = HTTPStatus.OK
         except HungUpError:
             response = web.Response(status=HUNG_UP)  # nobody is there to read it
         except web.HTTPException as error:
             code = error.status
-            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, error.text)
+            why = (error.text or "").strip()
+            throttle.log(logging.INFO, str(code), "%s: answered %d: %s", name, code, why)
             raise
         except RequestError as error:
             code = HTTPStatus.BAD_REQUEST

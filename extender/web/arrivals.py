@@ -10,6 +10,12 @@ from aiohttp import web
 
 from extender.errors import ExtenderError, RequestError
 
+LARGE_BYTES: Final = 1 << 20
+MOST_LARGE: Final = 2
+"""Bodies of more than that, which are read at a time; the others wait, unread. With node names
+alone none is as large, and a scheduler that sends whole nodes asks about one pod after the other.
+"""
+
 
 class HungUpError(ExtenderError):
     """The client closed its connection before all of its request was here."""
@@ -24,6 +30,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._arriving = 0
+        self._large = asyncio.Semaphore(MOST_LARGE)
         self._none = asyncio.Event()
         self._none.set()
 
@@ -35,7 +42,10 @@ class Arrivals:
         self._arriving += 1
         self._none.clear()
         try:
-            return await request.read()
+            if (request.content_length or 0) <= LARGE_BYTES:
+                return await request.read()
+            async with self._large:
+                return await request.read()
         except ConnectionError as error:
             raise HungUpError("the client hung up") from error
         except web.RequestPayloadError as error:

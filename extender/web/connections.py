@@ -12,12 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from multidict import CIMultiDict
 
 from extender.web.server_log import ServerLog
 
 LOOKED_AT: Final = 16
 """Connections looked at for an idle one when there are too many; each new one may cost no more."""
+LINGERING: Final = 1.0
+"""Seconds for which a body that was refused may still come, and is thrown away: a client that
+sends and is cut off does not see the answer."""
+MOST_HEADER_BYTES: Final = 64 << 10
+"""Of a request; aiohttp's own limits, for each line, add up to a megabyte."""
+READ_AHEAD: Final = 16 << 10
+"""Bytes of a body that are taken before it is known whether anybody reads it, or twice as many, and
+a sixteenth as many chunks: each costs a microsecond, and the smallest is five bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +121,17 @@ class Connection(web.RequestHandler):
     handshake and `connection_made` after it, without TLS both are one.
     """
 
-    __slots__ = ("_connections", "_raw", "_reading", "_writing")
+    __slots__ = ("_connections", "_header_bytes", "_raw", "_reading", "_refused", "_writing")
 
     def __init__(self, manager: web.Server, connections: Connections, log: ServerLog) -> None:
         super().__init__(
             manager,
             loop=asyncio.get_running_loop(),
             keepalive_timeout=connections.limits.idle,
+            lingering_time=LINGERING,
+            read_bufsize=READ_AHEAD,
+            # A body says how long it is packed, not how long it gets.
+            auto_decompress=False,
             logger=log,
             access_log=None,  # type: ignore[arg-type]  # None is how aiohttp is told to keep none
         )
@@ -126,6 +139,8 @@ class Connection(web.RequestHandler):
         self._raw: asyncio.Transport | None = None
         self._reading: tuple[str, asyncio.TimerHandle] | None = None
         self._writing: asyncio.TimerHandle | None = None
+        self._refused = False
+        self._header_bytes = 0
 
     @property
     def is_open(self) -> bool:
@@ -177,17 +192,34 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Parse; whoever begins a request has to finish it in time, however it is cut."""
+        if self._refused:
+            return
         self._connections.heard(self)
         super().data_received(data)
         limits = self._connections.limits
         if self._raw is None:
             return
-        if self._waits:
+        self._header_bytes = self._header_bytes + len(data) if self._waits else 0
+        if self._header_bytes > MOST_HEADER_BYTES:
+            self._connections.closed("header_size")
+            self.abort()
+        elif self._waits:
             self._read_by("header_timeout", limits.header)
         elif self._has_part_of_a_body:
             self._read_by("body_timeout", limits.body)
         else:
             self._read_by(None, 0)
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send an answer, which does not say by what and which version it was made.
+
+        When it closes the connection, nothing that still comes is looked at.
+        """
+        self._refused = resp.keep_alive is False
+        request.writer._on_headers_sent = _anonymous  # type: ignore[attr-defined]  # noqa: SLF001 - also of answers that no application hears of
+        return await super().finish_response(request, resp, start_time)
 
     def pause_writing(self) -> None:
         """Stop writing; a client that reads nothing of its answer has that long to go on."""
@@ -218,6 +250,10 @@ class Connection(web.RequestHandler):
             self.abort()
 
         return self._loop.call_later(seconds, expire)
+
+
+async def _anonymous(headers: CIMultiDict[str]) -> None:
+    headers.pop(hdrs.SERVER, None)
 
 
 class GuardedSite(web.BaseSite):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from extender.metrics import Metrics
 from extender.ports import Check
+from extender.web.callers import Callers
 from extender.web.domains import Domains
 from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
@@ -34,17 +35,19 @@ def ops_app(
     metrics: Metrics,
     domains: Domains,
     explain: Explain,
+    hosts: Collection[str] = (),
 ) -> web.Application:
     """Build the application.
 
     `configuration` is the effective one, spelled as in the file. `readiness` is asked at each
     probe, in its order. The caller may add routes of its own before it starts the application.
+    `hosts` are names of this server beside the usual ones.
     """
     lag = LoopLag(metrics.observe_lag)
     alive = {"ping": ping, "event-loop": lag.check}
     ready = {"ping": ping, **readiness}
     handlers = _Handlers(configuration, alive, ready, metrics)
-    app = web.Application(middlewares=[_with_headers])
+    app = web.Application(middlewares=[_guarding(Callers(hosts))])
     app.router.add_get("/livez", handlers.livez)
     app.router.add_get("/readyz", handlers.readyz)
     # Names of checks have slashes of their own: informer-sync/pods.
@@ -131,16 +134,21 @@ class _Handlers:
         return ("livez", self._alive), ("readyz", self._ready)
 
 
-@web.middleware
-async def _with_headers(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Have nothing cached, framed or loaded from elsewhere, errors included."""
-    try:
-        response = await handler(request)
-    except web.HTTPNotFound:
-        text = "no such page; / lists what there is\n"
-        response = web.Response(status=HTTPStatus.NOT_FOUND, text=text)
-    except web.HTTPException as error:
-        error.headers.update(_HEADERS)
-        raise
-    response.headers.update(_HEADERS)
-    return response
+def _guarding(callers: Callers) -> Middleware:
+    """Answer whom it concerns, and have nothing cached, framed or loaded from elsewhere."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            callers.check(request)
+            response = await handler(request)
+        except web.HTTPNotFound:
+            text = "no such page; / lists what there is\n"
+            response = web.Response(status=HTTPStatus.NOT_FOUND, text=text)
+        except web.HTTPException as error:
+            error.headers.update(_HEADERS)
+            raise
+        response.headers.update(_HEADERS)
+        return response
+
+    return guarded

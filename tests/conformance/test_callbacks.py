@@ -61,7 +61,7 @@ async def serving(case: Case, directory: Path, *plugins: str) -> AsyncIterator[C
 
 async def post(client: ClientSession, path: str, body: Mapping[str, Any]) -> Any:
     # Compact, as Go writes: a list of names that comes back from filter is then recognised.
-    async with client.post(path, data=json.dumps(body, separators=(",", ":"))) as response:
+    async with client.post(path, data=json.dumps(body, separators=(",", ":")).encode()) as response:
         assert response.status == 200
         assert "Content-Length" in response.headers
         return json.loads(await response.read())
