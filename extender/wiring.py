@@ -240,15 +240,16 @@ def build_ops(
     config: Config, metrics: Metrics, readiness: Mapping[str, Check], shown: Shown
 ) -> Application:
     """Build the operations port's application, with the page for people."""
-    state, unready = shown.state, shown.unready
+    state, unready, turns = shown.state, shown.unready, shown.explain.turns
     ops = ops_app(
         configuration=effective(config),
         readiness=readiness,
         metrics=metrics,
-        domains=Domains(state, shown.drift, unready),
+        domains=Domains(state, shown.drift, unready, turns),
         explain=shown.explain,
         hosts=config.serving.allowed_hosts,
     )
-    ops.router.add_get("/violations", Violations(state, shown.watch, shown.eviction, unready).get)
+    broken = Violations(state, shown.watch, shown.eviction, unready, turns)
+    ops.router.add_get("/violations", broken.get)
     Pages(shown, readiness).add_to(ops)
     return ops

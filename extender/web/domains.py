@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -14,15 +13,17 @@ from aiohttp import web
 from extender.cluster.audits.drift import DriftedPods, DriftWatch
 from extender.cluster.audits.overview import (
     amount_in,
-    covered_namespaces,
-    matched_by_domain,
-    nodes_by_domain,
+    choosing_namespaces,
+    counting_matched,
+    grouping_nodes,
 )
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.ports import Check
-from extender.web.turns import QueryError
+from extender.web.pieces import answer_in_turn
+from extender.web.turns import QueryError, Turns
 from extender.wire.affinity import write_term
+from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.violations import write_broken_annotation
 from extender.wire.whole_numbers import whole_number
@@ -50,119 +51,154 @@ Document: TypeAlias = dict[str, Any]
 
 
 class Domains:
-    """Answers GET /domains from the live state, a page at a time; each is one whole state.
+    """Answers GET /domains from the live state, a page at a time, put together in small slices.
 
     Without a question: topology keys, terms and drift. `key`: the domains of a topology key. `key`
-    and `value`: one domain, with the terms carried there. `term`: one term, with its domains.
+    and `value`: one domain, with the terms carried there. `term`: one term, with its domains. The
+    cluster may change between two rows, as it may between two pages.
     """
 
-    def __init__(self, state: ClusterState, drift: DriftWatch, unready: Check) -> None:
+    def __init__(
+        self, state: ClusterState, drift: DriftWatch, unready: Check, turns: Turns
+    ) -> None:
         self._state = state
         self._drift = drift
         self._unready = unready
+        self._turns = turns
 
     async def get(self, request: web.Request) -> web.Response:
         """Answer a request."""
-        try:
-            document, after = self._answer(_checked(request.query))
-        except QueryError as error:
-            return web.Response(status=error.status, text=f"{error}\n")
-        following = None if after is None else str(request.rel_url.update_query(after=after))
-        text = json.dumps(document | {"next": following}, indent=2)
-        return web.Response(text=text + "\n", content_type="application/json")
+        return await answer_in_turn(self._turns, lambda: self._fields(request))
 
-    def _answer(self, query: Mapping[str, str]) -> tuple[Document, str | None]:
-        """Return the page, and where the next one starts."""
+    def _fields(self, request: web.Request) -> Fields:
+        query = _checked(request.query)
         if reason := self._unready():
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        limit = _number(query, "limit", LIMIT, range(1, MOST + 1))
+        page = _Page(_number(query, "limit", LIMIT, range(1, MOST + 1)))
         if "term" in query:
-            return self._term(_number(query, "term", 0), query.get("after"), limit)
-        if "key" not in query:
-            return self._everything(_number(query, "after", 0), limit)
-        key = query["key"]
-        if "value" in query:
-            return self._domain(key, query["value"], _number(query, "after", 0), limit)
-        return self._topology(key, query.get("after"), limit)
+            yield from self._term(_number(query, "term", 0), query.get("after"), page)
+        elif "key" not in query:
+            yield from self._everything(_number(query, "after", 0), page)
+        elif "value" in query:
+            after = _number(query, "after", 0)
+            yield from self._domain(query["key"], query["value"], after, page)
+        else:
+            yield from self._topology(query["key"], query.get("after"), page)
+        following = request.rel_url.update_query(after=page.last or "")
+        yield "next", str(following) if page.has_next else None
 
-    def _everything(self, after: int, limit: int) -> tuple[Document, str | None]:
-        terms, following = _page_of_terms(self._state.existing_terms.after(after), limit)
-        document = {
-            "topologies": self._topologies(),
-            "terms": [_summary(existing) for existing in terms],
-            "drift": {
+    def _everything(self, after: int, page: _Page) -> Fields:
+        broken = self._state.broken_annotations
+        yield "topologies", self._topologies()
+        yield "terms", page.of_terms(self._state.existing_terms.after(after), _summary)
+        yield (
+            "drift",
+            {
                 "pods": self._drift.pods,
                 "examples": [_drifted(each) for each in islice(self._drift.known, EXAMPLES)],
             },
-            "brokenAnnotations": {
-                "pods": len(self._state.broken_annotations),
-                "examples": [
-                    write_broken_annotation(each)
-                    for each in islice(self._state.broken_annotations, EXAMPLES)
-                ],
+        )
+        yield (
+            "brokenAnnotations",
+            {
+                "pods": len(broken),
+                "examples": [write_broken_annotation(each) for each in islice(broken, EXAMPLES)],
             },
-        }
-        return document, following
+        )
 
-    def _topologies(self) -> list[Document]:
+    def _topologies(self) -> Iterator[Document | None]:
         """Tell of the keys that terms use, those of most terms first."""
-        used = self._state.existing_terms.by_topology()
-        return [
-            {"key": topology.key, "domains": topology.domains, "terms": terms}
-            for topology, terms in used.most_common(LIMIT)
-        ]
+        used = yield from self._state.existing_terms.counting_by_topology()
+        for topology, terms in used.most_common(LIMIT):
+            yield {"key": topology.key, "domains": topology.domains, "terms": terms}
 
-    def _topology(self, key: str, after: str | None, limit: int) -> tuple[Document, str | None]:
-        nodes = nodes_by_domain(self._state, key)
-        values, following = _page_of_values(nodes, after, limit)
-        domains = [{"value": value, "nodes": _some(nodes[value])} for value in values]
-        return {"key": key, "count": len(nodes), "domains": domains}, following
+    def _topology(self, key: str, after: str | None, page: _Page) -> Fields:
+        nodes = yield from grouping_nodes(self._state, key)
+        yield "key", key
+        yield "count", len(nodes)
+        values = page.of_values(nodes, after)
+        yield "domains", ({"value": value, "nodes": _some(nodes[value])} for value in values)
 
-    def _domain(self, key: str, value: str, after: int, limit: int) -> tuple[Document, str | None]:
-        nodes = nodes_by_domain(self._state, key).get(value)
+    def _domain(self, key: str, value: str, after: int, page: _Page) -> Fields:
+        nodes = (yield from grouping_nodes(self._state, key)).get(value)
         if nodes is None:
             label = f"{_shown(key)}={_shown(value)}"
             raise QueryError(HTTPStatus.NOT_FOUND, f"no node has the label {label}")
+        yield "key", key
+        yield "value", value
+        yield "nodes", _some(nodes)
         carried_there = (
-            existing
+            existing if existing.term.topology_key == key and amount_in(existing, value) else None
             for existing in self._state.existing_terms.after(after)
-            if existing.term.topology_key == key and amount_in(existing, value)
         )
-        terms, following = _page_of_terms(carried_there, limit)
-        document = {
-            "key": key,
-            "value": value,
-            "nodes": _some(nodes),
-            "terms": [_described(each) | _amount(each, amount_in(each, value)) for each in terms],
-        }
-        return document, following
+        yield (
+            "terms",
+            page.of_terms(
+                carried_there, lambda each: _described(each) | _amount(each, amount_in(each, value))
+            ),
+        )
 
-    def _term(self, number: int, after: str | None, limit: int) -> tuple[Document, str | None]:
+    def _term(self, number: int, after: str | None, page: _Page) -> Fields:
         existing = next(self._state.existing_terms.after(number - 1), None)
         if existing is None or existing.number != number:
             raise QueryError(
                 HTTPStatus.NOT_FOUND,
                 f"no term {number}; terms go with the last placed pod that carries them",
             )
-        matched, owners = (
-            matched_by_domain(self._state, existing.term),
-            existing.by_value(),
-        )
-        values, following = _page_of_values({*matched, *owners}, after, limit)
-        covered = covered_namespaces(self._state, existing.term.pods)
-        document = _summary(existing) | {
-            "matched": matched.total(),
-            "namespacesNow": _some(covered),
-            "domains": [
+        matched = yield from counting_matched(self._state, existing.term)
+        covered = yield from choosing_namespaces(self._state, existing.term.pods)
+        owners = existing.by_value()
+        yield from _summary(existing).items()
+        yield "matched", matched.total()
+        yield "namespacesNow", _some(covered)
+        yield (
+            "domains",
+            (
                 {
                     "value": value,
                     **_amount(existing, owners.get(value, 0)),
                     "matched": matched[value],
                 }
-                for value in values
-            ],
-        }
-        return document, following
+                for value in page.of_values({*matched, *owners}, after)
+            ),
+        )
+
+
+class _Page:
+    """Rows up to a limit, and where the next ones start."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.last: str | None = None
+        self.has_next = False
+
+    def of_terms(
+        self,
+        terms: Iterable[ExistingTerm | None],
+        describe: Callable[[ExistingTerm], Document],
+    ) -> Iterator[Document | None]:
+        """Describe the first terms, in the order of numbers; pass over None in steps."""
+        left = self._limit
+        for existing in terms:
+            if existing is None:
+                yield None
+                continue
+            if not left:
+                self.has_next = True
+                return
+            left -= 1
+            self.last = str(existing.number)
+            yield describe(existing)
+
+    def of_values(self, values: Iterable[str], after: str | None) -> Sequence[str]:
+        """Return the values after one, in their order."""
+        ordered = sorted(values)
+        # A label may have an empty value, which is not the same as no value to start after.
+        start = 0 if after is None else bisect_right(ordered, after)
+        page = ordered[start : start + self._limit]
+        self.has_next = start + self._limit < len(ordered)
+        self.last = page[-1] if page else None
+        return page
 
 
 def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
@@ -200,25 +236,6 @@ def _shown(text: str) -> str:
     if len(text) <= MOST_SHOWN:
         return text
     return f"{text[:MOST_SHOWN]}... ({len(text)} characters)"
-
-
-def _page_of_terms(
-    terms: Iterable[ExistingTerm], limit: int
-) -> tuple[Sequence[ExistingTerm], str | None]:
-    """Return the first terms, in the order of numbers, and where the next page starts."""
-    page = list(islice(terms, limit + 1))
-    return page[:limit], str(page[limit - 1].number) if len(page) > limit else None
-
-
-def _page_of_values(
-    values: Iterable[str], after: str | None, limit: int
-) -> tuple[Sequence[str], str | None]:
-    """Return the values after one, in their order, and where the next page starts."""
-    ordered = sorted(values)
-    # A label may have an empty value, which is not the same as no value to start after.
-    start = 0 if after is None else bisect_right(ordered, after)
-    page = ordered[start : start + limit]
-    return page, page[-1] if start + limit < len(ordered) else None
 
 
 def _described(existing: ExistingTerm) -> Document:

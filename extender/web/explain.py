@@ -51,6 +51,7 @@ class Explain:
         self._unready = unready
         self._max_score = max_score
         self.turns: Final = Turns()
+        """Of this and of all else that takes long or much to put together, whoever asks."""
 
     async def get(self, request: web.Request) -> web.Response:
         """Explain a pod of the cluster."""

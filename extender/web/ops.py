@@ -19,6 +19,7 @@ from extender.web.domains import Domains
 from extender.web.explain import Explain
 from extender.web.health import LoopLag, has_passed, ping, report, run
 from extender.web.page.layout import CONTENT_SECURITY_POLICY
+from extender.web.turns import QueryError, Turns
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -85,6 +86,8 @@ class _Handlers:
         self._alive = alive
         self._ready = ready
         self._metrics = metrics
+        # By themselves: whatever people ask, Prometheus has its answer.
+        self._scrapes = Turns()
         for kind, checks in self._health():
             for name in checks:
                 metrics.health.begin(name, kind)
@@ -99,9 +102,13 @@ class _Handlers:
         return web.Response(text=self._configuration, content_type="application/json")
 
     async def metrics(self, request: web.Request) -> web.Response:
-        # In a thread: it takes milliseconds, in which a callback would have to wait.
         accept = ",".join(request.headers.getall("Accept", []))
-        content_type, body = await asyncio.to_thread(self._metrics.exposition, accept)
+        try:
+            async with self._scrapes.waiting(), self._scrapes.working:
+                # In a thread: it takes milliseconds, in which a callback would have to wait.
+                content_type, body = await asyncio.to_thread(self._metrics.exposition, accept)
+        except QueryError as error:
+            return web.Response(status=error.status, text=f"{error}\n")
         response = web.Response(body=body, headers={"Content-Type": content_type})
         response.enable_compression()
         return response

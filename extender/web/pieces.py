@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
+
+from extender.web.turns import QueryError, Turns, in_slices
+from extender.wire.documents import Fields, write_document
 
 
 class Pieces(Payload):
@@ -27,3 +31,13 @@ class Pieces(Payload):
         for piece in self._value:
             await writer.write(piece)
             await asyncio.sleep(0)
+
+
+async def answer_in_turn(turns: Turns, fields: Callable[[], Fields]) -> web.Response:
+    """Answer a question with a JSON document that is put together in slices, in its turn."""
+    try:
+        async with turns.waiting(), turns.working:
+            pieces = await in_slices(write_document(fields()))
+    except QueryError as error:
+        return web.Response(status=error.status, text=f"{error}\n")
+    return web.Response(body=Pieces(pieces, "application/json"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from http import HTTPStatus
 from itertools import islice
@@ -10,13 +9,16 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from extender.cluster.audits.violations import Watch
+from extender.cluster.audits.violations import Violation, Watch, Witnesses
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
 from extender.verbs.violation_survey import Finding
+from extender.web.pieces import answer_in_turn
+from extender.web.turns import QueryError, Turns
+from extender.wire.documents import Fields
 from extender.wire.violations import write_finding
 from extender.wire.whole_numbers import whole_number
 
@@ -40,51 +42,37 @@ class Violations:
         watch: Watch,
         eviction: EvictionController | None,
         unready: Check,
+        turns: Turns,
     ) -> None:
         self._state = state
         self._watch = watch
         self._eviction = eviction
         self._unready = unready
+        self._turns = turns
 
     async def get(self, request: web.Request) -> web.Response:
         """Answer a request."""
+        return await answer_in_turn(self._turns, lambda: self._fields(request))
+
+    def _fields(self, request: web.Request) -> Fields:
         if reason := self._unready():
-            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=f"{reason}\n")
+            raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
         limit = _limit(request.query.get("limit", str(LIMIT)))
         if limit is None:
-            text = f"limit has to be in 1..{MOST}\n"
-            return web.Response(status=HTTPStatus.BAD_REQUEST, text=text)
-        text = json.dumps(self._document(limit), indent=2) + "\n"
-        return web.Response(text=text, content_type="application/json")
-
-    def _document(self, limit: int) -> dict[str, Any]:
+            raise QueryError(HTTPStatus.BAD_REQUEST, f"limit has to be in 1..{MOST}")
+        # Whatever comes and goes meanwhile, these are all of one moment.
         known = self._watch.known
-        document: dict[str, Any] = {
-            "rules": [
-                {
-                    "rule": RULES[violation.role],
-                    "pods": pods_of(violation.term.pods),
-                    "domain": place(violation),
-                    "owner": shown.owner,
-                    "other": shown.other,
-                }
-                for violation, shown in islice(known.items(), limit)
-            ],
-            "rulesCount": len(known),
-        }
+        shown = list(islice(known.items(), limit))
+        yield "rules", (_rule(*each) for each in shown)
+        yield "rulesCount", len(known)
         if self._eviction is not None:
-            document |= self._eviction_part(self._eviction, limit)
-        return document
-
-    def _eviction_part(self, eviction: EvictionController, limit: int) -> dict[str, Any]:
-        return {
-            "evicting": {"leads": eviction.leads, "paused": eviction.paused},
-            "pods": [write_finding(each) for each in islice(self._findings(eviction), limit)],
-            "podsCount": len(eviction.broken),
-        }
+            eviction = self._eviction
+            yield "evicting", {"leads": eviction.leads, "paused": eviction.paused}
+            yield "pods", map(write_finding, islice(self._findings(eviction), limit))
+            yield "podsCount", len(eviction.broken)
 
     def _findings(self, eviction: EvictionController) -> Iterator[Finding]:
-        for record in eviction.broken.records.values():
+        for record in list(eviction.broken.records.values()):
             pod = self._state.pod(*record.identity)
             if pod is not None:
                 yield Finding(
@@ -95,6 +83,16 @@ class Violations:
                     record.since_epoch,
                     record.why,
                 )
+
+
+def _rule(violation: Violation, shown: Witnesses) -> dict[str, Any]:
+    return {
+        "rule": RULES[violation.role],
+        "pods": pods_of(violation.term.pods),
+        "domain": place(violation),
+        "owner": shown.owner,
+        "other": shown.other,
+    }
 
 
 def _limit(text: str) -> int | None:

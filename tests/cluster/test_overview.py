@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from extender.cluster.audits.drift import KEYS, DriftWatch
 from extender.cluster.audits.overview import (
     amount_in,
-    covered_namespaces,
-    matched_by_domain,
-    nodes_by_domain,
+    choosing_namespaces,
+    counting_matched,
+    grouping_nodes,
 )
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import Drift, PodSelector
+from extender.model.stepping import at_once
 from tests import strategies
 from tests.builders import model_pod, namespace, node, pod, requirement, selector, state_of, term
 
@@ -33,7 +34,7 @@ def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) 
     for existing in list(state.existing_terms):
         company = state.company([existing.term])
         assert company is not None
-        assert dict(matched_by_domain(state, existing.term)) == company[0].by_value()
+        assert dict(at_once(counting_matched(state, existing.term))) == company[0].by_value()
         for value, amount in existing.by_value().items():
             assert amount_in(existing, value) == amount
         assert sum(existing.by_value().values()) == existing.amount
@@ -47,15 +48,15 @@ def test_nothing_is_held_where_no_node_is() -> None:
 
 def test_nodes_by_domain() -> None:
     state = state_of(NODES, [], [])
-    assert nodes_by_domain(state, ZONE) == {"a": ["a1", "a2"], "b": ["b1"]}
-    assert nodes_by_domain(state, "rack") == {}
+    assert at_once(grouping_nodes(state, ZONE)) == {"a": ["a1", "a2"], "b": ["b1"]}
+    assert at_once(grouping_nodes(state, "rack")) == {}
 
 
 def test_namespaces_that_a_term_speaks_of() -> None:
     state = state_of([], [namespace("red", {"team": "x"}), namespace("blue")], [])
     team = Selector((Requirement("team", Operator.EXISTS),))
     chosen = PodSelector(EVERYTHING, frozenset(("later",)), team)
-    assert covered_namespaces(state, chosen) == ["later", "red"]
+    assert at_once(choosing_namespaces(state, chosen)) == ["later", "red"]
 
 
 def test_terms_are_numbered_in_the_order_in_which_they_appear() -> None:

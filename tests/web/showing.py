@@ -67,7 +67,7 @@ def app_of(
         configuration=configuration or {},
         readiness=readiness or {},
         metrics=metrics or Metrics(),
-        domains=Domains(seen.state, seen.drift, seen.unready),
+        domains=Domains(seen.state, seen.drift, seen.unready, seen.explain.turns),
         explain=seen.explain,
     )
     Pages(seen, readiness or {}).add_to(app)

@@ -13,6 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
+from extender.web.turns import Turns
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, namespace, node, pod, requirement, selector, state_of, term
 
@@ -55,7 +56,7 @@ def ask(aiohttp_client: Any) -> Callable[..., Awaitable[Ask]]:
             configuration={},
             readiness={},
             metrics=Metrics(),
-            domains=Domains(state, watch, lambda: unready),
+            domains=Domains(state, watch, lambda: unready, Turns()),
             explain=explaining(state),
         )
         client = await aiohttp_client(app)

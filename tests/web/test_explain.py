@@ -22,6 +22,7 @@ from extender.web import turns
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.pieces import Pieces
+from extender.web.turns import Turns
 from extender.wire.explained import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
@@ -56,7 +57,7 @@ def start(aiohttp_client: Any) -> Callable[..., Awaitable[Client]]:
             configuration={},
             readiness={},
             metrics=Metrics(),
-            domains=Domains(state, DriftWatch(state), lambda: unready),
+            domains=Domains(state, DriftWatch(state), lambda: unready, Turns()),
             explain=explaining(state, unready, pods=pods),
         )
         return await aiohttp_client(app)

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from extender.cluster.audits.violations import Watch, patrol
+from extender.web.turns import Turns
 from extender.web.violations import Violations
 from tests.builders import HOST, pod, selector, term
 from tests.controllers.evicting import GRACE, ON_SSD, Rig
@@ -22,7 +23,8 @@ async def served(aiohttp_client: Any, rig: Rig, *, evicts: bool, unready: str | 
         list(watch.take(found))
     eviction = rig.controller if evicts else None
     app = web.Application()
-    app.router.add_get("/violations", Violations(rig.state, watch, eviction, lambda: unready).get)
+    broken = Violations(rig.state, watch, eviction, lambda: unready, Turns())
+    app.router.add_get("/violations", broken.get)
     return await aiohttp_client(app)
 
 

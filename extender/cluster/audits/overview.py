@@ -10,7 +10,6 @@ from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.pod_affinity import PodSelector, Term
-from extender.model.stepping import at_once
 
 AT_ONCE: Final = 200
 """Nodes, or pairs of a class and a node, that are looked at in one step, in a tenth of a ms."""
@@ -31,11 +30,6 @@ def grouping_nodes(state: ClusterState, key: str) -> Generator[None, None, dict[
         if place % AT_ONCE == 0:
             yield
     return found
-
-
-def nodes_by_domain(state: ClusterState, key: str) -> dict[str, list[str]]:
-    """Return the names of the nodes in each domain of a topology key; O(nodes)."""
-    return at_once(grouping_nodes(state, key))
 
 
 def amount_in(existing: ExistingTerm, value: str) -> int:
@@ -68,11 +62,6 @@ def counting_matched(state: ClusterState, term: Term) -> Generator[None, None, C
     return found
 
 
-def matched_by_domain(state: ClusterState, term: Term) -> Counter[str]:
-    """Count the placed pods that a term matches, by domain, in one step."""
-    return at_once(counting_matched(state, term))
-
-
 def choosing_namespaces(state: ClusterState, pods: PodSelector) -> Generator[None, None, list[str]]:
     """Choose the namespaces that a term is about now, by name; listed ones may be empty."""
     known = {*state.namespaces}
@@ -87,8 +76,3 @@ def choosing_namespaces(state: ClusterState, pods: PodSelector) -> Generator[Non
         if place % AT_ONCE == 0:
             yield
     return sorted(chosen)
-
-
-def covered_namespaces(state: ClusterState, pods: PodSelector) -> list[str]:
-    """Return the namespaces that a term is about now, in one step."""
-    return at_once(choosing_namespaces(state, pods))

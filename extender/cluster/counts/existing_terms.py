@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -58,18 +58,26 @@ class ExistingTerms:
                 yield each
 
     def after(self, number: int) -> Iterator[ExistingTerm]:
-        """Yield those with higher numbers, in order; large rules before them cost a step each."""
-        for first, each in self._in_order.items():
+        """Yield those with higher numbers, in order; large rules before them cost a step each.
+
+        Terms may come and go meanwhile.
+        """
+        for first in list(self._in_order):
+            each = self._in_order.get(first)
             if isinstance(each, LargeRules):
                 yield from islice(each.terms, max(0, number + 1 - first), None)
-            elif first > number:
+            elif each is not None and first > number:
                 yield each
 
-    def by_topology(self) -> Counter[Topology]:
+    def counting_by_topology(self) -> Generator[None, None, Counter[Topology]]:
         """Count the terms over each topology key; O(terms), but O(keys) of large rules."""
-        found = Counter(each.owners.topology for each in self._terms.values())
-        for each in self._large.values():
-            found.update(each.by_topology)
+        found: Counter[Topology] = Counter()
+        for each in list(self._terms.values()):
+            found[each.owners.topology] += 1
+            yield
+        for large in list(self._large.values()):
+            found.update(large.by_topology)
+            yield
         return found
 
     @property

@@ -84,8 +84,9 @@ def domains(state: ClusterState, asked: Asked) -> Steps:
 def _everything(state: ClusterState, asked: Asked) -> Steps:
     used: Counter[str] = Counter()
     sizes: dict[str, int] = {}
-    terms = list(state.existing_terms)
-    for each in terms:
+    terms = []
+    for each in state.existing_terms.after(0):
+        terms.append(each)
         topology = each.owners.topology
         used[topology.key] += 1
         sizes[topology.key] = topology.domains
@@ -105,7 +106,7 @@ def _everything(state: ClusterState, asked: Asked) -> Steps:
     yield from _terms(asked, counted, "Terms that placed pods carry")
 
 
-def _terms(asked: Asked, terms: Iterator[_Term], caption: str) -> Steps:
+def _terms(asked: Asked, terms: Iterator[_Term], caption: str, *, held: bool = False) -> Steps:
     wanted = asked.get("q").lower()
     by = asked.one_of("sort", ("key", "carriers", "domains"))
     order = {
@@ -115,6 +116,8 @@ def _terms(asked: Asked, terms: Iterator[_Term], caption: str) -> Steps:
     }[by]
 
     def fits(each: _Term) -> bool:
+        if held and not each.amount:
+            return False
         return not wanted or wanted in _words(each.existing).lower()
 
     page = yield from choosing(terms, fits, order, asked.number("page", 1))
@@ -169,20 +172,16 @@ def _one_domain(state: ClusterState, asked: Asked) -> Steps:
     yield element("p", f"{len(nodes):,} nodes: ", _some(nodes))
     yield search(asked, "Labels, namespaces or a topology key", "key", "value")
     there = (
-        _Term(each, amount)
-        for each in list(state.existing_terms)
-        if each.term.topology_key == key and (amount := amount_in(each, value))
+        _Term(each, amount_in(each, value) if each.term.topology_key == key else 0)
+        for each in state.existing_terms.after(0)
     )
-    yield from _terms(asked, there, "Terms that pods carry there")
+    yield from _terms(asked, there, "Terms that pods carry there", held=True)
 
 
 def _one_term(state: ClusterState, asked: Asked) -> Steps:
     number = asked.number("term", 0)
-    for existing in list(state.existing_terms):
-        if existing.number == number:
-            break
-        yield None
-    else:
+    existing = next(state.existing_terms.after(number - 1), None)
+    if existing is None or existing.number != number:
         why = f"no term {number}; terms go with the last placed pod that carries them"
         raise QueryError(HTTPStatus.NOT_FOUND, why)
     term = existing.term

@@ -33,7 +33,7 @@ from extender.web.page.quotas import NOT_LOOKED_AT, QuotaSettings
 from extender.web.page.recent import RecentCalls
 from extender.web.page.status import Status
 from extender.web.page.tables import MOST_QUERY, Asked, Steps
-from extender.web.turns import QueryError, Turns, in_slices
+from extender.web.turns import QueryError, in_slices
 from extender.wire.explained import Explained
 
 LOG_SECONDS: Final = 10.0
@@ -70,7 +70,6 @@ class Pages:
     def __init__(self, shown: Shown, readiness: Mapping[str, Check]) -> None:
         self._shown = shown
         self._readiness = readiness
-        self._turns = Turns()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
         self._parts: Mapping[str, tuple[Collection[str], Build]] = {
             "/": ((), self._overview),
@@ -100,8 +99,7 @@ class Pages:
 
     async def answer(self, path: str, query: Mapping[str, str]) -> tuple[HTTPStatus, bytes]:
         """Return a page, or one that says why there is none."""
-        # Explanations take memory, whoever asks.
-        turns = self._shown.explain.turns if path == explanation.PATH else self._turns
+        turns = self._shown.explain.turns
         parameters, build = self._parts[path]
         try:
             async with turns.waiting(), turns.working:

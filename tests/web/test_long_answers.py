@@ -1,0 +1,172 @@
+"""Whatever the operations port is asked, it is put together in small steps, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from extender.cluster.audits.violations import patrol
+from extender.metrics import Metrics
+from extender.web import turns
+from extender.web.turns import MOST_AT_A_TIME, MOST_WAITING
+from extender.web.violations import Violations
+from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
+from tests.web.showing import app_of, shown
+
+APPS = 600
+NODES = 300
+MOST_CALLS = 1000
+"""Of Python functions between two turns of the event loop: less than a millisecond. To describe
+a thousand terms at once took 98 ms."""
+
+
+@pytest.fixture(scope="module")
+def seen() -> Any:
+    """A cluster of many terms, over hosts and zones, some of which are broken."""
+    nodes = [node(f"n{n}", {HOST: f"n{n}", ZONE: "abc"[n % 3]}) for n in range(NODES)]
+    placed = []
+    for number in range(APPS):
+        labels = selector(app=f"a{number}")
+        apart = pod(f"p{number}").labels(app=f"a{number}").anti_affinity(term(HOST, labels))
+        placed.append(apart.prefers(3, term(ZONE, labels)).on(f"n{number % NODES}"))
+        placed.append(pod(f"q{number}").labels(app=f"a{number}").on(f"n{number % NODES}"))
+    found = shown(state_of(nodes, [], placed))
+    for step in patrol(found.state, 1000):
+        list(found.watch.take(step))
+    assert len(found.watch.known) == APPS
+    return found
+
+
+@dataclass
+class Longest:
+    """The most calls of functions between two turns."""
+
+    calls: int = 0
+
+
+@contextmanager
+def measured() -> Iterator[Longest]:
+    """Measure each turn of the event loop."""
+    longest, calls = Longest(), 0
+
+    def count(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    def turn() -> None:
+        nonlocal calls
+        longest.calls = max(longest.calls, calls)
+        calls = 0
+        following[0] = loop.call_soon(turn)
+
+    loop = asyncio.get_running_loop()
+    following = [loop.call_soon(turn)]
+    sys.setprofile(count)
+    try:
+        yield longest
+    finally:
+        sys.setprofile(None)
+        following[0].cancel()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/domains?limit=1000",
+        f"/domains?key={HOST}&limit=1000",
+        f"/domains?key={ZONE}&value=a&limit=1000",
+        f"/domains?key={HOST}&value=n7",
+        "/domains?term=1&limit=1000",
+        "/violations?limit=10000",
+        "/configz",
+        "/readyz?verbose",
+        "/metrics/slis",
+        "/",
+        "/page/domains?sort=carriers",
+        f"/page/domains?key={ZONE}&value=a&q=zzz",
+        f"/page/domains?key={HOST}",
+        "/page/domains?term=1",
+        "/page/violations",
+        "/page/explain",
+        "/page/quotas",
+        "/page/activity",
+        "/explain?pod=p0",
+        "/page/explain?pod=p0",
+    ],
+)
+async def test_no_step_of_an_answer_is_long(
+    path: str, seen: Any, aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every step is a turn of the loop: what is measured then is the longest step.
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    app = app_of(seen)
+    listed = Violations(seen.state, seen.watch, None, lambda: None, seen.explain.turns)
+    app.router.add_get("/violations", listed.get)
+    client = await aiohttp_client(app)
+    with measured() as longest:
+        answer = await client.get(path)
+        await answer.read()
+    assert answer.status == 200
+    assert longest.calls < MOST_CALLS
+
+
+async def test_a_page_of_json_equals_what_it_was_at_once(seen: Any, aiohttp_client: Any) -> None:
+    client = await aiohttp_client(app_of(seen))
+    told = await (await client.get("/domains?limit=1000")).json()
+    assert len(told["terms"]) == 1000
+    assert [each["term"] for each in told["terms"]] == list(range(1, 1001))
+    assert told["next"] == "/domains?limit=1000&after=1000"
+    rest = await (await client.get(told["next"])).json()
+    assert (len(rest["terms"]), rest["next"]) == (2 * APPS - 1000, None)
+
+
+async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
+    seen: Any, aiohttp_client: Any
+) -> None:
+    client, gate = await aiohttp_client(app_of(seen)), seen.explain.turns
+    asked = ["/domains?limit=1000", "/explain?pod=p0", "/page/domains", "/"]
+    for _ in range(MOST_AT_A_TIME):
+        await gate.working.acquire()
+    calls = [
+        asyncio.create_task(client.get(asked[number % len(asked)]))
+        for number in range(MOST_WAITING + 3)
+    ]
+    sent_away, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+    while len(sent_away) < 3:
+        more, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        sent_away |= more
+    assert {each.result().status for each in sent_away} == {429}
+    assert (await client.get("/readyz")).status == 200
+    assert (await client.get("/metrics")).status == 200
+    for _ in range(MOST_AT_A_TIME):
+        gate.working.release()
+    assert {each.status for each in await asyncio.gather(*waiting)} == {200}
+
+
+async def test_metrics_are_written_for_two_at_a_time(
+    seen: Any, aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, most = 0, 0
+    exposition = Metrics.exposition
+
+    def slow(self: Metrics, accept: str) -> tuple[str, bytes]:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        try:
+            return exposition(self, accept)
+        finally:
+            now -= 1
+
+    monkeypatch.setattr(Metrics, "exposition", slow)
+    client = await aiohttp_client(app_of(seen))
+    answers = await asyncio.gather(*(client.get("/metrics") for _ in range(MOST_WAITING)))
+    assert {each.status for each in answers} == {200}
+    assert most <= MOST_AT_A_TIME
