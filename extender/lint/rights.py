@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from extender.config import Config, Mode
-from extender.mirrored import needed
+from extender.mirrored import MIRRORED, Mirrored, needed
 from extender.wire.decoding import Json, decode
 
 ROLES: Final = frozenset(("ClusterRole", "Role"))
@@ -124,16 +124,24 @@ class Granted:
     config: Config
 
     def idle(self) -> Iterator[tuple[int, Right]]:
-        """Yield each right to change something that is of no use, with its rule's index."""
-        used: set[Right] = set()
+        """Yield each right that is of no use, with its rule's index."""
+        used = {*_to_read(needed(self.config))}
         if self.config.mode is Mode.REPLACE:
             used.update((*_TO_BIND, *_TO_PREEMPT))
         if self.config.moves_pods:
             used.update(_TO_EVICT)
         for index, rule in enumerate(self.rules):
-            for right in dict.fromkeys((*_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
+            # To read what a wildcard stands for is found by itself.
+            read = () if rule.is_wide else _to_read(MIRRORED)
+            for right in dict.fromkeys((*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
+
+
+def _to_read(resources: Iterable[Mirrored[Any]]) -> Iterator[Right]:
+    for each in resources:
+        for verb in ("list", "watch"):
+            yield Right(each.group, each.name, verb)
 
 
 _TO_BIND: Final = (
@@ -155,9 +163,7 @@ _WRITES_NOTHING: Final = (Right("", "pods", "get"), Right("events.k8s.io", "even
 
 def needed_rights(config: Config) -> tuple[Right, ...]:
     """Return what a configuration cannot do without."""
-    watched = [
-        Right(each.group, each.name, verb) for each in needed(config) for verb in ("list", "watch")
-    ]
+    watched = [*_to_read(needed(config))]
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
         watched += _TO_NOMINATE if config.hints.enabled else ()

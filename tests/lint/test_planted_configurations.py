@@ -176,12 +176,24 @@ def widened() -> list[dict[str, Any]]:
     return changed
 
 
+def reading_budgets() -> list[dict[str, Any]]:
+    """The rights that every mode had until only replace did."""
+    changed = copy.deepcopy(roles("base"))
+    budgets = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"]}
+    changed[1]["rules"].append(budgets | {"verbs": ["list", "watch"]})
+    return changed
+
+
+REPLACING = ("components/bind", "components/preemption")
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base", "components/preemption"), {}),
     ("right-missing", "assist", roles("base"), {"plugins": [POD, "CrossNamespacePodAffinity"]}),
     ("right-too-wide", "assist", widened(), {}),
     ("right-without-use", "assist", roles("base", "components/bind"), {}),
     ("right-without-use", "assist", roles("base", "components/eviction"), {}),
+    ("right-without-use", "replace", roles("base", *REPLACING, "components/quota"), {}),
+    ("right-without-use", "assist", reading_budgets(), {}),
+    ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
 ]
 

@@ -42,18 +42,18 @@ OF_A_ROLE: Final = (
         "right-too-wide",
         Level.WARNING,
         "A role of the extender has a wildcard.",
-        "Whoever gets hold of its token can do far more than read four kinds of objects.",
+        "Whoever gets hold of its token can do far more than read some kinds of objects.",
         "Name groups, resources and verbs, as manifests/base/rbac.yaml does.",
         _wide,
     ),
     Rule(
         "right-without-use",
         Level.WARNING,
-        "The extender may change what its configuration never changes.",
+        "The extender may change or read what its configuration never does.",
         "The right to bind is the power to place any pod anywhere, that to delete or evict pods "
-        "needs no explanation. Only mode replace binds and preempts, and only "
-        "requiredDuringExecution evicts.",
-        "Leave out the components bind and preemption, or eviction.",
+        "needs no explanation. Only mode replace binds, preempts and reads disruption budgets, "
+        "only requiredDuringExecution evicts, and only the quota plugin reads quotas.",
+        "Leave out the components bind and preemption, eviction or quota.",
         _idle,
     ),
 )
