@@ -1,6 +1,7 @@
-# Both stages are the same image, so that the environment built in one runs in the other. To pin it by
-# content: --build-arg BASE=python:3.13-slim-bookworm@sha256:... Any image with Python 3.11 or newer will do.
-ARG BASE=python:3.13-slim-bookworm
+# Both stages are the same image, so that the environment built in one runs in the other. It has no default,
+# because a tag is whatever it points to that day: --build-arg BASE=python:3.13-slim-bookworm@sha256:... names
+# one by its digest, and docs/install.md says how to look that up. Any with Python 3.11 or newer will do.
+ARG BASE
 
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -22,7 +23,9 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels 
     affinity-extender
 
 FROM ${BASE}
-LABEL org.opencontainers.image.title="affinity-extender" \
+ARG BASE
+LABEL org.opencontainers.image.base.name="${BASE}" \
+      org.opencontainers.image.title="affinity-extender" \
       org.opencontainers.image.description="Inter-pod affinity for kube-scheduler" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/affinity-extender /opt/affinity-extender
