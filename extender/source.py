@@ -124,11 +124,16 @@ async def open_source(
 
 
 def pod_reader(
-    config: Config, most_entries: int | None = None, *, manifests: bool = False
+    config: Config,
+    most_entries: int | None = None,
+    *,
+    manifests: bool = False,
+    explained: bool = True,
 ) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest.
 
-    With `manifests`, they may come from people, whatever the cluster comes from.
+    With `manifests`, they may come from people, whatever the cluster comes from. Without
+    `explained`, nobody asks of them why they wait.
     """
     # What comes from files was never created, or says by its version that it was.
     live = not config.cluster_files and not manifests
@@ -137,6 +142,7 @@ def pod_reader(
         charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity,
         tenures=config.moves_pods,
+        waiting=explained,
         most_entries=most_entries,
         stored=live,
     )

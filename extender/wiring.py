@@ -54,7 +54,8 @@ def build_callbacks(
     clock: Callable[[], float] = monotonic,
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
-    refusing, pods = enforced(config), pods_apart(pod_reader(config, MOST_ENTRIES))
+    refusing = enforced(config)
+    pods = pods_apart(pod_reader(config, MOST_ENTRIES, explained=False))
     shadow = (
         Disagreements(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW
@@ -159,6 +160,7 @@ def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Expla
         pod_reader(config, MOST_ENTRIES, manifests=True),
         unsynced,
         max_score=config.prioritize.max_score,
+        names_all=config.serving.name_pods_of_all_namespaces,
     )
 
 

@@ -32,10 +32,16 @@ def explaining(
     unready: str | None = None,
     max_score: int = 20,
     pods: PodReader | None = None,
+    *,
+    names_all: bool = False,
 ) -> Explain:
     """Build what answers /explain by the rules of inter-pod affinity."""
-    pods = pods or PodReader(node_affinity=True)
-    return Explain(state, AFFINITY, AFFINITY, pods, lambda: unready, max_score=max_score)
+    pods = pods or PodReader(node_affinity=True, waiting=True)
+    return Explain(
+        *(state, AFFINITY, AFFINITY, pods, lambda: unready),
+        max_score=max_score,
+        names_all=names_all,
+    )
 
 
 class Answering:

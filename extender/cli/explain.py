@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.verbs.explaining.explanation import Explanation
-    from extender.wire.beyond import NotingReader
     from extender.wire.explained import Explained
+    from extender.wire.objects import PodReader
 
 DESCRIPTION = """\
 Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
@@ -111,19 +111,19 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.cluster import cluster_with_nodes  # noqa: PLC0415
     from extender.cli.judging import judging  # noqa: PLC0415
-    from extender.wire.beyond import NotingReader  # noqa: PLC0415
+    from extender.wire.objects import PodReader  # noqa: PLC0415
 
     if (flags.pod is None) is (flags.filename is None):
         raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config)
-    pods = NotingReader(by.gates)
+    pods = PodReader(by.gates, charges=True, node_affinity=True, waiting=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
     state, _ = cluster_with_nodes(flags, pods)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     found = [_explained(state, by, each, names) for each in asked]
-    say(explain_report.write(state, found, flags.output, pods.of_pod))
+    say(explain_report.write(state, found, flags.output))
     return DONE if all(each.fits and each.unclear is None for each in found) else NOT_FINE
 
 
@@ -138,7 +138,7 @@ def _explained(
     return at_once(explaining(state, question))
 
 
-def _manifests(path: Path, namespace: str, pods: NotingReader) -> list[Explained]:
+def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
     from extender.offline import read_manifests  # noqa: PLC0415
 
     found = read_manifests(path, namespace, pods)

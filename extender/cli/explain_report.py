@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import yaml
 
 from extender.cli.columns import columns
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
-from extender.verbs.explaining.beyond import beyond
+from extender.model.stepping import at_once
+from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.explaining.notes import Note, near_miss, notes
 from extender.verbs.explaining.telling import (
@@ -37,18 +36,13 @@ from extender.wire.explanation import write_explanation
 FAST_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """libyaml's, where it is there: thousands of nodes take a tenth of the time."""
 
-FieldsOf: TypeAlias = Callable[[Pod], Collection[str]]
-
 WIDTH = 80
 INDENT = "  "
 
 
-def write(state: ClusterState, found: Sequence[Explanation], output: str, unread: FieldsOf) -> str:
-    """Write explanations in a format: text, wide, json or yaml.
-
-    `unread` returns the fields of a pod that only the scheduler looks at.
-    """
-    remarks = [[*notes(state, each), *beyond(state, each, unread(each.pod))] for each in found]
+def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
+    """Write explanations in a format: text, wide, json or yaml."""
+    remarks = [[*notes(state, each), *at_once(looking_beyond(state, each))] for each in found]
     if output in ("json", "yaml"):
         documents = [
             msgspec.json.decode(b"".join(write_explanation(each, its)))

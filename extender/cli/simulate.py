@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from extender.cluster.state import ClusterState
     from extender.model.workload import Identity
-    from extender.wire.beyond import NotingReader
     from extender.wire.decoding import Json
+    from extender.wire.noting import NotingReader
 
 DESCRIPTION = """\
 Say what would become of a cluster if something changed: which pods would land where, which would
@@ -110,7 +110,7 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.whatif.pending import pending  # noqa: PLC0415
     from extender.whatif.placing import begin  # noqa: PLC0415
     from extender.whatif.scheduling import Scheduler  # noqa: PLC0415
-    from extender.wire.beyond import NotingReader  # noqa: PLC0415
+    from extender.wire.noting import NotingReader  # noqa: PLC0415
 
     by = judging(flags.config)
     files = read_files(flags.changes, flags.namespace)

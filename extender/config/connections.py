@@ -38,6 +38,11 @@ class Serving(Block, frozen=True, kw_only=True):
     ops_port: Annotated[int, PORT_RANGE] = 10281
     """TCP port for operations; 0 takes a free port."""
 
+    name_pods_of_all_namespaces: bool = False
+    """True has /explain and its page name the pods in the way whatever their namespace. By default
+    those of other namespaces than the pod's own are counted: nobody logs in to the operations port,
+    and a tenant who can reach it would read there what his rights do not show him."""
+
     tls_cert_file: Path | None = None
     """PEM file with the certificate chain for callbacks; read again when it changes. Together
     with tlsPrivateKeyFile it turns callbacks to HTTPS; unset serves plain HTTP."""

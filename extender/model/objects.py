@@ -195,6 +195,9 @@ class Pod:
     part of its class: each pod of a DaemonSet asks for another node."""
     tenure: Tenure | None = None
     """Who would replace it, should it be evicted; None when nobody asks for that."""
+    beyond: tuple[str, ...] = ()
+    """Fields of its spec that only the scheduler looks at; known where somebody asks for that, and
+    while it waits."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
     broken_annotation: tuple[str, str] | None = None

@@ -134,6 +134,14 @@ class NodeResourcesFit(_OfNode):
                 yield RoomRule(Reason.RESOURCES, what, _enough(state, resource, amount))
 
 
+def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
+    """Yield in words the taints of a node that a pod does not tolerate."""
+    tolerations = requirements_of(pod).tolerations
+    for taint in state.node_resources.allocatable(node).taints:
+        if not any(each.covers(taint) for each in tolerations):
+            yield _said(taint)
+
+
 def requirements_of(pod: Pod) -> Requirements:
     """Return what a pod asks of a node; its tolerations are known where its tenure is read."""
     return Requirements(pod.requests, () if pod.tenure is None else pod.tenure.tolerations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -15,8 +15,9 @@ from extender.errors import InputError
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import pods_apart
+from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question
-from extender.verbs.explaining.notes import noting
+from extender.verbs.explaining.notes import Note, noting
 from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.web.pieces import Pieces
@@ -42,14 +43,19 @@ class Explain:
         unready: Check,
         *,
         max_score: int,
+        names_all: bool = False,
     ) -> None:
-        """Explain what these plugins answer; `pods` reads manifests."""
+        """Explain what these plugins answer; `pods` reads manifests.
+
+        Unless `names_all`, pods of other namespaces than the explained one's are only counted.
+        """
         self._state = state
         self._plugins = plugins
         self._scoring = scoring
         self._pods = pods_apart(pods)
         self._unready = unready
         self._max_score = max_score
+        self._names_all = names_all
         self.turns: Final = Turns()
         """Of this and of all else that takes long or much to put together, whoever asks."""
 
@@ -92,7 +98,7 @@ class Explain:
     async def document(self, asked: Explained) -> list[bytes]:
         """Return the JSON document about a pod, in pieces; QueryError while nothing is known."""
         found = await self.explanation(asked)
-        remarks = await in_slices(noting(self._state, found))
+        remarks = await in_slices(remarking(self._state, found))
         pieces = await in_slices(_collected(write_explanation(found, remarks)))
         await in_slices(taking_apart(found))
         return pieces
@@ -107,6 +113,7 @@ class Explain:
             self._plugins,
             self._scoring,
             self._max_score,
+            self._names_all,
         )
         return await in_slices(explaining(state, question))
 
@@ -123,6 +130,12 @@ class Explain:
     def _check_ready(self) -> None:
         if reason := self._unready():
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
+
+
+def remarking(state: ClusterState, found: Explanation) -> Generator[None, None, Sequence[Note]]:
+    """Return all that there is to remark, in steps."""
+    notes = yield from noting(state, found)
+    return [*notes, *(yield from looking_beyond(state, found))]
 
 
 def _collected(pieces: Iterator[bytes]) -> Generator[None, None, list[bytes]]:

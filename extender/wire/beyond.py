@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
-from extender.model.keys import Key
-from extender.model.objects import Pod
-from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Json, decode
-from extender.wire.objects import GenerateName, PodReader
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -66,27 +62,6 @@ class _Pod(msgspec.Struct):
 _POD = msgspec.json.Decoder(_Pod)
 
 
-class NotingReader(PodReader):
-    """Reads pods, and notes what those without an end ask beyond what is read."""
-
-    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(gates, charges=True, node_affinity=True, tenures=True)
-        self.beyond: dict[str, list[Key]] = {}
-        """The pods by the field that is not looked at."""
-
-    def of_pod(self, pod: Pod) -> Collection[str]:
-        """Return the fields of one pod that are not looked at; O(pods that have some)."""
-        # Replicas that a template would make are numbered: namespace/kind/name[0].
-        key = pod.key.partition("[")[0]
-        return [field for field, keys in self.beyond.items() if key in keys]
-
-    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        """Read a v1.Pod; ObjectError names the field that is broken."""
-        pod = super().read(raw, generate)
-        if not pod.terminal:
-            spec = decode(_POD, raw).spec
-            for field in spec.every():
-                self.beyond.setdefault(field, []).append(pod.key)
-            if pod.group is not None:
-                self.beyond.setdefault("schedulingGroup", []).append(pod.key)
-        return pod
+def fields_beyond(raw: Json) -> tuple[str, ...]:
+    """Return the fields of a pod's spec that are looked at nowhere here."""
+    return tuple(decode(_POD, raw).spec.every())

@@ -21,6 +21,7 @@ from extender.model.quota import Charge
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import Annotation, AnnotationReader
+from extender.wire.beyond import fields_beyond
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.conditions import preemption_message
@@ -69,6 +70,7 @@ class PodReader:
         charges: bool = False,
         node_affinity: bool = False,
         tenures: bool = False,
+        waiting: bool = False,
         most_entries: int | None = None,
         stored: bool = False,
     ) -> None:
@@ -76,9 +78,10 @@ class PodReader:
 
         With `node_affinity`, say which nodes pods ask for and prefer in their specs; what they say
         in annotations is read in any case. With `tenures`, say who would replace them. With
-        `most_entries`, longer
-        affinity rules are an ObjectError. With `stored`, all pods come from an API server, so that
-        none has label keys that are still to be merged.
+        `waiting`, say of those without a node which taints they tolerate, and what only the
+        scheduler looks at. With `most_entries`, longer affinity rules are an ObjectError. With
+        `stored`, all pods come from an API server, so that none has label keys that are still to
+        be merged.
         """
         self._most_entries = most_entries
         self._gates = gates
@@ -94,7 +97,9 @@ class PodReader:
         self._reads_node_affinity = node_affinity
         self._node_affinity = NodeAffinityReader(most_entries)
         self._annotations = AnnotationReader(gates)
-        self._tenures = TenureReader() if tenures else None
+        self._reads_tenures = tenures
+        self._reads_waiting = waiting
+        self._tenures = TenureReader()
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
@@ -102,7 +107,8 @@ class PodReader:
             gates=self._gates,
             charges=self._charges is not None,
             node_affinity=self._reads_node_affinity,
-            tenures=self._tenures is not None,
+            tenures=self._reads_tenures,
+            waiting=self._reads_waiting,
             most_entries=self._most_entries,
             stored=self._stored,
         )
@@ -135,12 +141,14 @@ class PodReader:
         annotation = self._annotations.read(namespace, metadata.annotations)
         pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
         mark = preemption_message(status.conditions)
+        terminal = status.phase in TERMINAL_PHASES
+        waits = self._reads_waiting and not node and not terminal
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
             uid=metadata.uid or key,
             node=(self._names.known(node) or self._name(node)) if node else None,
-            terminal=status.phase in TERMINAL_PHASES,
+            terminal=terminal,
             pod_class=pod_class,
             priority=self._priorities.known(priority) or self._priority(priority),
             deleting=deleting,
@@ -155,10 +163,11 @@ class PodReader:
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, bytes(spec.nodeSelector), annotation),
             tenure=(
-                None
-                if self._tenures is None
-                else self._tenures.read(metadata.ownerReferences, spec.tolerations)
+                self._tenures.read(metadata.ownerReferences, spec.tolerations)
+                if waits or self._reads_tenures
+                else None
             ),
+            beyond=fields_beyond(raw) if waits else (),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             broken_annotation=annotation.fault,
         )

@@ -119,6 +119,7 @@ def test_defaults() -> None:
             "opsPort": 10281,
             "allowedClientNames": [],
             "allowedHosts": [],
+            "namePodsOfAllNamespaces": False,
             "handshakeTimeoutSeconds": 10,
             "headerTimeoutSeconds": 10,
             "bodyTimeoutSeconds": 15,

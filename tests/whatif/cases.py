@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod as ModelPod
 from extender.whatif.scheduling import Scheduler
-from extender.wire.beyond import NotingReader
+from extender.wire.noting import NotingReader
 from tests import strategies
 from tests.builders import Pod, model_namespace, model_node
 

@@ -15,7 +15,7 @@ from extender.whatif.placing import daemons, fill, place
 from extender.whatif.scaling import scale
 from extender.whatif.scheduling import Scheduler
 from extender.wire.applied import as_applied, read_applied
-from extender.wire.beyond import NotingReader
+from extender.wire.noting import NotingReader
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of

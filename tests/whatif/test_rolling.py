@@ -16,7 +16,7 @@ from extender.whatif.outcome import Update
 from extender.whatif.rolling import Version, roll
 from extender.whatif.scheduling import Scheduler
 from extender.wire.applied import read_applied
-from extender.wire.beyond import NotingReader
+from extender.wire.noting import NotingReader
 from extender.wire.rollouts import read_rollout
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, scheduler_of

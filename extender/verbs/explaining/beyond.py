@@ -6,15 +6,18 @@ no more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Generator
 from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.notes import Note
 from extender.verbs.explaining.words import plural
-from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration
+from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
 
+AT_ONCE: Final = 20
+"""Nodes that are looked at in one step."""
 MOST_CAUSES: Final = 4
 """Taints and resources that are named, those that refuse most nodes first."""
 GATES: Final = "schedulingGates"
@@ -23,54 +26,56 @@ HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
 """Fields of a pod for which the scheduler may refuse nodes on its own."""
 
 
-def beyond(
-    state: ClusterState, explanation: Explanation, fields: Collection[str]
-) -> Iterator[Note]:
-    """Yield remarks on what is not looked at; O(nodes x taints and resources).
-
-    `fields` are those of the pod that nobody here reads.
-    """
-    if explanation.pod.node is not None:
-        return
-    if GATES in fields:
+def looking_beyond(
+    state: ClusterState, explanation: Explanation
+) -> Generator[None, None, list[Note]]:
+    """Return remarks on what is not looked at, in steps; O(nodes x their taints and resources)."""
+    pod = explanation.pod
+    if pod.node is not None:
+        return []
+    found = []
+    if GATES in pod.beyond:
         text = "the pod has scheduling gates: the scheduler leaves it alone until they are removed"
-        yield Note("gated", text)
-    if OTHER_SCHEDULER in fields:
+        found.append(Note("gated", text))
+    if OTHER_SCHEDULER in pod.beyond:
         text = "the pod asks for another scheduler, which may have other rules"
-        yield Note("otherScheduler", text)
-    if not explanation.fits:
-        return
-    yield from _room(state, explanation)
-    hard = [field for field in HARD if field in fields]
-    if hard:
-        yield Note(
-            "notLookedAt",
-            f"the scheduler may refuse some of these nodes for the pod's {' and '.join(hard)}: "
-            "that is not looked at here",
-        )
+        found.append(Note("otherScheduler", text))
+    if explanation.fits:
+        room = yield from _room(state, explanation)
+        found += [] if room is None else [room]
+        hard = [field for field in HARD if field in pod.beyond]
+        if hard:
+            text = (
+                f"the scheduler may refuse some of these nodes for the pod's {' and '.join(hard)}: "
+                "that is not looked at here"
+            )
+            found.append(Note("notLookedAt", text))
+    return found
 
 
-def _room(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
     """Say which of the nodes that fit the scheduler refuses all the same."""
-    pod, asked = explanation.pod, state.nodes.asked(explanation.fits)
-    causes: dict[str, int] = {}
-    refused: set[str] = set()
-    for plugin in (TaintToleration(), NodePorts(), NodeResourcesFit()):
-        for rule in plugin.rules(state, pod):
-            hits = rule.hits(asked)
-            if hits:
-                causes[rule.what] = len(hits)
-                refused.update(hits)
+    pod = explanation.pod
+    rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
+    causes: Counter[str] = Counter()
+    refused = 0
+    for place, name in enumerate(explanation.fits):
+        lacking = [rule.what for rule in rules if not rule.allows(name)]
+        here = {*untolerated(state, pod, name), *lacking}
+        causes.update(here)
+        refused += bool(here)
+        if place % AT_ONCE == 0:
+            yield
     if not refused:
-        return
+        return None
     first = sorted(causes, key=lambda what: (-causes[what], what))
     said = [f"{causes[what]:,} {what}" for what in first[:MOST_CAUSES]]
     more = [f"{len(first) - MOST_CAUSES} more causes"] if len(first) > MOST_CAUSES else []
     fit = len(explanation.fits)
     which = "it" if fit == 1 else "all of them"
-    if len(refused) < fit:
-        which = f"{len(refused):,} of them"
-    yield Note(
+    if refused < fit:
+        which = f"{refused:,} of them"
+    return Note(
         "room",
         f"affinity rules leave {plural(fit, 'node')}; the scheduler refuses {which} for other "
         f"reasons: {', '.join((*said, *more))}",

@@ -82,9 +82,9 @@ def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) ->
         if sought.counted:
             _take_counts(state, pod, rule, [each.refusal for each in sought.wanted.values()])
             yield
-        yield from _walk(state, pod, _matching(state, rule, sought), {rule: sought})
+        yield from _walk(state, pod, _matching(state, pod, rule, sought), {rule: sought})
     if carried:
-        yield from _walk(state, pod, _carrying(state, carried), carried)
+        yield from _walk(state, pod, _carrying(state, pod, carried), carried)
     for rule, sought in (*matched.items(), *carried.items()):
         yield from _name_alone(state, pod, rule, sought)
         yield from _name(state, pod, sought.wanted.values())
@@ -114,28 +114,42 @@ def _take_counts(state: ClusterState, pod: Pod, rule: PodRule, refusals: Iterabl
             each.count = counts.get(topology.number_of(each.domain or ""), 0)
 
 
-def _matching(state: ClusterState, rule: PodRule, sought: _Sought) -> _Found:
+def _matching(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> _Found:
     """Yield the placed classes that one of a rule's terms matches."""
     candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
-    for placed in candidates:
+    for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
             return
-        if any(state.is_about(term, placed.pod_class) for term in rule.terms):
+        if placed is None:
+            yield None
+        elif any(state.is_about(term, placed.pod_class) for term in rule.terms):
             yield from _by_nodes(placed, {rule: sought})
         else:
             yield None
 
 
-def _carrying(state: ClusterState, rules: _Rules) -> _Found:
+def _carrying(state: ClusterState, pod: Pod, rules: _Rules) -> _Found:
     """Yield the placed classes that carry terms."""
     by_table = {rule.table: rule for rule in rules}
-    for placed in list(state.placed_classes):
-        owned = placed.owned
-        if owned and not by_table.keys().isdisjoint(owned):
+    for placed in _own_first(pod, list(state.placed_classes)):
+        owned = None if placed is None else placed.owned
+        if placed is not None and owned and not by_table.keys().isdisjoint(owned):
             here = [by_table[table] for table in owned if table in by_table]
             yield from _by_nodes(placed, {rule: rules[rule] for rule in here})
         else:
             yield None
+
+
+def _own_first(pod: Pod, classes: Iterable[PlacedClass]) -> Iterator[PlacedClass | None]:
+    """Yield those of the pod's own namespace first: they are whose pods tell most; None between."""
+    others = []
+    for placed in classes:
+        if placed.pod_class.namespace == pod.pod_class.namespace:
+            yield placed
+        else:
+            others.append(placed)
+            yield None
+    yield from others
 
 
 def _by_nodes(placed: PlacedClass, rules: _Rules) -> _Found:
@@ -189,6 +203,8 @@ def _note(
 def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> Iterator[None]:
     """Count and name the pods of domains that are one node each."""
     concerned, counted = {id(pod_class) for pod_class in sought.classes}, sought.counted
+    namespace = pod.pod_class.namespace
+    has_own = any(pod_class.namespace == namespace for pod_class in sought.classes)
     every = iter(sought.alone)
     looks = 0
     while some := list(islice(every, NODES)):
@@ -204,10 +220,11 @@ def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -
             found = (other for other in there if id(other.pod_class) in concerned)
             if counted:
                 # Each look at a pod is one at memory that is far away.
-                each.pods = _first(islice(found, MOST_BLOCKERS))
+                enough = None if has_own else MOST_BLOCKERS
+                each.pods = _first(pod, islice(found, enough))
             else:
                 pods = list(found)
-                each.count, each.pods = len(pods), _first(pods)
+                each.count, each.pods = len(pods), _first(pod, pods)
             looks += len(there)
             if looks >= PODS:
                 looks = 0
@@ -235,7 +252,7 @@ def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[
             for other in there:
                 if id(other.pod_class) in these and other.uid != pod.uid:
                     found[other.uid] = other
-        each.refusal.pods = _first(found.values())
+        each.refusal.pods = _first(pod, found.values())
         if looks >= LOOKS:
             looks = 0
             yield
@@ -252,8 +269,14 @@ def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
             own_rule = refusal.reason is Reason.ANTI_AFFINITY
             if between.repelled if own_rule else between.repels:
                 found.append(other)
-    refusal.count, refusal.pods = len(found), _first(found)
+    refusal.count, refusal.pods = len(found), _first(pod, found)
 
 
-def _first(pods: Iterable[Pod]) -> Sequence[Pod]:
-    return sorted(pods, key=_BY_NAME)[:MOST_BLOCKERS]
+def _first(pod: Pod, pods: Iterable[Pod]) -> Sequence[Pod]:
+    """Choose those of the pod's own namespace first, and sort them by name."""
+    ordered = sorted(pods, key=_BY_NAME)
+    if len(ordered) > MOST_BLOCKERS:
+        own = pod.pod_class.namespace
+        ordered.sort(key=lambda each: each.pod_class.namespace != own)
+        ordered = sorted(ordered[:MOST_BLOCKERS], key=_BY_NAME)
+    return ordered

@@ -28,6 +28,8 @@ class Question:
     plugins: Plugins
     scoring: ScorePlugins = ()
     max_score: int = 100
+    names_all: bool = True
+    """False: pods of other namespaces than the pod's own are counted, and not named."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +53,8 @@ class Refusal:
     """Pods in the domain that are the cause."""
     pods: Sequence[Pod] = ()
     """Some of them, MOST_BLOCKERS at most, by name."""
+    unnamed: int = 0
+    """More of them, which are of other namespaces and not to be named."""
     nominated: bool = False
     """The pods are nominated to these nodes, and not there yet."""
 
@@ -118,6 +122,13 @@ class NearMiss:
     preempted_on: str | None = None
     """The node on which all those pods are, where evicting them would let the pod in, and they are
     less important than it is."""
+    least: int = 0
+    """How many pods there are at least, where not all that are known are named."""
+
+    @property
+    def unnamed(self) -> int:
+        """Return how many of the pods are not to be named, each as often as it is a cause."""
+        return sum(each.unnamed for each in self.refusals)
 
     @property
     def pods(self) -> Sequence[Pod]:
@@ -129,7 +140,7 @@ class NearMiss:
         """Return how many pods would have to go, at least."""
         if len(self.refusals) == 1:
             return self.refusals[0].count
-        return max(len(self._named), *(each.count for each in self.refusals))
+        return max(self.least, len(self._named), *(each.count for each in self.refusals))
 
     @property
     def _named(self) -> Mapping[str, Pod]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
+from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.explaining.blockers import find_blockers
 from extender.verbs.explaining.explanation import (
@@ -68,6 +69,8 @@ def explaining(state: ClusterState, question: Question) -> Steps:
             misses.append(miss)
             miss.preempted_on = _preempted_on(state, question, miss)
         yield
+    if not question.names_all:
+        yield from _leaving_unnamed(pod, found, misses)
     groups = yield from _grouped(found)
     return Explanation(
         pod=pod,
@@ -103,6 +106,20 @@ def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
     for refusals in (*(group.refusals for group in explanation.groups), explanation.refusals):
         while refusals:
             del refusals[-AT_ONCE:]
+            yield
+
+
+def _leaving_unnamed(
+    pod: Pod, refusals: Sequence[Refusal], misses: Iterable[NearMiss]
+) -> Iterator[None]:
+    """Forget the names of pods of other namespaces; all that had to be known of them is."""
+    for miss in misses:
+        miss.least = miss.count
+    namespace = pod.pod_class.namespace
+    for number, each in enumerate(refusals):
+        named = [other for other in each.pods if other.pod_class.namespace == namespace]
+        each.pods, each.unnamed = named, len(each.pods) - len(named)
+        if number % AT_ONCE == 0:
             yield
 
 

@@ -116,7 +116,8 @@ def _behind(refusal: Refusal) -> str:
             return "refused whatever pods there are"
         several = isinstance(refusal.rule, PodRule) and refusal.rule.of_several
         return "no pod that matches all required terms" if several else "no such pod"
-    return f"blocked by {in_the_way(refusal)}" if refusal.pods else "gone meanwhile"
+    known = refusal.pods or refusal.unnamed
+    return f"blocked by {in_the_way(refusal)}" if known else "gone meanwhile"
 
 
 def other_rules(found: Explanation) -> Iterator[str]:

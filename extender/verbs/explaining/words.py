@@ -120,6 +120,8 @@ def some(names: Sequence[str], count: int) -> str:
 
 def in_the_way(found: Refusal | NearMiss) -> str:
     """Name the first of the pods that are the cause."""
+    if found.unnamed and not found.pods:
+        return f"{plural(found.count, 'pod')} of other namespaces"
     return some([pod.key for pod in found.pods], found.count)
 
 
@@ -174,7 +176,11 @@ def _pods(group: RefusalGroup) -> str:
     count = len(names)
     if len(group.refusals) > MOST_LOOKED_AT or not group.all_named:
         count = max(count, sum(group.pods.values()))
-    return some(names, count) if names else "pods that have gone meanwhile"
+    if names:
+        return some(names, count)
+    if any(each.unnamed for each in group.refusals):
+        return f"{plural(sum(group.pods.values()), 'pod')} of other namespaces"
+    return "pods that have gone meanwhile"
 
 
 def _number(count: int) -> str:

@@ -9,7 +9,7 @@ from extender.callbacks.refused_pods import RefusedPod
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import near_miss, noting
+from extender.verbs.explaining.notes import near_miss
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -28,6 +28,7 @@ from extender.verbs.explaining.telling import (
     verdict,
 )
 from extender.verbs.explaining.words import plural, summary
+from extender.web.explain import remarking
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions, explain_link, why_refused
@@ -109,7 +110,7 @@ def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     yield None
     yield element("p", summary(found))
     yield None
-    remarks = yield from noting(state, found)
+    remarks = yield from remarking(state, found)
     if remarks:
         yield element("ul", *(element("li", f"{each.text}.") for each in remarks))
     terms = yield from choosing(found.terms, lambda _: True, lambda each: -each.refused, 1)
