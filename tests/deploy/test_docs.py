@@ -49,6 +49,60 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
     assert missing == []
 
 
+MAP = (ROOT / "docs" / "architecture.md").read_text()
+ROOMS = [
+    ROOT,
+    ROOT / "extender",
+    *(path for path in (ROOT / "extender").iterdir() if path.is_dir()),
+]
+
+
+def test_every_path_of_the_map_is_there() -> None:
+    named = {*re.findall(r"`([\w/.]*(?:\.py|/))`", MAP)}
+    assert len(named) > 60
+    assert [name for name in named if not any((room / name).exists() for room in ROOMS)] == []
+    rooms = set(re.findall(r"^\| `(\w+)/` \|", MAP, re.MULTILINE))
+    assert rooms == {path.name for path in PROGRAM.iterdir() if (path / "__init__.py").exists()} - {
+        "cli",
+        "lint",
+        "samples",
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "holds"),
+    [
+        ("Where is the first-pod exception?", "def is_first"),
+        ("Where does a reservation expire?", "state.expire("),
+        ("What happens on 410 Gone?", "GONE = 410"),
+        ("Who may write `nominatedNodeName`?", "/status/nominatedNodeName"),
+        ("When do two pods get in each other's way?", "def interact("),
+        ("Which counter does an event move?", "class Counters"),
+        ("Which nodes does node affinity match", "class NodeRules"),
+        ("Which running pods may have begun", "class RuleWatch"),
+        ("How are label keys merged into a selector?", "def merged("),
+        ("What is sent to the API server next", "class FlowControl"),
+        ("When does Python's garbage collector run?", "def keep_collecting("),
+        ("Whose requests are answered at all?", "class Callers"),
+        ("Why is the extender not ready?", "def report("),
+        ("What does this field of the configuration mean?", "class Config"),
+        ("a rule that refuses nodes", "class FilterPlugin(Plugin, Protocol)"),
+        ("a new field of a Kubernetes object", "class PodManifest"),
+        ("a resource to watch", "MIRRORED: Final"),
+        ("a counter per topology domain", "def recount("),
+        ("work that no call waits for", "class Reconciler"),
+        ("something to ask of the API server", "class PodBinder(Protocol)"),
+        ("a field of the configuration", "class Config"),
+        ("an endpoint for programs", "def ops_app("),
+        ("something on the page for people", "class Pages"),
+    ],
+)
+def test_a_row_of_the_map_leads_to_what_it_says(row: str, holds: str) -> None:
+    (line,) = [each for each in MAP.splitlines() if each.startswith(f"| {row}")]
+    linked = re.findall(r"\]\(\.\./([\w/.]+\.py)\)", line)
+    assert any(holds in (ROOT / path).read_text() for path in linked)
+
+
 def test_every_example_is_listed_tested_and_whole() -> None:
     listed = (EXAMPLES / "README.md").read_text()
     tests = (ROOT / "tests" / "e2e" / "test_examples.py").read_text()

@@ -25,7 +25,7 @@ NODES = [node(f"n{n}", {HOST: f"n{n}", ZONE: "ab"[n % 2]}) for n in range(4)]
 WEB = selector(app="web")
 
 
-def victim(number: int) -> Pod:
+def victim(number: int | str) -> Pod:
     return pod(f"payroll-{number}", "victim").labels(app="web")
 
 
