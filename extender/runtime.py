@@ -293,4 +293,5 @@ def announcement(config: Config, program: Running) -> Iterator[str]:
         filters = config.mode is Mode.REPLACE
         url = f"{program.callbacks_url}/filter" if filters else f"{program.ops_url}/explain"
         yield "try        which nodes refuse the pod that waits, and why:"
-        yield f"  curl -s --json @{question} {url}"
+        json = "-H 'Content-Type: application/json'"
+        yield f"  curl -s {json} --data @{question} {url}"

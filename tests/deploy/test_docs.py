@@ -50,11 +50,8 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
 
 
 MAP = (ROOT / "docs" / "architecture.md").read_text()
-ROOMS = [
-    ROOT,
-    ROOT / "extender",
-    *(path for path in (ROOT / "extender").iterdir() if path.is_dir()),
-]
+PROGRAM = ROOT / "extender"
+ROOMS = [ROOT, PROGRAM, *(path for path in PROGRAM.iterdir() if path.is_dir())]
 
 
 def test_every_path_of_the_map_is_there() -> None:

@@ -91,7 +91,7 @@ async def test_questions_to_a_running_extender(
     client = await aiohttp_client(app)
     *options, url = shlex.split(line)[1:]
     path = url.removeprefix("127.0.0.1:10281")
-    if "--json" in options:
+    if "--data" in options:
         body = (folder / options[-1].removeprefix("@")).read_bytes()
         told = await (await client.post(path, data=body)).json()
         assert (told["pod"], told["fitting"]) == ("shop/deployment/new", 9)

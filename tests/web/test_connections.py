@@ -209,6 +209,22 @@ def test_who_does_not_finish_a_request_is_closed(
     run(scenario)
 
 
+def test_headers_that_add_up_to_a_lot_are_not_kept(run: Callable[..., None]) -> None:
+    async def scenario() -> None:
+        async with serving() as server:
+            client = await server.connect()
+            usual = b"".join(b"X%d: %b\r\n" % (n, b"y" * 4000) for n in range(10))
+            client.say(b"GET / HTTP/1.1\r\nHost: x\r\n" + usual + b"\r\n")
+            assert await client.answer() == b"200"
+            client.say(b"GET / HTTP/1.1\r\nHost: x\r\n" + usual + usual)
+            await client.closed()
+            await server.seen.until(lambda: server.seen.open == 0)
+            assert server.seen.closed == {"header_size": 1}
+            await client.close()
+
+    run(scenario)
+
+
 def test_who_does_not_read_the_answer_is_closed(run: Callable[..., None]) -> None:
     async def scenario() -> None:
         async with serving(body=SHORT) as server:
