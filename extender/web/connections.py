@@ -24,9 +24,10 @@ LINGERING: Final = 1.0
 sends and is cut off does not see the answer."""
 MOST_HEADER_BYTES: Final = 64 << 10
 """Of a request; aiohttp's own limits, for each line, add up to a megabyte."""
-READ_AHEAD: Final = 16 << 10
+READ_AHEAD: Final = 64 << 10
 """Bytes of a body that are taken before it is known whether anybody reads it, or twice as many, and
-a sixteenth as many chunks: each costs a microsecond, and the smallest is five bytes."""
+a sixteenth as many chunks: 4,096 of a byte took 1.4 ms, and 51,000 took 44 ms. With fewer, calls
+about 5,000 nodes take longer."""
 
 
 @dataclass(frozen=True, slots=True)
