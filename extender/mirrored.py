@@ -40,6 +40,21 @@ def _always(config: Config) -> bool:
     return True
 
 
+def _nothing(state: ClusterState, obj: object) -> None:
+    del state, obj
+
+
+def _leave_lost_place(state: ClusterState, pod: Pod) -> None:
+    """Forget a pod that is no longer where it was bound.
+
+    Bound pods stay bound, and events that say otherwise are old ones. A list never is; so etcd was
+    restored from a backup, in which the pod was not bound yet.
+    """
+    known = state.pod(pod.key, pod.uid)
+    if known is not None and known.node is not None and known.node != pod.node:
+        state.remove_pod(pod.key, pod.uid)
+
+
 @dataclass(frozen=True, slots=True)
 class Mirrored(Generic[T]):
     """A resource, and how its objects get into the cluster state and out of it.
@@ -56,6 +71,8 @@ class Mirrored(Generic[T]):
     upsert: Callable[[ClusterState, T], None]
     remove: Callable[[ClusterState, str, str], None]
     """Is given key and uid, and leaves a successor of the same name alone."""
+    unlearn: Callable[[ClusterState, T], None] = _nothing
+    """Forgets what `upsert` would keep of an object though a list shows that it is so no longer."""
     find: Callable[[ClusterState, str], Identified | None] = _by_name_alone
     group: str = ""
     """The API group; "" for the core's."""
@@ -102,6 +119,7 @@ PODS: Final[Mirrored[Pod]] = Mirrored(
     keys=lambda state: state.pods.keys(),
     upsert=ClusterState.upsert_pod,
     remove=ClusterState.remove_pod,
+    unlearn=_leave_lost_place,
     find=lambda state, key: state.pods.get(key),
     # kube-scheduler's selector: a pod that ends is DELETED from our view of the world.
     query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},

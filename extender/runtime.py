@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import time
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import uvloop
 
@@ -32,7 +32,7 @@ from extender.enabled import refuses
 from extender.metrics import Metrics
 from extender.mirrored import VITAL, object_counts
 from extender.model.verdict import INTER_POD_AFFINITY
-from extender.ports import Check
+from extender.ports import Check, Remark
 from extender.preparing import Preparer
 from extender.source import Source, open_source
 from extender.web.app import LAST_CALLS, LastCalls
@@ -57,6 +57,8 @@ from extender.wiring import (
 
 _log = logging.getLogger(__name__)
 
+_UNSYNCED: Final = "not synced yet"
+
 
 def serve(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code."""
@@ -79,11 +81,19 @@ class Lifecycle:
         missing = [resource for resource, known in self._source.synced.items() if not known]
         return f"{', '.join(missing)} not synced yet" if missing else None
 
+    def _unread(self, resource: str) -> Remark | None:
+        """Tell of objects that are not known as they are, for which nothing is held up."""
+        found = self._source.unreadable.get(resource)
+        if not found:
+            return None
+        key, why = next(iter(found.items()))
+        return Remark(f"{len(found)} cannot be read, {key} for example: {why}")
+
     def checks(self) -> Mapping[str, Check]:
         """Return the readiness checks by name."""
 
         def informer(resource: str) -> Check:
-            return lambda: None if self._source.synced[resource] else "not synced yet"
+            return lambda: self._unread(resource) if self._source.synced[resource] else _UNSYNCED
 
         checks = {
             f"informer-sync/{resource}": informer(resource) for resource in self._source.synced

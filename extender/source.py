@@ -60,6 +60,10 @@ class Source(Protocol):
     def silent_for(self) -> Mapping[str, float | None]:
         """Return the seconds since then; nothing where silence means nothing."""
 
+    @property
+    def unreadable(self) -> Mapping[str, Mapping[str, str]]:
+        """Return of each resource that is watched the objects that cannot be read, and why."""
+
 
 class Files:
     """A cluster that was read from files, and never changes."""
@@ -74,6 +78,7 @@ class Files:
         self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
         self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
         self.silent_for: Mapping[str, float | None] = {}
+        self.unreadable: Mapping[str, Mapping[str, str]] = {}
 
 
 class Live:
@@ -112,6 +117,11 @@ class Live:
     def silent_for(self) -> Mapping[str, float | None]:
         """Return for how many seconds the API server has said nothing about each resource."""
         return self._watchers.silent_for
+
+    @property
+    def unreadable(self) -> Mapping[str, Mapping[str, str]]:
+        """Return of each resource the objects that cannot be read, and why."""
+        return self._watchers.unreadable
 
 
 async def open_source(
@@ -213,6 +223,7 @@ async def mirror(
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
+    from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
     from extender.kube.resources import build_reflectors  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
@@ -220,7 +231,11 @@ async def mirror(
     mirrored = needed(config)
     for each in mirrored:
         metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
-    reflectors = build_reflectors(client, state, mirrored, pods, observer=metrics, timing=timing)
+    # In time for a list to come before the resource is stale.
+    silence = min(SILENCE_SECONDS, config.client_connection.stale_after_seconds - 15.0)
+    reflectors = build_reflectors(
+        client, state, mirrored, pods, observer=metrics, timing=timing, silence=silence
+    )
     watching = Watchers(reflectors, observer=metrics, timing=timing)
     watchers = await parts.enter_async_context(watching)
     settling = asyncio.create_task(_settle(watchers, state), name="settle")

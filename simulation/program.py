@@ -107,7 +107,7 @@ class Incarnation:
         if not isinstance(self.source, Live):
             return dict.fromkeys(PATHS, 0)
         reflectors = self.source._watchers._reflectors  # noqa: SLF001 - nobody else has to know
-        return {each.name: int(each._version or "0") for each in reflectors}  # noqa: SLF001
+        return {each.name: int(each.mirror.version or "0") for each in reflectors}
 
     def _unsynced(self) -> str | None:
         return None if self.ready else "not synced yet"

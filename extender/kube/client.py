@@ -49,7 +49,7 @@ _DONE: Final = frozenset((200, 201, 202))
 class Timeouts:
     """Seconds after which an answer is given up."""
 
-    connect: float = 10.0
+    connect: float = 5.0
     read: float = 60.0
     """Between two pieces of an ordinary answer."""
     total: float = 300.0

@@ -47,6 +47,18 @@ class StalledListError(BrokenAnswerError):
     """A streamed list that did not end, or brought nothing new for too long."""
 
 
+class BrokenLineError(BrokenAnswerError):
+    """A line of a watch that is no event. What it was about, nobody knows."""
+
+
+class SilenceError(UnreadableError):
+    """Nothing was heard of a resource for so long that only a list can tell whether all is well."""
+
+
+class HistoryError(UnreadableError):
+    """The server is at a version from before what it has shown: etcd was restored from a backup."""
+
+
 class EndlessLineError(BrokenAnswerError):
     """A watch event longer than anything etcd takes; reading on would only meet it again."""
 
@@ -158,7 +170,11 @@ class Relist(StrEnum):
     """The server answered a list or a watch with a failure."""
     UNREACHABLE = "unreachable"
     BROKEN = "broken"
-    """The list itself broke off, or was none."""
+    """The list itself broke off, or was none; or the same place of a watch makes no sense twice."""
+    SILENT = "silent"
+    """Neither a change nor a bookmark came for the time of two bookmarks."""
+    RESTORED = "restored"
+    """The server's versions have gone back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class End:
 def end_of_watch(failure: ExtenderError) -> End:
     """Say how to go on after a watch that failed; raises again what needs a new list."""
     match failure:
-        case EndlessLineError():
+        case EndlessLineError() | HistoryError():
             raise failure
         case IdleStreamError():
             return End(Restart.IDLE, str(failure))
@@ -196,5 +212,9 @@ def why_relist(failure: ExtenderError) -> tuple[Relist, float | None]:
             return reason, failure.retry_after
         case NoAnswerError():
             return Relist.UNREACHABLE, None
+        case SilenceError():
+            return Relist.SILENT, None
+        case HistoryError():
+            return Relist.RESTORED, None
         case _:
             return Relist.BROKEN, None

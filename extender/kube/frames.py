@@ -12,7 +12,7 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.kube.failures import BrokenAnswerError, failure_from_body
-from extender.wire.decoding import BROKEN_JSON
+from extender.wire.decoding import BROKEN_JSON, decoded
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ _decode_annotated = msgspec.json.Decoder(_Annotated).decode
 def read_answer(body: bytes, kind: type[T]) -> T:
     """Decode a body; one that is something else is a BrokenAnswerError."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoded(msgspec.json.Decoder(kind).decode, body)
     except BROKEN_JSON as failure:
         raise BrokenAnswerError(f"not what the API server sends: {failure}") from failure
 
@@ -142,7 +142,7 @@ def read_answer(body: bytes, kind: type[T]) -> T:
 def read_page(body: bytes) -> Page:
     """Read a list; what is none must not pass for an empty cluster, so nothing is optional."""
     try:
-        page = _decode_page(body)
+        page = decoded(_decode_page, body)
     except BROKEN_JSON as failure:
         raise BrokenAnswerError(f"the answer is no list: {failure}") from failure
     if not page.metadata.resource_version:
@@ -153,7 +153,7 @@ def read_page(body: bytes) -> Page:
 def read_metadata(raw: msgspec.Raw) -> Metadata:
     """Read whose object this is; raises `SkippedError` when that cannot be told."""
     try:
-        return _decode_headed(raw).metadata
+        return decoded(_decode_headed, raw).metadata
     except BROKEN_JSON:
         raise SkippedError(Skip.NO_METADATA, excerpt(bytes(raw))) from None
 
@@ -186,7 +186,7 @@ def read_event(line: bytes) -> Event:
     Raises `StatusError` for an ERROR event, `SkippedError` for a line to leave out.
     """
     try:
-        frame = _decode_frame(line)
+        frame = decoded(_decode_frame, line)
     except BROKEN_JSON:
         # Every line ends in a newline, except one that broke off.
         complete = line.endswith(b"\n")

@@ -26,6 +26,9 @@ T = TypeVar("T")
 PAGE_LIMIT: Final = 500
 """Objects in a page, as client-go asks for."""
 
+PRESENT_SECONDS: Final = 10.0
+"""For the question where the server stands."""
+
 MOST_BARREN_PAGES: Final = 100
 """Pages in a row without an object that is new. A server may leave out so much of a page, for the
 field selector, that nothing is left of it; but a list that never ends is none."""
@@ -59,6 +62,13 @@ class Lister(Generic[T]):
     async def latest(self) -> Snapshot[T]:
         """List everything as it is now, at the price of a quorum read."""
         return await self._pages({})
+
+    async def present_version(self) -> str:
+        """Return the version at which the server is now, by a consistent read of one object."""
+        body = await self.client.get(
+            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
+        )
+        return read_page(body).metadata.resource_version
 
     async def _pages(self, start: Mapping[str, str]) -> Snapshot[T]:
         snapshot: Snapshot[T] = Snapshot()
@@ -123,8 +133,8 @@ class Snapshot(Generic[T]):
 
     version: str = ""
     objects: dict[str, T] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Key to uid of the objects that exist but make no sense to us."""
+    unreadable: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Key to uid of the objects that exist but make no sense to us, and why not."""
 
     def __len__(self) -> int:
         return len(self.objects) + len(self.unreadable)
@@ -136,7 +146,7 @@ class Snapshot(Generic[T]):
         try:
             self.objects[metadata.key] = read_object(resource, raw)
         except ObjectError as failure:
-            self.unreadable[metadata.key] = metadata.uid
+            self.unreadable[metadata.key] = metadata.uid, str(failure)
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
 
     def drop(self, key: str) -> None:
@@ -147,4 +157,4 @@ class Snapshot(Generic[T]):
     def has_unreadable(self, key: str, uid: str) -> bool:
         """Whether the object we hold is one of those; a uid of "" is not compared."""
         found = self.unreadable.get(key)
-        return found is not None and uid in {"", found}
+        return found is not None and uid in {"", found[0]}

@@ -77,13 +77,20 @@ LONGEST_DETAIL = 400
 class RepeatingLog:
     """Keeps one subject's log short while the same things go wrong again and again."""
 
-    def __init__(self, logger: logging.Logger, subject: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        logger: logging.Logger,
+        subject: str,
+        clock: Callable[[], float],
+        *,
+        seconds: float = INTERVAL_SECONDS,
+    ) -> None:
         self._logger = logger
         self._subject = subject
-        self._throttle = LogThrottle(logger, seconds=INTERVAL_SECONDS, clock=clock)
+        self._throttle = LogThrottle(logger, seconds=seconds, clock=clock)
 
     def warning(self, what: str) -> None:
-        """Log `what`, unless it was logged less than a minute ago."""
+        """Log `what`, unless it was logged less than so many seconds ago."""
         self._throttle.log(logging.WARNING, what, "%s: %s", self._subject, what)
 
     def recovered(self, what: str) -> None:

@@ -74,8 +74,16 @@ AGAIN_SECONDS: Final = 0.05
 class Patience:
     """A timer that is wound up again by what counts; a call costs no more than a clock reading."""
 
-    def __init__(self, seconds: float, failure: Callable[[str], BrokenAnswerError]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        failure: Callable[[str], BrokenAnswerError],
+        *,
+        first: float | None = None,
+    ) -> None:
+        """`first` is how many of the seconds are left when it begins, all without."""
         self.seconds = seconds
+        self._first = seconds if first is None else min(first, seconds)
         self._failure = failure
         self._wound_up = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -88,6 +96,7 @@ class Patience:
     def with_stream(self, lines: Lines) -> Iterator[None]:
         """Make whoever waits for a line get the failure, once the time is over."""
         self.renew()
+        self._wound_up -= self.seconds - self._first
         self._look(lines)
         try:
             yield
@@ -120,11 +129,16 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """How long to wait after failures; the defaults are client-go's reflector's."""
+    """How long to wait after failures.
+
+    It begins as client-go's reflector does, which goes on to 60 s. Here it ends at 5 s at most, so
+    that nobody is judged by an old picture for longer once the server is well; one that has too
+    much to do says when to come again.
+    """
 
     initial: float = 0.8
     factor: float = 2.0
-    cap: float = 30.0
+    cap: float = 2.5
     jitter: float = 1.0
     """A delay d becomes a random one in [d, d + jitter * d)."""
     reset_after: float = 120.0

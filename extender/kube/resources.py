@@ -12,7 +12,7 @@ from extender.kube.client import ApiClient
 from extender.kube.frames import Resource
 from extender.kube.observers import ReflectorObserver
 from extender.kube.pacing import Timing
-from extender.kube.reflector import Reflector
+from extender.kube.reflector import SILENCE_SECONDS, Reflector
 from extender.mirrored import PODS, Mirrored
 from extender.model.keys import Identity
 from extender.reading import ApartReader
@@ -36,6 +36,11 @@ class StateSink(Generic[T]):
         """Return the uid of an object, "" when it has just gone or has none that matters."""
         return self._mirrored.uid(self._state, key)
 
+    def put(self, obj: T) -> None:
+        """Take an object as a list shows it."""
+        self._mirrored.unlearn(self._state, obj)
+        self.upsert(obj)
+
     def upsert(self, obj: T) -> None:
         """Add or change an object, or take its successor of the same name."""
         self._mirrored.upsert(self._state, obj)
@@ -53,6 +58,7 @@ def build_reflectors(
     *,
     observer: ReflectorObserver | None = None,
     timing: Timing | None = None,
+    silence: float = SILENCE_SECONDS,
 ) -> list[Reflector[Any]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     made: list[Reflector[Any]] = []
@@ -66,6 +72,7 @@ def build_reflectors(
                 observer=observer,
                 timing=timing,
                 promised=(lambda: _unseen(state)) if are_pods else dict,
+                silence=silence,
             )
         )
     return made

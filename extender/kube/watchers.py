@@ -39,12 +39,17 @@ class Watchers:
     @property
     def last_heard(self) -> Mapping[str, float | None]:
         """Return when the server last said something about each resource."""
-        return {each.name: each.last_heard for each in self._reflectors}
+        return {each.name: each.mirror.last_heard for each in self._reflectors}
 
     @property
     def silent_for(self) -> Mapping[str, float | None]:
         """Return for how many seconds nothing was heard about each resource."""
-        return {each.name: each.silent_for for each in self._reflectors}
+        return {each.name: each.mirror.silent_for for each in self._reflectors}
+
+    @property
+    def unreadable(self) -> Mapping[str, Mapping[str, str]]:
+        """Return for each resource the keys of objects that cannot be read, and why."""
+        return {each.name: each.mirror.unreadable for each in self._reflectors}
 
     async def wait_synced(self) -> None:
         """Wait until every resource has been taken over once."""

@@ -11,6 +11,7 @@ import aiohttp
 
 from extender.kube.failures import (
     BrokenAnswerError,
+    BrokenLineError,
     EndlessLineError,
     IdleStreamError,
     StalledListError,
@@ -43,15 +44,16 @@ async def events(
     *,
     seconds: int,
     skipped: Skipped,
-    initial: Patience | None = None,
+    patience: Patience,
+    initial: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """Yield what happened after `version`, until the server ends it after about `seconds`.
 
     With `initial`, everything that exists comes first, then a bookmark that says so. What shows
-    that there is progress is then for the caller to tell; otherwise each event does.
+    that there is progress, and renews the patience, is for the caller to tell.
 
-    A line that makes no sense is reported as skipped and does not end the stream; an ERROR event
-    and a failed connection do, as exceptions of `failures`.
+    A line that is no event, an ERROR event and a failed connection end the stream, as exceptions
+    of `failures`: what comes after a line that nobody can read must not pass for all there is.
     """
     params = {
         **resource.params,
@@ -60,9 +62,8 @@ async def events(
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(seconds),
     }
-    if initial is not None:
+    if initial:
         params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    patience = initial or Patience(client.timeouts.idle, IdleStreamError)
     async with client.stream(resource.path, params) as lines:
         with patience.with_stream(lines):
             async for line in lines:
@@ -70,9 +71,9 @@ async def events(
                     event = read_event(line)
                 except SkippedError as skip:
                     skipped(skip.reason, skip.detail)
+                    if not line.isspace():
+                        raise BrokenLineError(f"a line that is no event: {skip.reason}") from skip
                 else:
-                    if initial is None:
-                        patience.renew()
                     yield event
 
 
@@ -98,7 +99,13 @@ async def stream_snapshot(
     seconds = client.timeouts.streamed
     patience = Patience(client.timeouts.progress, StalledListError)
     stream = events(
-        client, resource, version, seconds=ceil(seconds), skipped=skipped, initial=patience
+        client,
+        resource,
+        version,
+        seconds=ceil(seconds),
+        skipped=skipped,
+        patience=patience,
+        initial=True,
     )
     loop = asyncio.get_running_loop()
     begun = loop.time()

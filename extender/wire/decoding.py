@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import sys
+from collections.abc import Callable
+from threading import Lock
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
@@ -18,10 +21,34 @@ BROKEN_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding bytes from elsewhere can raise."""
 
 
+MOST_NESTED: Final = 11_000
+"""The API server takes and stores JSON that is nested 10,000 deep, and whoever may write a pod can
+put that into its managedFields. It must not hide the pod, let alone the list that it is in."""
+
+_USUAL: Final = sys.getrecursionlimit()
+_deep: Final = Lock()
+
+
+def decoded(decode: Callable[[Json], T], raw: Json) -> T:
+    """Decode JSON as deep as the API server takes it; raises BROKEN_JSON.
+
+    Half a MiB of a thread's stack is enough for that.
+    """
+    try:
+        return decode(raw)
+    except RecursionError:
+        with _deep:
+            sys.setrecursionlimit(_USUAL + MOST_NESTED)
+            try:
+                return decode(raw)
+            finally:
+                sys.setrecursionlimit(_USUAL)
+
+
 def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
     """Decode JSON; ObjectError instead of msgspec's errors, with the field's path."""
     try:
-        return decoder.decode(raw)
+        return decoded(decoder.decode, raw)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at `$")
         field = where.rstrip("`")

@@ -2,7 +2,7 @@
 
 It keeps a history by resource version, so that a watch resumes, falls behind a compaction or asks
 for a version that does not exist yet, with the answers of Kubernetes 1.36. `Collection.lists`,
-`watches` and `streams` take answers to give instead, one a request.
+`watches`, `streams` and `looks` take answers to give instead, one a request.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from aiohttp import web
 
@@ -39,6 +40,24 @@ class _Cut:
 CUT: Final = _Cut()
 
 
+class _Watch(asyncio.Queue["bytes | _Cut"]):
+    """What an open watch is still to send."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__()
+        self.version = version
+        """Only changes after it are shown, even where the server has not come to it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What etcd had at one moment."""
+
+    version: int
+    objects: Mapping[str, str]
+    """Of each collection, as JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One request as it came in."""
@@ -47,6 +66,8 @@ class Seen:
     path: str
     params: Mapping[str, str]
     headers: Mapping[str, str]
+    at: float
+    """On the clock of the loop."""
 
 
 @dataclass(slots=True)
@@ -61,7 +82,9 @@ class Collection:
     lists: deque[Answer] = field(default_factory=deque)
     watches: deque[Answer] = field(default_factory=deque)
     streams: deque[Answer] = field(default_factory=deque)
-    open: list[asyncio.Queue[bytes | _Cut]] = field(default_factory=list)
+    looks: deque[Answer] = field(default_factory=deque)
+    """For questions where the server stands, of which a list of one object tells."""
+    open: list[_Watch] = field(default_factory=list)
     streams_lists: bool = False
     """Whether a watch may begin with all there is, as since Kubernetes 1.34."""
     paginates_cached: bool = False
@@ -70,6 +93,10 @@ class Collection:
     """Whether a watch from before the compaction gets 200 and an ERROR event, or a plain 410."""
     muted: bool = False
     """Whether changes are kept from the open watches."""
+    bookmarks: float = inf
+    """Seconds without an event after which a watch gets a bookmark."""
+    idle: float = inf
+    """Seconds without a byte after which a proxy ends a watch as the server's timeout does."""
     continues: dict[str, tuple[int, list[Json]]] = field(default_factory=dict)
 
     def put(self, obj: Json) -> int:
@@ -108,6 +135,11 @@ class Collection:
         return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "list")]
 
     @property
+    def looked(self) -> list[Seen]:
+        """The questions where the server stands."""
+        return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "look")]
+
+    @property
     def watched(self) -> list[Seen]:
         """The watches asked for."""
         return [seen for seen in self.api.seen if (seen.path, seen.verb) == (self.path, "watch")]
@@ -122,8 +154,9 @@ class Collection:
         obj["metadata"]["resourceVersion"] = str(version)
         event = {"type": kind, "object": json.loads(json.dumps(obj))}
         self.history.append((version, event))
-        if not self.muted:
-            self.send(_encode(event) + b"\n")
+        for watch in () if self.muted else self.open:
+            if version > watch.version:
+                watch.put_nowait(_encode(event) + b"\n")
         return version
 
     # Answers
@@ -177,17 +210,26 @@ class Collection:
         if expired:
             await response.write(line("ERROR", status(410, "Expired", "too old resource version")))
             return response
-        pieces: asyncio.Queue[bytes | _Cut] = asyncio.Queue()
+        pieces = _Watch(version)
         for at, event in self.history:
             if at > version:
                 pieces.put_nowait(_encode(event) + b"\n")
         self.open.append(pieces)
         self.api.pulse.beat()
         try:
-            await _pour(request, response, pieces)
+            await _pour(request, response, pieces, self._at_rest)
         finally:
             self.open.remove(pieces)
         return response
+
+    async def _at_rest(self, pieces: _Watch) -> None:
+        """Wait until a quiet watch gets a bookmark, or its end."""
+        await asyncio.sleep(min(self.bookmarks, self.idle))
+        if self.idle < self.bookmarks:
+            pieces.put_nowait(CLOSE)
+        elif self.api.version > pieces.version:
+            shown = {"metadata": {"resourceVersion": str(self.api.version)}}
+            pieces.put_nowait(line("BOOKMARK", shown))
 
 
 class FakeApi:
@@ -217,6 +259,20 @@ class FakeApi:
         """Count one write anywhere."""
         self.version += 1
         return self.version
+
+    def back_up(self) -> Backup:
+        """Return what there is now."""
+        every = {path: json.dumps(each.objects) for path, each in self._collections.items()}
+        return Backup(self.version, every)
+
+    def restore(self, backup: Backup) -> None:
+        """Have what there was then, as an API server that was started over a restored etcd."""
+        self.version = backup.version
+        for path, each in self._collections.items():
+            each.objects = json.loads(backup.objects[path])
+            each.history.clear()
+            each.continues.clear()
+            each.compacted = self.version
 
     async def start(self, port: int = 0) -> None:
         """Listen, also again after a stop."""
@@ -254,7 +310,10 @@ class FakeApi:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         verb = "watch" if request.query.get("watch") == "true" else "list"
         verb = "stream" if request.query.get("sendInitialEvents") == "true" else verb
-        self.seen.append(Seen(verb, request.path, dict(request.query), dict(request.headers)))
+        verb = "look" if request.query.get("limit") == "1" else verb
+        query, headers = dict(request.query), dict(request.headers)
+        now = asyncio.get_running_loop().time()
+        self.seen.append(Seen(verb, request.path, query, headers, now))
         self.pulse.beat()
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.tokens is not None and token not in self.tokens:
@@ -264,6 +323,7 @@ class FakeApi:
             return failure(404, "NotFound", "the server could not find the requested resource")
         scripted, answer = {
             "list": (collection.lists, collection.list),
+            "look": (collection.looks, collection.list),
             "watch": (collection.watches, collection.watch),
             "stream": (collection.streams, collection.stream),
         }[verb]
@@ -395,11 +455,23 @@ async def _start(request: web.Request) -> web.StreamResponse:
     return response
 
 
+Pieces = TypeVar("Pieces", bound="asyncio.Queue[bytes | _Cut]")
+
+
 async def _pour(
-    request: web.Request, response: web.StreamResponse, pieces: asyncio.Queue[bytes | _Cut]
+    request: web.Request,
+    response: web.StreamResponse,
+    pieces: Pieces,
+    at_rest: Callable[[Pieces], Awaitable[None]] | None = None,
 ) -> None:
     while True:
-        match await pieces.get():
+        resting = at_rest and asyncio.ensure_future(at_rest(pieces))
+        try:
+            piece = await pieces.get()
+        finally:
+            if resting:
+                resting.cancel()
+        match piece:
             case b"":
                 return
             case bytes(piece):

@@ -107,6 +107,10 @@ class RecordingSink:
         """Return the uid held under a key."""
         return self.things[key].uid
 
+    def put(self, obj: Thing) -> None:
+        """Hold a thing of a list."""
+        self.upsert(obj)
+
     def upsert(self, obj: Thing) -> None:
         """Hold a thing."""
         self.things[obj.key] = obj

@@ -254,16 +254,16 @@ async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
 
 async def test_an_open_watch_on_which_nothing_comes_tells_no_news(rig: Rig) -> None:
     async with rig.running() as reflector:
-        silences = [reflector.silent_for]
+        silences = [reflector.mirror.silent_for]
         await rig.until_watching()
-        silences.append(reflector.silent_for)
+        silences.append(reflector.mirror.silent_for)
         rig.time.now += 100
         rig.things.send(CLOSE)
         await rig.until_watching(2)
-        silences.append(reflector.silent_for)
+        silences.append(reflector.mirror.silent_for)
         rig.things.bookmark()
         await rig.pulse.until(lambda: rig.observer.events["BOOKMARK"] == 1)
-        silences.append(reflector.silent_for)
+        silences.append(reflector.mirror.silent_for)
     assert silences == [None, 0.0, 100.0, 0.0]
 
 

@@ -1,0 +1,222 @@
+"""Silence is answered with a list: proxies that close what is idle, restores, lagging caches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from extender.config import Config
+from extender.kube.reflector import SILENCE_SECONDS, SPREAD_SECONDS
+from tests.kube.fake_api import CLOSE, CUT, Answer, answering, too_large
+from tests.kube.test_resources import node, pod
+from tests.kube.virtual_loop import run_virtually
+from tests.kube.watched import REPLACE, Watched, replacing, watched
+
+HOUR = 3600.0
+SHORTEST = SILENCE_SECONDS - SPREAD_SECONDS
+"""Between two lists of a quiet resource."""
+
+OBJECTS = {
+    "namespaces": [{"metadata": {"name": "shop", "uid": "uid-of-shop"}}],
+    "nodes": [node("a", "a"), node("b", "b")],
+    "pods": [pod("web", "a"), pod("db", "b"), pod("waits", None)],
+}
+HASTY = replacing(staleAfterSeconds=90)
+
+
+def put_through_a_proxy(there: Watched) -> None:
+    """Have a proxy close what is idle before a bookmark can come."""
+    for each in there.at.values():
+        each.idle = 45.0
+        each.send(CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("config", "shortest"),
+    [
+        pytest.param(REPLACE, SHORTEST, id="stale after three minutes"),
+        pytest.param(HASTY, 65.0, id="stale after a minute and a half, the least there is"),
+    ],
+)
+def test_behind_a_proxy_that_closes_idle_watches_all_stays_ready_for_hours(
+    config: Config, shortest: float
+) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, config=config) as there:
+            put_through_a_proxy(there)
+            looks = 0
+            end = there.now + 2 * HOUR
+            while there.now < end:
+                await asyncio.sleep(1.0)
+                looks += 1
+                assert there.failing == []
+                assert there.state.doubt is None
+            assert looks >= 7000
+            starts: Counter[int] = Counter()
+            for name in there.at:
+                times = [seen.at for seen in there.taken(name) if seen.at > 10.0]
+                times = [at for before, at in pairwise([-1.0, *times]) if at - before > 1.0]
+                assert len(times) <= 2 * HOUR / shortest + 1
+                assert all(at - before >= shortest for before, at in pairwise(times))
+                starts.update(int(at) for at in times)
+            assert max(starts.values()) < len(there.at), "never all of them at once"
+
+    run_virtually(main())
+
+
+def test_a_change_behind_such_a_proxy_that_no_watch_shows_is_found() -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            put_through_a_proxy(there)
+            for each in there.at.values():
+                each.muted = True
+            await asyncio.sleep(600.0)
+            pods = there.at["pods"]
+            pods.put(pod("waits", "a"))
+            pods.delete("shop/web")
+            # What came after is not replayed either: nobody says that the watch is behind.
+            pods.history.clear()
+            assert await there.until(lambda: there.equal, SILENCE_SECONDS + 6.0) > 1.0
+
+    run_virtually(main())
+
+
+def test_where_bookmarks_come_nothing_is_ever_listed_again() -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            there.at["nodes"].put(node("c", "c"))
+            there.at["pods"].put(pod("more", "a"))
+            # As in each cluster in which anything happens at all.
+            there.api.version += 1
+            before = len(there.api.seen)
+            await asyncio.sleep(2 * HOUR)
+            assert there.equal
+            assert there.failing == []
+            assert all(seen.verb == "watch" for seen in there.api.seen[before:])
+
+    run_virtually(main())
+
+
+def lose_the_latest(there: Watched) -> Any:
+    """Return to what was backed up, after some changes that are lost with it."""
+    backup = there.api.back_up()
+    there.at["pods"].put(pod("waits", "a"))
+    there.at["pods"].put(pod("new", "b"))
+    there.at["pods"].delete("shop/db")
+    there.at["nodes"].put(node("c", "c"))
+    there.at["nodes"].delete("b")
+    there.api.version += 5000
+    there.at["pods"].put(pod("newer", "a"))
+    there.at["nodes"].put(node("d", "d"))
+    return backup
+
+
+@pytest.mark.parametrize("away", [3.0, 30.0, 300.0])
+def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            port = there.api.port
+            await there.api.stop()
+            await asyncio.sleep(away)
+            there.api.restore(backup)
+            await there.api.start(port)
+            assert await there.until(lambda: there.equal, 30.0) < 10.0
+            there.at["pods"].put(pod("after", "b"))
+            assert await there.until(lambda: there.equal, 30.0) < 1.0
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("closes", "least", "most"),
+    [
+        pytest.param(False, 70.0, 90.0, id="as soon as a watch is given up"),
+        pytest.param(True, SHORTEST - 1.0, SILENCE_SECONDS + 6.0, id="after two bookmarks"),
+    ],
+)
+def test_a_restore_behind_a_proxy_that_hides_the_break_is_seen(
+    closes: bool, least: float, most: float
+) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            if closes:
+                put_through_a_proxy(there)
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            there.api.restore(backup)
+            for each in there.at.values():
+                each.send(CLOSE)
+            await asyncio.sleep(1.0)
+            assert not there.equal, "watches from the future are accepted, and say nothing"
+            took = 1.0 + await there.until(lambda: there.equal, SILENCE_SECONDS + 10.0)
+            assert least < took < most
+            assert there.failing == []
+            there.at["pods"].put(pod("after", "b"))
+            assert await there.until(lambda: there.equal, 30.0) < 1.0
+
+    run_virtually(main())
+
+
+def old_list(there: Watched) -> Answer:
+    """Answer as somebody does who keeps what the server said once."""
+    version = there.api.version
+    body = {
+        "metadata": {"resourceVersion": str(version)},
+        "items": [*there.at["pods"].objects.values()],
+    }
+    encoded = msgspec.json.encode(body)
+    return answering(lambda: web.Response(body=encoded, content_type="application/json"))
+
+
+def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_better() -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            pods = there.at["pods"]
+            old = old_list(there)
+            pods.delete("shop/db")
+            pods.put(pod("waits", "a"))
+            await there.until(lambda: there.equal, 1.0)
+            pods.lists.extend([old] * 20)
+            put_through_a_proxy(there)
+            end = there.now + SILENCE_SECONDS + 30.0
+            while there.now < end:
+                await asyncio.sleep(1.0)
+                assert there.equal, "a deleted pod has not come back, nor is one unbound"
+            assert len(pods.lists) < 20
+            assert len(pods.looked) >= 20 - len(pods.lists)
+            # The cure of silence is no cure: after three minutes that is said.
+            pods.lists.extend([old] * 40)
+            await there.until(lambda: there.failing != [], 60.0)
+            await asyncio.sleep(1.0)
+            assert there.state.doubt == "nothing received about pods for too long"
+            pods.lists.clear()
+            await there.until(lambda: there.failing == [], 10.0)
+
+    run_virtually(main())
+
+
+def test_a_cache_that_lags_costs_a_consistent_read_and_undoes_nothing() -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            pods = there.at["pods"]
+            pods.delete("shop/db")
+            await there.until(lambda: there.equal, 1.0)
+            pods.lists.append(answering(too_large))
+            pods.compact()
+            pods.send(CUT)
+            before = len(pods.listed)
+            await there.until(lambda: len(pods.listed) == before + 2, 10.0)
+            first, second = pods.listed[before:]
+            assert first.params["resourceVersionMatch"] == "NotOlderThan"
+            assert "resourceVersion" not in second.params
+            assert there.equal
+
+    run_virtually(main())
