@@ -52,7 +52,7 @@ def change(version: int) -> bytes:
 @pytest.mark.parametrize(
     ("event", "slept"),
     [
-        pytest.param(bookmark, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0], id="a bookmark"),
+        pytest.param(bookmark, [0.8, 1.6, *[2.5] * 5], id="a bookmark"),
         pytest.param(change, [1.0] * 7, id="a change, which must not be late for long"),
     ],
 )
@@ -84,8 +84,7 @@ async def test_a_watch_that_lasts_makes_the_next_short_one_the_first_again(rig: 
     [
         pytest.param(lambda _: b"\n", id="newlines"),
         pytest.param(lambda _: b" ", id="blanks that never become a line"),
-        pytest.param(lambda _: b'{"type":"PING","object":{}}\n', id="events of no known type"),
-        pytest.param(lambda _: b"<p>please wait</p>\n", id="a page that never ends"),
+        pytest.param(lambda _: bookmark(7), id="bookmarks from before what is known"),
     ],
 )
 async def test_a_watch_on_which_only_noise_comes_is_given_up(
@@ -94,6 +93,8 @@ async def test_a_watch_on_which_only_noise_comes_is_given_up(
     rig.timeouts = SHORT
     rig.things.watches.append(dripping(change(101), piece=piece))
     async with rig.running():
+        await rig.until_values(a=101)
+        rig.api.version = 101
         await rig.until_watching(2)
     assert rig.observer.restarts["idle"] >= 1
     assert rig.things.watched[1].params["resourceVersion"] == "101"
@@ -236,19 +237,23 @@ async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
     async with rig.running():
         await rig.until_watching()
         for version in range(101, 151):
-            rig.things.send(b"\x00 no JSON" * 200 + b"\n", line("ADDED", at(version, broken)))
+            rig.things.send(b" \n", line("ADDED", at(version, broken)))
+        rig.api.version = 150
+        rig.things.send(b"\x00 no JSON" * 200 + b"\n")
+        await rig.until_watching(2)
         rig.things.send(line("RENAMED\n", at(160, thing("b"))))
-        await rig.pulse.until(lambda: rig.observer.skips.total() == 101)
-        rig.time.now += INTERVAL_SECONDS
-        rig.things.send(b"?\n")
         await rig.pulse.until(lambda: rig.observer.skips.total() == 102)
-    messages = [record.getMessage() for record in caplog.records]
-    assert messages[1:] == [
+        rig.time.now += INTERVAL_SECONDS
+        await rig.until_watching(3)
+        rig.things.send(b"?\n")
+        await rig.pulse.until(lambda: rig.observer.skips.total() == 103)
+    messages = [each.getMessage() for each in caplog.records if "left out" in each.getMessage()]
+    assert messages == [
+        "things: left out, not_json: 2 bytes, b' \\n'",
         "things: left out, unreadable: ns/secretive: value: expected a number",
         "things: left out, unknown_type: 'RENAMED\\n'",
-        "things: left out, not_json: 2 bytes, b'?\\n' (and 49 times before, not logged)",
+        "things: left out, not_json: 2 bytes, b'?\\n' (and 50 times before, not logged)",
     ]
-    assert messages[0].startswith("things: left out, not_json: 1801 bytes, b'\\x00 no JSON")
     assert max(map(len, messages)) < LONGEST_DETAIL + 80
 
 

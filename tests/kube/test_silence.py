@@ -149,6 +149,7 @@ def test_a_restore_behind_a_proxy_that_hides_the_break_is_seen(
         async with watched(OBJECTS) as there:
             if closes:
                 put_through_a_proxy(there)
+                await asyncio.sleep(10.0)
             backup = lose_the_latest(there)
             await there.until(lambda: there.equal, 1.0)
             there.api.restore(backup)

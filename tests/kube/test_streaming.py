@@ -70,7 +70,7 @@ async def test_changes_during_the_stream_count(rig: Rig) -> None:
             line("MODIFIED", at(902, {**thing("d"), "value": "x"})),
             line("MODIFIED", at(902, thing("a", 2))),
             line("DELETED", at(903, thing("b", 1))),
-            b"garbage\n",
+            b"\n",
             initial_events_end(950),
         )
     )
@@ -121,6 +121,9 @@ async def test_relist_by_stream_finds_what_was_missed(rig: Rig) -> None:
             hanging(line("ADDED", at(900, thing("x")))), 2, id="a bookmark that never comes"
         ),
         pytest.param(saying(b"<html>hello</html>"), 2, id="a page for people"),
+        pytest.param(
+            saying(b"\x00garbage\n", initial_events_end(900)), 2, id="a line that may be an object"
+        ),
     ],
 )
 async def test_what_cannot_be_streamed_is_listed_at_once(
