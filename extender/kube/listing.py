@@ -42,38 +42,11 @@ class Lister(Generic[T]):
     resource: Resource[T]
     skipped: Skipped
 
-    async def snapshot(self, version: str) -> Snapshot[T]:
-        """List everything, not older than `version` unless the server cannot tell.
-
-        Without a version to start from, everything as it is now.
-        """
-        if not version:
-            return await self.latest()
-        try:
-            return await self._pages(
-                {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
-            )
-        except StatusError as failure:
-            if not (failure.expired or failure.version_too_large):
-                raise
-            _log.info("%s: listing the latest state instead: %s", self.resource.name, failure)
-        return await self.latest()
-
     async def latest(self) -> Snapshot[T]:
-        """List everything as it is now, at the price of a quorum read."""
-        return await self._pages({})
-
-    async def present_version(self) -> str:
-        """Return the version at which the server is now, by a consistent read of one object."""
-        body = await self.client.get(
-            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
-        )
-        return read_page(body).metadata.resource_version
-
-    async def _pages(self, start: Mapping[str, str]) -> Snapshot[T]:
+        """List everything as it is now, by a consistent read."""
         snapshot: Snapshot[T] = Snapshot()
         limit = {"limit": str(PAGE_LIMIT)}
-        page = await self._page({**limit, **start})
+        page = await self._page(limit)
         # All pages show the same version; should one not, the first is the safe one to watch from.
         snapshot.version = page.metadata.resource_version
         await self._take(page, snapshot)
@@ -94,6 +67,13 @@ class Lister(Generic[T]):
             if barren == MOST_BARREN_PAGES:
                 raise BrokenAnswerError(f"{barren} pages in a row brought nothing new")
         return snapshot
+
+    async def present_version(self) -> str:
+        """Return the version at which the server is now, by a consistent read of one object."""
+        body = await self.client.get(
+            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
+        )
+        return read_page(body).metadata.resource_version
 
     async def _whole(self) -> Snapshot[T]:
         page = await self._page({})

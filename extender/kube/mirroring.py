@@ -19,10 +19,6 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LATEST_VERSION: Final = ""
-"""What the server has at this moment. A program that starts again must not miss the pods that it
-bound itself a moment before, which a server's cache may not show yet."""
-
 _CACHED_VERSION: Final = "0"
 """What a server may answer that has no version of its own to name: whatever it had at hand."""
 
@@ -39,8 +35,8 @@ class Mirror(Generic[T]):
         skipped: Skipped,
     ) -> None:
         """`skipped` hears of objects that cannot be read."""
-        self.version = LATEST_VERSION
-        """Up to which the sink has everything; that of the last list, event or bookmark."""
+        self.version = ""
+        """Of the last list, event or bookmark, "" before any: up to it the sink has everything."""
         self.changes = 0
         """How many events there were that were no bookmarks."""
         self.last_heard: float | None = None

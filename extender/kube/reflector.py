@@ -41,7 +41,7 @@ from extender.kube.failures import (
 )
 from extender.kube.frames import Resource, Skip
 from extender.kube.listing import SLICE, Lister, Snapshot
-from extender.kube.mirroring import LATEST_VERSION, Mirror, Sink, is_older
+from extender.kube.mirroring import Mirror, Sink, is_older
 from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
 from extender.kube.pacing import SHORTEST_WATCH_SECONDS, Backoff, Brought, Pace, Patience, Timing
 from extender.kube.watching import events, is_not_understood, stream_snapshot
@@ -106,8 +106,6 @@ class Reflector(Generic[T]):
         self.mirror = Mirror(resource, sink, self._observer, self._timing, self._skipped)
         self._lister = Lister(client, resource, self._skipped)
         self._streams = True
-        self._needs_latest = True
-        """Whether a list that the server's cache may answer will not do."""
         self._next_list_at = 0.0
         self._patience = silence
         self._senseless_at: str | None = None
@@ -129,7 +127,6 @@ class Reflector(Generic[T]):
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = why_relist(failure)
-                self._needs_latest |= isinstance(failure, SilenceError | HistoryError)
                 quiet = isinstance(failure, SilenceError)
                 (self._silences if quiet else self._log).warning(f"listing again: {failure}")
                 await self._backoff.wait(retry_after)
@@ -138,23 +135,27 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         """Take over everything, and what it tells of objects that no watch has shown.
 
-        An object that was promised before the list was asked for, and is not in it, is gone: but
-        only if the list is a consistent read. One from a server's cache may be older than the
-        object. So is one that was promised meanwhile, if it existed at the version of the list or
-        before: of what comes later, the watch tells. See `cluster.ledgers.reservations`.
+        An object that was promised before the list was asked for, and is not in it, is gone: the
+        list is a consistent read. So is one that was promised meanwhile, if it existed at the
+        version of the list or before: of what comes later, the watch tells. See
+        `cluster.ledgers.reservations`.
         """
         begun = self._timing.clock()
         before = self._promised()
-        latest = self._needs_latest or bool(before)
-        snapshot = await self._snapshot(LATEST_VERSION if latest else self.mirror.version)
-        if is_older(snapshot.version, self.mirror.version) and not await self._has_gone_back():
-            raise BrokenAnswerError("the list is older than what is known, and the server is not")
+        snapshot = await self._snapshot()
+        if is_older(snapshot.version, self.mirror.version):
+            if not await self._has_gone_back():
+                raise BrokenAnswerError("a list from before what is known, which the server is not")
+            _log.warning(
+                "%s: versions have gone back from %s to %s: was etcd restored from a backup?",
+                *(self.name, self.mirror.version, snapshot.version),
+            )
         await self.mirror.replace(snapshot)
         for (key, uid), seen_at in self._promised().items():
             shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)
             if shown and not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
-        self._needs_latest, self._senseless_at = False, None
+        self._senseless_at = None
         self._patience = self._silence - SPREAD_SECONDS * self._timing.chance()
         now = self._timing.clock()
         rest = (now - begun) * (1.0 / LISTS_PART - 1.0)
@@ -174,14 +175,14 @@ class Reflector(Generic[T]):
         known = self.mirror.version
         return known.isdecimal() and is_older(await self._lister.present_version(), known)
 
-    async def _snapshot(self, version: str) -> Snapshot[T]:
+    async def _snapshot(self) -> Snapshot[T]:
         """Take everything by stream, or page by page where that does not work."""
         if self._streams:
             try:
-                return await stream_snapshot(self._client, self.resource, version, self._skipped)
+                return await stream_snapshot(self._client, self.resource, self._skipped)
             except StatusError as failure:
                 if failure.expired or failure.version_too_large:
-                    _log.info("%s: listing the latest state: %s", self.name, failure)
+                    _log.info("%s: listing in pages: %s", self.name, failure)
                     return await self._lister.latest()
                 if not is_not_understood(failure):
                     raise
@@ -192,7 +193,7 @@ class Reflector(Generic[T]):
                 self._streams = False
             except BrokenAnswerError as failure:
                 _log.info("%s: listing in pages: %s", self.name, failure)
-        return await self._lister.snapshot(version)
+        return await self._lister.latest()
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when only a list can tell how to go on."""
@@ -227,7 +228,7 @@ class Reflector(Generic[T]):
 
     async def _check_history(self) -> None:
         if await self._has_gone_back():
-            raise HistoryError("the server's versions have gone back: restored from a backup?")
+            raise HistoryError("the server is at a version from before what is known")
 
     def _quiet_seconds(self) -> float:
         """Return for how long it may still be quiet; SilenceError when it has been for too long."""

@@ -79,6 +79,12 @@ async def events(
 
 T = TypeVar("T")
 
+LATEST_VERSION: Final = ""
+"""What the server has at this moment, as etcd has it. So lists never miss what this program bound
+itself a moment before, and never bring back what is gone, as a server's cache might. Servers that
+stream lists serve that from their cache as well, once it is up to date; older ones read all that
+comes in pages from etcd, whatever the version."""
+
 _NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
 
 
@@ -88,9 +94,9 @@ def is_not_understood(failure: StatusError) -> bool:
 
 
 async def stream_snapshot(
-    client: ApiClient, resource: Resource[T], version: str, skipped: Skipped
+    client: ApiClient, resource: Resource[T], skipped: Skipped
 ) -> Snapshot[T]:
-    """Take everything, not older than `version`; the watch that follows is another request.
+    """Take everything as it is now; the watch that follows is another request.
 
     StalledListError when it takes too long as a whole, or nothing new comes for too long: the same
     objects again, bookmarks that are not the last one, and what cannot be read are no progress.
@@ -101,7 +107,7 @@ async def stream_snapshot(
     stream = events(
         client,
         resource,
-        version,
+        LATEST_VERSION,
         seconds=ceil(seconds),
         skipped=skipped,
         patience=patience,

@@ -16,7 +16,6 @@ from tests.kube.fake_api import (
     dropping,
     failure,
     listing,
-    too_large,
 )
 from tests.kube.rig import Rig, Thing, thing
 
@@ -24,7 +23,7 @@ EXPIRED = answering(lambda: failure(410, "Expired", "too old resource version"))
 
 
 def relist(rig: Rig) -> None:
-    """Have the watch refused, so that everything is listed again from the last version."""
+    """Have the watch refused, so that everything is listed again."""
     rig.things.compact()
     rig.things.send(CLOSE)
 
@@ -89,37 +88,6 @@ async def test_expired_continue_falls_back_to_one_whole_list(rig: Rig) -> None:
         {"fieldSelector"},
     ]
     assert rig.time.slept == []
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(EXPIRED, id="a version that is too old is dropped at once"),
-        pytest.param(
-            answering(too_large), id="a version that this server has not reached is dropped at once"
-        ),
-    ],
-)
-async def test_list_without_version_follows_at_once(rig: Rig, answer: Answer) -> None:
-    sleeps: list[int] = []
-
-    def noting(answer: Answer) -> Answer:
-        async def noted(request: web.Request) -> web.StreamResponse:
-            sleeps.append(len(rig.time.slept))
-            return await answer(request)
-
-        return noted
-
-    async with rig.running():
-        await rig.until_watching()
-        rig.things.muted = True
-        rig.things.put(thing("a", 1))
-        rig.things.lists.extend([noting(answer), noting(rig.things.list)])
-        relist(rig)
-        await rig.until_values(a=1)
-    assert "resourceVersion" in rig.things.listed[1].params
-    assert "resourceVersion" not in rig.things.listed[2].params
-    assert sleeps[0] == sleeps[1], "no sleep in between"
 
 
 async def test_a_refusal_of_the_latest_is_slept_off(rig: Rig) -> None:
@@ -266,16 +234,15 @@ async def test_known_object_that_a_relist_shows_broken(
     assert rig.observer.skips == {"unreadable": 1}
 
 
-async def test_relist_is_not_older_than_what_was_seen(rig: Rig) -> None:
+async def test_relist_is_a_consistent_read(rig: Rig) -> None:
     async with rig.running():
         await rig.until_watching()
-        seen = rig.things.put(thing("a", 1))
+        rig.things.put(thing("a", 1))
         await rig.until_values(a=1)
         rig.things.watches.append(EXPIRED)
         rig.things.send(CLOSE)
         await rig.until_watching(3)
-    assert rig.things.listed[1].params["resourceVersion"] == str(seen)
-    assert rig.things.listed[1].params["resourceVersionMatch"] == "NotOlderThan"
+    assert rig.things.listed[1].params == rig.things.listed[0].params
 
 
 async def test_version_follows_an_etcd_that_was_restored_from_a_backup(rig: Rig) -> None:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from extender.config import Config
 from extender.kube.reflector import SILENCE_SECONDS, SPREAD_SECONDS
-from tests.kube.fake_api import CLOSE, CUT, Answer, answering, too_large
+from tests.kube.fake_api import CLOSE, Answer, answering
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -200,24 +200,5 @@ def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_
             assert there.state.doubt == "nothing received about pods for too long"
             pods.lists.clear()
             await there.until(lambda: there.failing == [], 10.0)
-
-    run_virtually(main())
-
-
-def test_a_cache_that_lags_costs_a_consistent_read_and_undoes_nothing() -> None:
-    async def main() -> None:
-        async with watched(OBJECTS) as there:
-            pods = there.at["pods"]
-            pods.delete("shop/db")
-            await there.until(lambda: there.equal, 1.0)
-            pods.lists.append(answering(too_large))
-            pods.compact()
-            pods.send(CUT)
-            before = len(pods.listed)
-            await there.until(lambda: len(pods.listed) == before + 2, 10.0)
-            first, second = pods.listed[before:]
-            assert first.params["resourceVersionMatch"] == "NotOlderThan"
-            assert "resourceVersion" not in second.params
-            assert there.equal
 
     run_virtually(main())

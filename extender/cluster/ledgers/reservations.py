@@ -60,13 +60,14 @@ class Reservations:
 
     A watch event shows either. So does a list, but absence from it is proof only when the list is
     not older than a moment at which the pod existed. For a pod that the watch had shown, that is
-    so, as lists never go back behind what was watched. For one that was only read when it was to be
-    bound, the list's resourceVersion must not be lower than the pod's was: the watch that goes on
-    from an older list shows what becomes of the pod. Where versions are no numbers, the list must
-    be a consistent read (no resourceVersion) that was asked for after the place was reserved. That
-    alone is not enough: a list that waits for a server's cache may come after the end of a pod that
-    was reserved meanwhile, and no watch shows that end. That the pod is listed *without* a node
-    shows nothing: a bind whose answer did not come may be carried out after the list.
+    so, as lists never go back behind what was watched; but for those of an etcd that was restored
+    from a backup, and there the pod is gone as well. For one that was only read when it was to be
+    bound, the list, a consistent read, must have been asked for after the place was reserved, or
+    its resourceVersion must not be lower than the pod's was: the watch that goes on from an older
+    list shows what becomes of the pod. The first alone is not enough: a list may come after the end
+    of a pod that was reserved meanwhile, and no watch shows that end. That the pod is listed
+    *without* a node shows nothing: a bind whose answer did not come may be carried out after the
+    list.
     """
 
     def __init__(self) -> None:
