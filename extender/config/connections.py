@@ -123,5 +123,6 @@ class ClientConnection(Block, frozen=True, kw_only=True):
     stale_after_seconds: Annotated[float, Meta(ge=90, le=3600)] = 180
     """Seconds without any event, bookmark or list of a resource after which it is stale: the
     extender is not ready, and in mode replace pods with hard rules wait. Bookmarks come each
-    minute, so 180 means that two were missed and a new watch brought nothing. Less than 90 would
-    cause false alarms."""
+    minute. A resource is listed after 120 s of silence, or 15 s before it would be stale if that is
+    earlier; so a stale one is one that lists did not bring back. Less than 90 would cause lists
+    where all is well."""

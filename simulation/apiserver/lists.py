@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from simulation.apiserver.store import Json, Refused, Store
+
+
+MOST_TOKENS: Final = 100
 
 
 class Pages:
@@ -21,6 +26,9 @@ class Pages:
             self._number += 1
             token = metadata["continue"] = f"page-{self._number}"
             self._rest[token] = version, rest
+            if len(self._rest) > MOST_TOKENS:
+                # Whoever asks for one object alone never comes back for the rest.
+                del self._rest[next(iter(self._rest))]
         return {"kind": "List", "metadata": metadata, "items": page}
 
     def next(self, token: str, limit: int) -> Json:
