@@ -32,10 +32,10 @@ class Freshness:
     """Notices when a resource is stale: no event, bookmark or whole list came for too long.
 
     Bookmarks come about once a minute, however little happens, and what is silent for longer is
-    listed (`kube.reflector`): so a stale resource is one that no list could cure. A stale picture is still shown and
-    still scores nodes. But where pods that exclude each other may have been placed unseen, by
-    another scheduler or by hand, no hard rule can be vouched for: `ClusterState.doubt` says so, and
-    whatever judges hard rules answers that instead of a verdict.
+    listed (`kube.reflector`): so a stale resource is one that no list could cure. A stale picture
+    is still shown and still scores nodes. But where pods that exclude each other may have been
+    placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
+    `ClusterState.doubt` says so, and whatever judges hard rules answers that instead of a verdict.
     """
 
     def __init__(

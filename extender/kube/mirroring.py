@@ -11,7 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from extender.errors import ObjectError
 from extender.kube.frames import Event, Kind, Resource, Skip, Skipped, read_object
 from extender.kube.listing import SLICE, Snapshot
-from extender.kube.observers import ReflectorObserver
+from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import Timing
 from extender.logs import CHANGES
 
@@ -89,7 +89,7 @@ class Mirror(Generic[T]):
                     self._unreadable.pop(key, None)
                 except ObjectError as failure:
                     # What we know of it, if anything, is better than nothing.
-                    self._unreadable[key] = str(failure)
+                    self._unreadable[key] = shortened(str(failure))
                     self._skipped(Skip.UNREADABLE, f"{key}: {failure}")
             case Kind.DELETED:
                 self._sink.delete(key, event.metadata.uid)
@@ -128,7 +128,8 @@ class Mirror(Generic[T]):
                 self._sink.delete(key, uid)
             if count % SLICE == 0:
                 await asyncio.sleep(0)
-        self._unreadable = {key: why for key, (_, why) in snapshot.unreadable.items()}
+        found = snapshot.unreadable.items()
+        self._unreadable = {key: shortened(why) for key, (_, why) in found}
         # Even when it is lower than before: etcd may have been restored from a backup.
         self.version = snapshot.version
         self._heard()

@@ -108,7 +108,16 @@ class SkipLog:
 
     def left_out(self, reason: str, detail: str) -> None:
         """Warn of something that was left out, in a line of bounded length."""
-        cut = detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}..."
         self._throttle.log(
-            logging.WARNING, reason, "%s: left out, %s: %s", self._subject, reason, cut
+            logging.WARNING,
+            reason,
+            "%s: left out, %s: %s",
+            self._subject,
+            reason,
+            shortened(detail),
         )
+
+
+def shortened(detail: str) -> str:
+    """Return a text of bounded length."""
+    return detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}..."

@@ -6,7 +6,6 @@ from typing import Final
 
 from simulation.apiserver.store import Json, Refused, Store
 
-
 MOST_TOKENS: Final = 100
 
 
