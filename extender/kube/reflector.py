@@ -32,6 +32,7 @@ from extender.kube.failures import (
     End,
     HistoryError,
     IdleStreamError,
+    Relist,
     Restart,
     SilenceError,
     StalledListError,
@@ -68,6 +69,9 @@ LONGEST_REST_SECONDS: Final = 30.0
 
 _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 """Ends of a watch after which the server need not be the one that it was."""
+
+_NO_FAILURES: Final = frozenset((Relist.SILENT, Relist.RESTORED))
+"""Reasons for a list that are not in a server's having failed, and are rare by themselves."""
 
 
 class Reflector(Generic[T]):
@@ -127,9 +131,10 @@ class Reflector(Generic[T]):
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = why_relist(failure)
-                quiet = isinstance(failure, SilenceError)
+                quiet = reason is Relist.SILENT
                 (self._silences if quiet else self._log).warning(f"listing again: {failure}")
-                await self._backoff.wait(retry_after)
+                if reason not in _NO_FAILURES:
+                    await self._backoff.wait(retry_after)
                 self._observer.relisted(self.name, reason)
 
     async def _list(self) -> None:
@@ -204,6 +209,7 @@ class Reflector(Generic[T]):
             try:
                 if lost:
                     await self._check_history()
+                    lost = False
                 await self._watch(self._quiet_seconds())
                 end = End(Restart.ENDED, "ended")
             except BrokenLineError as failure:
@@ -215,7 +221,7 @@ class Reflector(Generic[T]):
                 end = end_of_watch(failure)
             except ExtenderError as failure:
                 end = end_of_watch(failure)
-            lost = end.reason in _LOST
+            lost |= end.reason in _LOST
             brought = Brought.NOTHING
             if self.mirror.version != before:
                 moved = self.mirror.changes != changes

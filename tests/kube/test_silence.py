@@ -13,7 +13,7 @@ from aiohttp import web
 
 from extender.config import Config
 from extender.kube.reflector import SILENCE_SECONDS, SPREAD_SECONDS
-from tests.kube.fake_api import CLOSE, Answer, answering
+from tests.kube.fake_api import CLOSE, Answer, answering, failure
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -117,8 +117,19 @@ def lose_the_latest(there: Watched) -> Any:
     return backup
 
 
-@pytest.mark.parametrize("away", [3.0, 30.0, 300.0])
-def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float) -> None:
+SLOW_DOWN = answering(lambda: failure(429, "TooManyRequests", "slow down"))
+
+
+@pytest.mark.parametrize(
+    ("away", "throttled"),
+    [
+        pytest.param(3.0, 0, id="after a moment"),
+        pytest.param(30.0, 0, id="after half a minute"),
+        pytest.param(300.0, 0, id="after minutes"),
+        pytest.param(30.0, 1, id="though it has too much to do at first"),
+    ],
+)
+def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float, throttled: int) -> None:
     async def main() -> None:
         async with watched(OBJECTS, chance=lambda: 0.999) as there:
             backup = lose_the_latest(there)
@@ -127,6 +138,8 @@ def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float) -> None:
             await there.api.stop()
             await asyncio.sleep(away)
             there.api.restore(backup)
+            for each in there.at.values():
+                each.looks.extend([SLOW_DOWN] * throttled)
             await there.api.start(port)
             assert await there.until(lambda: there.equal, 30.0) < 10.0
             there.at["pods"].put(pod("after", "b"))
