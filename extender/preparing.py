@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from heapq import heappop, heappush
 from time import monotonic
+from typing import TypeVar
 
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
@@ -17,6 +18,8 @@ from extender.wire.node_affinity import MOST_CONDITIONS
 
 SLICE = 2_000
 """Comparisons between two turns of the event loop: a few milliseconds."""
+SLICE_SECONDS = 0.002
+"""The same, where it is not known beforehand how much a step compares."""
 BUDGET = 1_000_000
 """Comparisons for one call, a second or so of processor time; then it gets an error. What was
 counted is kept, so the next attempt of the pod goes on where this one stopped."""
@@ -32,6 +35,9 @@ LARGE_BYTES = 256 << 10
 of terms may be asked about at a time, each of which takes 10 ms or more to look at."""
 TRIES = 3
 """Times that a question is prepared again because what it needs was given up meanwhile."""
+
+
+T = TypeVar("T")
 
 
 class OverBudgetError(ExtenderError):
@@ -92,6 +98,24 @@ class Preparer:
             await self._prepare(pod)
         finally:
             self._waiting -= 1
+
+    async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
+        """Yield what the steps of a prepared question come to, a slice of them in each turn.
+
+        What is left after so many seconds is left out; the first slice never is.
+        """
+        spent, began = 0, self._clock()
+        until = began + seconds
+        for each in steps:
+            yield each
+            if self._clock() - began < SLICE_SECONDS:
+                continue
+            spent += SLICE
+            await self._turn(spent)
+            await self.prepare(pod)
+            began = self._clock()
+            if began >= until:
+                return
 
     def _check_size(self, pod: Pod) -> None:
         """Refuse a pod that is not judged at all."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.machine import machine
 from bench.output import add_files, put_out
-from bench.scheduler import bursts, candidates, preemptors, rates, ready, waiting
+from bench.scheduler import bursts, candidates, comparing, preemptors, rates, ready, waiting
 from bench.scheduler.cluster import opened
 from bench.scheduler.workloads import WORKLOADS
 
@@ -44,6 +44,11 @@ async def _candidates(args: argparse.Namespace) -> Sequence[candidates.Outcome]:
         return await candidates.measure(bench, args.nodes, args.preemptors)
 
 
+async def _comparing(args: argparse.Namespace) -> Sequence[comparing.Compared]:
+    async with opened() as bench:
+        return await comparing.measure(bench, args.scenarios, args.first)
+
+
 async def _rates(args: argparse.Namespace) -> Sequence[rates.Outcome]:
     chosen = [each for each in WORKLOADS if args.only.lower() in each.name.lower()]
     async with opened() as bench:
@@ -75,6 +80,10 @@ def _arguments() -> argparse.Namespace:
     of_candidates.add_argument("--nodes", type=int, default=5000)
     of_candidates.add_argument("--preemptors", type=int, default=5, help="with each setting")
     of_candidates.set_defaults(measure=_candidates, as_markdown=candidates.as_markdown)
+    of_comparing = what.add_parser("preemptions", help=comparing.__doc__)
+    of_comparing.add_argument("--scenarios", type=int, default=100)
+    of_comparing.add_argument("--first", type=int, default=1, help="the seed of the first one")
+    of_comparing.set_defaults(measure=_comparing, as_markdown=comparing.as_markdown)
     of_rates = what.add_parser("rates", help=rates.__doc__)
     of_rates.add_argument("--rounds", type=int, default=1, help="the best one counts")
     names = "; ".join(each.name for each in WORKLOADS)
@@ -84,7 +93,7 @@ def _arguments() -> argparse.Namespace:
     of_ready.add_argument("--pods", type=int, default=150_000, help="how many are there")
     of_ready.add_argument("--starts", type=int, default=3)
     of_ready.set_defaults(measure=_ready, as_markdown=ready.as_markdown)
-    for each in (of_bursts, of_waiting, of_preemptors, of_candidates, of_rates, of_ready):
+    for each in what.choices.values():
         add_files(each)
     return parser.parse_args()
 

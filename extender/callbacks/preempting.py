@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
@@ -22,7 +23,7 @@ from extender.reading import ApartReader
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Victims, choose_victims
-from extender.verbs.ranking import settle
+from extender.verbs.ranking import Rank, rank_of, settle
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
@@ -31,9 +32,24 @@ from extender.wire.preempting import (
     write_preemption_result,
 )
 
+LOOKING_SECONDS = 1.0
+"""For how long candidates are looked at, after what may have taken 3 s to prepare; those that are
+left then are left out. Withdrawing a hint may take 2 s more, but not often all of it."""
+AT_ONCE = 16
+"""Candidates that are looked at in one step at the end, when the cluster has changed meanwhile."""
+
 _NONE = write_preemption_result({})
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A candidate that helps."""
+
+    victims: Victims
+    rank: Rank | None
+    """None where a victim is unknown."""
 
 
 class Preemptions:
@@ -84,13 +100,7 @@ class Preemptions:
             args = await self._pods.read(len(body), partial(_read, body))
             check_ready(self._unready)
             await self._preparer.prepare(args.pod)
-            chosen = self._choose(args)
-            if chosen and self._preemption is not None and args.pod.node is None:
-                chosen = await self._preemption.review(args.pod, args.pod_json, chosen)
-            chosen = await self._without_our_hints(args, chosen)
-            if args.pod.node is None:
-                self._hand_over(args, chosen)
-                chosen = self._expect(args.pod, chosen)
+            chosen = await self._chosen(args)
             if chosen:
                 self.held.remember(args.pod.uid, chosen)
             return write_preemption_result(chosen)
@@ -113,66 +123,123 @@ class Preemptions:
         elif args.pod.may_preempt:
             self._preemption.unhelped(args.pod, args.pod_json)
 
-    async def _without_our_hints(
-        self, args: PreemptionArgs, chosen: Mapping[str, Victims]
-    ) -> Mapping[str, Victims]:
-        """Let the scheduler have the pod's nomination to itself before it hears of any victim."""
-        waits_on = None if chosen else self.held.waits_on(args.pod)
-        nodes = chosen.keys() if waits_on is None else {waits_on}
-        if self._give_way is None or not nodes:
-            return chosen
-        version = self._state.version
-        unsure = await self._give_way(args.pod, nodes)
-        if doubtful := unsure & chosen.keys():
-            says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
-            self._log.log(logging.WARNING, says, says, min(doubtful), args.pod.key)
-        elif version == self._state.version:
-            return chosen
-        left = {node: args.candidates[node] for node in chosen if node not in unsure}
-        return self._choose(replace(args, candidates=left))
-
-    def _choose(self, args: PreemptionArgs) -> Mapping[str, Victims]:
-        if not args.pod.may_preempt:
+    async def _chosen(self, args: PreemptionArgs) -> Mapping[str, Victims]:
+        """Return the candidates that help, as the cluster is at the end."""
+        pod = args.pod
+        if not pod.may_preempt:
             # The scheduler does not even ask for such a pod.
             return {}
-        if args.pod.node is not None:
+        if pod.node is not None:
             # A resize that is deferred wants room (kube-scheduler 1.37), and no rule is about that.
             return args.candidates
+        version = self._state.version
+        found = await self._looked_at(args)
+        if await self._has_better_ones(args, found):
+            found = {}
+        unsure = await self._without_our_hints(pod, found.keys())
+        left = {node: each for node, each in found.items() if node not in unsure}
+        if version != self._state.version or self._waits(args):
+            left = await self._looked_at_again(args, left)
+        # Nothing is awaited from here to the answer.
+        chosen = {node: each.victims for node, each in left.items()}
+        self._hand_over(args, chosen)
+        return self._expect(pod, chosen, {node: each.rank for node, each in left.items()})
+
+    async def _looked_at(self, args: PreemptionArgs) -> dict[str, _Found]:
+        """Return the candidates that help, each as things were when it was looked at."""
+        if self._waits(args):
+            return {}
+        start = perf_counter()
+        steps = self._look(args, args.candidates)
+        looked_at = self._preparer.in_turns(args.pod, steps, LOOKING_SECONDS)
+        found = {node: each async for node, each in looked_at if each is not None}
+        status = "Success" if found else "Unschedulable"
+        self._metrics.observe_plugin(self._leading, "Preempt", status, perf_counter() - start)
+        if _log.isEnabledFor(logging.DEBUG):
+            added = sum(
+                len(each.victims.uids) - len(args.candidates[node].uids)
+                for node, each in found.items()
+            )
+            _log.debug(
+                "preempting for %s: %d of %d nodes are possible, with %d victims added",
+                args.pod.key, len(found), len(args.candidates), added,
+            )  # fmt: skip
+        return found
+
+    async def _has_better_ones(self, args: PreemptionArgs, found: Mapping[str, _Found]) -> bool:
+        """Return whether it is better to evict on a node that only we refuse."""
+        known = [each.rank for each in found.values() if each.rank is not None]
+        if self._preemption is None or not known or len(known) < len(found):
+            return False
+        return await self._preemption.has_better_ones(args.pod, args.pod_json, min(known))
+
+    async def _looked_at_again(
+        self, args: PreemptionArgs, found: Mapping[str, _Found]
+    ) -> dict[str, _Found]:
+        """Return those that help by now, of as many of the best ones as one step has time for."""
+        ranks = {node: each.rank for node, each in found.items()}
+        best = sorted(found, key=lambda node: (ranks[node] is not None, ranks[node] or ()))
+        for first in range(0, len(best), AT_ONCE):
+            if self._waits(args):
+                return {}
+            some = {node: args.candidates[node] for node in best[first : first + AT_ONCE]}
+            steps = self._look(args, some)
+            if left := {node: each for node, each in steps if each is not None}:
+                return left
+            await asyncio.sleep(0)
+        return {}
+
+    def _look(
+        self, args: PreemptionArgs, candidates: Mapping[str, Victims]
+    ) -> Iterator[tuple[str, _Found | None]]:
+        """Look at one candidate after the other."""
+        state = self._state
+        for node, victims in choose_victims(
+            state, args.pod, candidates, self._plugins, may_be_empty=self._may_be_empty
+        ):
+            if victims is None:
+                yield node, None
+            else:
+                yield node, _Found(victims, rank_of(state, node, victims))
+
+    def _waits(self, args: PreemptionArgs) -> bool:
+        """Return whether nobody is to be evicted for a pod wherever that would help."""
         waits_on = self.held.waits_on(args.pod)
         if waits_on is not None and waits_on not in args.candidates:
             says = "%s waits for its victims on %s to go"
             self._log.log(logging.INFO, says, says, args.pod.key, waits_on)
-            return {}
+            return True
         if self._preemption is not None and self._preemption.going(args.pod) is not None:
-            return {}
+            return True
         why_unclear = unclear(self._state, args.pod, self._plugins)
         if why_unclear is not None:
             says = "no eviction for %s: %s"
             self._log.log(logging.WARNING, says, says, args.pod.key, why_unclear)
-            return {}
-        start = perf_counter()
-        chosen = choose_victims(
-            self._state,
-            args.pod,
-            args.candidates,
-            self._plugins,
-            may_be_empty=self._may_be_empty,
-        )
-        status = "Success" if chosen else "Unschedulable"
-        self._metrics.observe_plugin(self._leading, "Preempt", status, perf_counter() - start)
-        if _log.isEnabledFor(logging.DEBUG):
-            added = sum(len(chosen[node].uids) - len(args.candidates[node].uids) for node in chosen)
-            _log.debug(
-                "preempting for %s: %d of %d nodes are possible, with %d victims added",
-                args.pod.key, len(chosen), len(args.candidates), added,
-            )  # fmt: skip
-        return chosen
+        return why_unclear is not None
 
-    def _expect(self, pod: Pod, chosen: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    async def _without_our_hints(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
+        """Let the scheduler have the pod's nomination to itself before it hears of any victim.
+
+        Return the nodes where that is not certain.
+        """
+        waits_on = None if nodes else self.held.waits_on(pod)
+        if waits_on is not None:
+            nodes = {waits_on}
+        if self._give_way is None or not nodes:
+            return frozenset()
+        unsure = await self._give_way(pod, nodes)
+        if unsure and waits_on is None:
+            says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
+            self._log.log(logging.WARNING, says, says, min(unsure), pod.key)
+        return unsure
+
+    def _expect(
+        self, pod: Pod, chosen: Mapping[str, Victims], ranks: Mapping[str, Rank | None]
+    ) -> Mapping[str, Victims]:
         """Count the pod as nominated to the node that the scheduler will take, if that is plain."""
         if not chosen or not compare_pods(self._plugins):
             return chosen
-        settled = settle(self._state, chosen)
+        settled = settle(chosen, ranks)
         if settled.taken is not None:
             self._state.expect_nomination(pod, settled.taken, self._clock() + LAG_SECONDS)
         return settled.chosen

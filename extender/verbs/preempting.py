@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
@@ -30,27 +30,26 @@ def choose_victims(
     plugins: Plugins,
     *,
     may_be_empty: bool,
-) -> dict[str, Victims]:
-    """Return the candidates where the pod may go once the victims are gone, by filter's rules.
+) -> Iterator[tuple[str, Victims | None]]:
+    """Yield for each candidate who has to go for the pod to go there, by filter's rules, or None.
 
-    What the scheduler chose stays chosen, for reasons of its own: room, ports, volumes. Where that
-    is not enough, the pods of that node that still stand in the way join the victims, if
+    What the scheduler chose stays chosen: it alone knows for which of its rules. Where that is
+    not enough, the pods of that node that still stand in the way join the victims, if
     all of them are less important. Only anti-affinity can be cured so, and it leaves no choice: it
     repels pod by pod, so every pod that repels must go, and sparing any other costs nothing. There
-    is thus no order in which pods are to be reprieved. Pods of other nodes are never added, and no
-    pod for the sake of a quota: where that has no room without the victims, no candidate is left.
+    is thus no order in which pods are to be reprieved. Pods of other nodes are never added, no pod
+    of a group, and no pod for the sake of a quota: where that has no room without the victims, no
+    candidate is left.
 
+    The state may change between two of them.
     For a pod with more than MOST_COMPARED terms nobody is added.
-    With `may_be_empty` false, candidates without victims are left out.
-    O(candidates x (victims x terms)), and O(pods of the node) where we refuse it.
+    With `may_be_empty` false, candidates without victims do not help.
+    O(victims x terms) at a step, and O(pods of the node) where we refuse it.
     """
     call = _Call(state, pod, plugins)
-    chosen = {}
     for node, proposed in candidates.items():
         victims = call.victims_on(node, proposed)
-        if victims is not None and (victims.uids or may_be_empty):
-            chosen[node] = victims
-    return chosen
+        yield node, victims if victims is not None and (victims.uids or may_be_empty) else None
 
 
 def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Plugins) -> bool:
@@ -88,6 +87,10 @@ class _Call:
         named = {*proposed.uids} - {self._pod.uid}
         placed = state.pods_on(node)
         gone = [each for each in (*placed, *state.reservations.on(node)) if each.uid in named]
+        if len(gone) < len(named) and any(each.group is not None for each in gone):
+            # A pod group on several nodes: kube-scheduler looks for each victim on this one alone,
+            # and where it does not find it (convertPodUIDToPod), its whole attempt fails.
+            return None
         if self._fits(node, gone):
             return proposed
         if not self._adds:
@@ -108,7 +111,7 @@ class _Call:
 
     def _is_in_the_way(self, other: Pod, node: str) -> bool:
         """Return whether a pod on a node repels ours there, and may be evicted for it."""
-        if not may_be_evicted(other, self._pod):
+        if not may_be_chosen(other, self._pod):
             return False
         keys = self._exclusive.get(other.pod_class)
         if keys is None:
@@ -132,6 +135,15 @@ def fits_without(
 def may_be_evicted(other: Pod, pod: Pod) -> bool:
     """Return whether a pod is another one than ours, and less important."""
     return other.priority < pod.priority and other.uid != pod.uid
+
+
+def may_be_chosen(other: Pod, pod: Pod) -> bool:
+    """Return whether we may name a pod as a victim, where the scheduler has not done so.
+
+    Not one of a pod group, unless it is on its way out: all of them may have to go together, on
+    other nodes as well (`disruptionMode`), and its group may be more important than it is.
+    """
+    return may_be_evicted(other, pod) and (other.group is None or other.deleting)
 
 
 def _merged(named: Sequence[str], known: Iterable[Pod], added: Iterable[Pod]) -> list[str]:

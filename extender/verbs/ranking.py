@@ -44,7 +44,16 @@ class Settled:
     """None where that cannot be told."""
 
 
-def settle(state: ClusterView, chosen: Mapping[str, Victims]) -> Settled:
+def rank_of(state: ClusterView, node: str, victims: Victims) -> Rank | None:
+    """Return how bad some victims on a node are; None where one of them is unknown."""
+    there = {pod.uid: pod for pod in (*state.pods_on(node), *state.reservations.on(node))}
+    pods = [there[uid] for uid in victims.uids if uid in there]
+    if not pods or len(pods) < len(victims.uids):
+        return None
+    return rank(pods, victims.violations)
+
+
+def settle(chosen: Mapping[str, Victims], ranks: Mapping[str, Rank | None]) -> Settled:
     """Leave out candidates that are as good as the best one, and say which that is.
 
     Of equal ones the scheduler takes any. With one left, its nomination counts before the watch
@@ -53,26 +62,13 @@ def settle(state: ClusterView, chosen: Mapping[str, Victims]) -> Settled:
     """
     if len(chosen) == 1:
         return Settled(chosen, next(iter(chosen)))
-    ranks: dict[str, Rank] = {}
-    for node, victims in chosen.items():
-        found = _ranked(state, node, victims)
-        if found is None:
-            return Settled(chosen, None)
-        ranks[node] = found
-    if not ranks:
+    known = {node: found for node in chosen if (found := ranks[node]) is not None}
+    if not known or len(known) < len(chosen):
         return Settled(chosen, None)
-    best = min(ranks, key=lambda node: ranks[node])
+    best = min(known, key=lambda node: known[node])
     left = {
         node: victims
         for node, victims in chosen.items()
-        if node == best or ranks[node] != ranks[best]
+        if node == best or known[node] != known[best]
     }
     return Settled(left, best)
-
-
-def _ranked(state: ClusterView, node: str, victims: Victims) -> Rank | None:
-    there = {pod.uid: pod for pod in (*state.pods_on(node), *state.reservations.on(node))}
-    pods = [there[uid] for uid in victims.uids if uid in there]
-    if not pods or len(pods) < len(victims.uids):
-        return None
-    return rank(pods, victims.violations)

@@ -8,7 +8,7 @@ DefaultPreemption, its dry run (SelectVictimsOnNode) and its choice (pickOneNode
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from typing import Final
@@ -22,7 +22,7 @@ from extender.verbs.filtering import judge
 from extender.verbs.node_fit import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import fits_without, may_be_evicted
+from extender.verbs.preempting import fits_without, may_be_chosen
 from extender.verbs.ranking import Rank, rank
 
 MOST_CONDITIONS: Final = 2_500_000
@@ -48,6 +48,8 @@ class Candidate:
     """The most important one first. None of them: the node takes the pod as it is."""
     violations: int = 0
     """How many of them a disruption budget does not allow."""
+    for_room: bool = False
+    """Whether the pod has no room there as it is, so that rules may count that we do not know."""
 
     @property
     def rank(self) -> Rank:
@@ -199,11 +201,13 @@ class _DryRun:
         lesser = self._lesser(node)
         if not lesser:
             return None
+        for_room = not fit.fits
         for each in lesser:
             fit.free(each)
         if not fit.fits or not self._obeys_rules_without(lesser, node):
             return None
-        return self._reprieve(node, sorted(lesser, key=importance), fit)
+        found = self._reprieve(node, sorted(lesser, key=importance), fit)
+        return None if found is None else replace(found, for_room=for_room)
 
     def repels(self, node: str) -> bool:
         """Return whether a rule is about any less important pod of a node and ours."""
@@ -212,11 +216,12 @@ class _DryRun:
     def _lesser(self, node: str) -> list[Pod]:
         """Return the less important pods of a node, bound there whether the watch shows it or not.
 
-        One whose bind is under way, or has ended unclearly, may turn out to be elsewhere.
+        One whose bind is under way, or has ended unclearly, may turn out to be elsewhere. Those of
+        pod groups stay.
         """
         state, pod = self._state, self._preemptor.pod
         there = (*state.pods_on(node), *state.reservations.confirmed_on(node))
-        return [each for each in there if may_be_evicted(each, pod)]
+        return [each for each in there if may_be_chosen(each, pod)]
 
     def _obeys_rules_without(self, lesser: Iterable[Pod], node: str) -> bool:
         state, pod = self._state, self._preemptor.pod

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from extender.verbs.preempting import Victims
-from tests.builders import Pod, model_pod
+from extender.verbs.ranking import rank
+from tests.builders import model_pod
 from tests.controllers.preempting import (
     HIGH,
     MIDDLE,
     ON_A,
     ON_B,
     A,
+    B,
     PreemptionRig,
     db,
     important,
@@ -28,33 +29,52 @@ async def test_what_filter_has_just_said_counts_when_no_candidate_helps() -> Non
     assert rig.evicted() == ["on-a"]
 
 
-async def test_who_is_spared_by_our_victims_stays() -> None:
-    blocker, other = db("blocker", "a", MIDDLE), plain("other", "a")
-    rig = PreemptionRig([server("a", pods="2")], blocker, other, important())
-    proposed = {"a": Victims(["default-blocker", "default-other"], 0)}
-    wanted = model_pod(important())
-    found = await rig.controller.review(wanted, raw_of(important()), proposed)
-    assert found == {"a": Victims(["default-blocker"], 0)}
+FILLER = plain("filler", "full", MIDDLE)
+FULL = server("full", pods="1")
+NAMED = rank([model_pod(FILLER)], 0)
+"""How bad it is to evict the filler, whom the scheduler has named."""
+
+
+async def has_better_ones(rig: PreemptionRig) -> bool:
+    """Ask as preempt does, with the filler as the scheduler's victim."""
+    wanted = important()
+    return await rig.controller.has_better_ones(model_pod(wanted), raw_of(wanted), NAMED)
 
 
 async def test_a_better_victim_where_only_we_refuse() -> None:
-    full = server("full", pods="1")
-    rig = PreemptionRig([full, A], plain("filler", "full", MIDDLE), ON_A, important())
+    rig = PreemptionRig([FULL, A], FILLER, ON_A, important())
     rig.refuse("important", "a")
-    wanted = model_pod(important())
-    proposed = {"full": Victims(["default-filler"], 0)}
-    assert await rig.controller.review(wanted, raw_of(important()), proposed) == {}
-    rig.controller.unhelped(wanted, raw_of(important()))
+    assert await has_better_ones(rig)
+    rig.controller.unhelped(model_pod(important()), raw_of(important()))
     await rig.pass_time()
     assert rig.evicted() == ["on-a"]
 
 
-async def test_what_only_the_scheduler_understands_stays_as_it_is() -> None:
-    claims = Pod(important())
-    claims["spec"] = {**claims["spec"], "resourceClaims": [{"name": "gpu"}]}
-    rig = PreemptionRig([server("a", pods="2")], ON_A, plain("other", "a"), claims)
-    proposed = {"a": Victims(["default-on-a", "default-other"], 0)}
-    assert await rig.controller.review(model_pod(claims), raw_of(claims), proposed) == proposed
+async def test_a_victim_for_room_whom_the_scheduler_has_not_named_is_none_of_ours() -> None:
+    """Another rule of the scheduler's may keep the pod from that node."""
+    fuller = server("fuller", pods="1")
+    rig = PreemptionRig(
+        [FULL, fuller, A], FILLER, plain("cheap", "fuller"), db("rock", "a", HIGH), important()
+    )
+    rig.refuse("important", "a")
+    assert not await has_better_ones(rig)
+
+
+async def test_where_only_we_refuse_comes_before_where_room_is_missing() -> None:
+    fuller = server("fuller", pods="1")
+    on_a = db("on-a", "a", MIDDLE)
+    rig = PreemptionRig([fuller, A], plain("cheap", "fuller"), on_a, important())
+    rig.refuse("important", "a")
+    await rig.pass_time()
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_a_pod_of_a_group_is_evicted_for_nobody() -> None:
+    solo, gang = db("solo", "b", MIDDLE), db("gang", "a").in_group("gang")
+    rig = PreemptionRig([A, B], solo, gang, important())
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.evicted() == ["solo"]
 
 
 async def test_a_pod_that_no_candidate_helps_is_looked_after_everywhere() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -212,9 +212,9 @@ def _remembers_every_pod(patch: Patch) -> None:
 
 
 def _evicts_blindly(patch: Patch) -> None:
-    def all_of_them(*args: Any, **_: object) -> Mapping[str, Any]:
+    def all_of_them(*args: Any, **_: object) -> Iterable[tuple[str, Any]]:
         candidates: Mapping[str, Any] = args[2]
-        return candidates
+        return candidates.items()
 
     patch.setattr(extender.callbacks.preempting, "choose_victims", all_of_them)
 

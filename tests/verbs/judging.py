@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from extender.cluster.state import ClusterState
+from extender.model.objects import Pod
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.plugins import Plugins
+from extender.verbs.preempting import Victims, choose_victims
 from extender.verbs.prioritizing import prioritize
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from tests import oracle
@@ -64,3 +66,16 @@ def expected_scores(
     known = [name for name in names if cluster.node_labels(name) is not None]
     scores = oracle.normalised(oracle.raw_scores(cluster, pod, known, args))
     return {name: score for name, score in scores.items() if score}
+
+
+def chosen_of(
+    state: ClusterState,
+    pod: Pod,
+    candidates: Mapping[str, Victims],
+    plugins: Plugins,
+    *,
+    may_be_empty: bool,
+) -> dict[str, Victims]:
+    """Return the candidates of a preemption that are left, and their victims."""
+    chosen = choose_victims(state, pod, candidates, plugins, may_be_empty=may_be_empty)
+    return {node: victims for node, victims in chosen if victims is not None}

@@ -13,7 +13,7 @@ from extender.model.verdict import Reason
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import judge
 from extender.verbs.nominating import Chooser
-from extender.verbs.preempting import Victims, choose_victims
+from extender.verbs.preempting import Victims
 from extender.wire.placement import read_requirements
 from tests import oracle, strategies
 from tests.builders import (
@@ -29,7 +29,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.verbs.judging import AFFINITY, actual_refusals
+from tests.verbs.judging import AFFINITY, actual_refusals, chosen_of
 
 ROOM = {"pods": "10"}
 NODES = [
@@ -193,7 +193,7 @@ def test_nobody_is_evicted_where_another_pod_is_nominated(priority: int, *, help
     victim = pod("victim").labels(app="db").priority(0).on("a1")
     state = state_of(NODES, [], [victim, waiting(priority=priority)])
     proposed = {"a1": Victims(["default-victim"], 0)}
-    chosen = choose_victims(state, model_pod(APART), proposed, AFFINITY, may_be_empty=False)
+    chosen = chosen_of(state, model_pod(APART), proposed, AFFINITY, may_be_empty=False)
     assert (chosen == proposed) is helps
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
-from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.verbs.preempting import Victims, only_waits
 from extender.wire.objects import read_budget
 from tests import oracle, strategies
 from tests.builders import (
@@ -31,7 +31,7 @@ from tests.builders import (
     state_of,
     term,
 )
-from tests.verbs.judging import AFFINITY
+from tests.verbs.judging import AFFINITY, chosen_of
 
 NODES = [
     node("a1", {HOST: "a1", ZONE: "a"}),
@@ -77,9 +77,7 @@ def choose(
 ) -> dict[str, tuple[list[str], int]]:
     """Ask with victims by name; return them by name, and the violations."""
     proposed = {on: Victims(uids(*names), violations) for on, names in candidates.items()}
-    chosen = choose_victims(
-        state, model_pod(incoming), proposed, AFFINITY, may_be_empty=may_be_empty
-    )
+    chosen = chosen_of(state, model_pod(incoming), proposed, AFFINITY, may_be_empty=may_be_empty)
     assert mismatches(state) == [], "judging must leave the counters as they were"
     return {
         on: ([uid.removeprefix("default-") for uid in victims.uids], victims.violations)
@@ -195,6 +193,34 @@ def choose(
             ["stranger", "x"],
             ["stranger", "y", "x"],
             id="an unknown victim stays in front",
+        ),
+        pytest.param(
+            [plain("x"), db("y").in_group("gang")],
+            APART,
+            ["x"],
+            None,
+            id="a pod of a group never joins, for the rest of it may have to go as well",
+        ),
+        pytest.param(
+            [plain("x"), db("y").in_group("gang").being_deleted()],
+            APART,
+            ["x"],
+            ["x", "y"],
+            id="unless it is on its way out",
+        ),
+        pytest.param(
+            [plain("x").in_group("gang"), db("y").in_group("gang"), plain("z")],
+            APART,
+            ["x", "y"],
+            ["x", "y"],
+            id="a group that the scheduler named goes as a whole",
+        ),
+        pytest.param(
+            [plain("x").in_group("gang"), plain("y", on="a2").in_group("gang")],
+            INCOMING,
+            ["x", "y"],
+            None,
+            id="a group on several nodes, at which the scheduler would give up altogether",
         ),
         pytest.param(
             [plain("x"), db("y"), APART.on("a1")],
@@ -377,7 +403,7 @@ def test_no_other_choice_would_have_done_or_would_have_spared_anybody(data: st.D
     proposed = data.draw(st.sets(st.sampled_from(evictable))) if evictable else set()
     state = state_of(cluster.nodes, cluster.namespaces, pods)
 
-    chosen = choose_victims(
+    chosen = chosen_of(
         state,
         model_pod(incoming),
         {where: Victims(sorted(proposed), 0)},

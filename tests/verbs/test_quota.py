@@ -14,7 +14,7 @@ from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import Victims, choose_victims, only_waits
+from extender.verbs.preempting import Victims, only_waits
 from extender.verbs.quota import Cause, CrossNamespacePodAffinity, Shortfall, shortfall
 from tests.builders import (
     HOST,
@@ -30,6 +30,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.verbs.judging import chosen_of
 
 NODES = [node(name, {HOST: name}) for name in ("a", "b")]
 FAR = term(HOST, selector(app="none"), namespaceSelector={})
@@ -317,7 +318,7 @@ def test_who_is_evicted(
     pods: list[Pod], victims: list[str], plugins: Plugins, expected: list[str] | None
 ) -> None:
     proposed = {"a": Victims([f"default-{name}" for name in victims], 0)}
-    chosen = choose_victims(
+    chosen = chosen_of(
         state(pods, FULL), model_pod(IMPORTANT), proposed, plugins, may_be_empty=False
     )
     found: Any = {on: sorted(each.uids) for on, each in chosen.items()}

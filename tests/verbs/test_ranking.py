@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
+from extender.cluster.state import ClusterState
+from extender.verbs import ranking
 from extender.verbs.preempting import Victims
-from extender.verbs.ranking import settle
+from extender.verbs.ranking import Settled
 from tests.builders import Pod, node, pod, state_of
 
 NODES = [node("a"), node("b")]
@@ -18,6 +20,12 @@ def victim(name: str, priority: int = 0, started: str | None = None) -> Pod:
     """Build a pod that may have to go."""
     built = pod(name).priority(priority)
     return built if started is None else built.started(started)
+
+
+def settle(state: ClusterState, chosen: Mapping[str, Victims]) -> Settled:
+    """Rank candidates, and settle which is taken."""
+    ranks = {node: ranking.rank_of(state, node, victims) for node, victims in chosen.items()}
+    return ranking.settle(chosen, ranks)
 
 
 @pytest.mark.parametrize(

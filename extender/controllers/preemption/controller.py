@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import replace
 from typing import NoReturn
 
@@ -22,7 +22,6 @@ from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import LAG_SECONDS, Preemptions
 from extender.controllers.preemption.record import Record, Refusal
 from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
-from extender.controllers.preemption.review import Review
 from extender.controllers.preemption.search import Search
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
@@ -33,10 +32,10 @@ from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import Preparer
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, leading
-from extender.verbs.preempting import Victims
+from extender.verbs.ranking import Rank
 from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
-from extender.wire.preemptor import PreemptorManifest
+from extender.wire.preemptor import PreemptorManifest, read_preemptor
 
 WORDS = Words("nobody is evicted", "preemption failed unexpectedly")
 WORKERS = 8
@@ -88,7 +87,6 @@ class PreemptionController:
             history=history,
         )
         self._search = Search(state, plugins, chance, clock, sleep)
-        self._review = Review(state, plugins, self._search, clock)
         self._reconciler = Reconciler(
             state,
             self._queue,
@@ -144,16 +142,16 @@ class PreemptionController:
         preemption = self._records.active.get(pod.uid)
         return None if preemption is None else preemption.victims.keys()
 
-    async def review(
-        self, pod: Pod, pod_json: msgspec.Raw, chosen: Mapping[str, Victims]
-    ) -> Mapping[str, Victims]:
-        """Return whom the scheduler is to evict for a pod, given candidates that help.
-
-        That is nobody when it is better to evict on a node that only we refuse.
-        """
-        denied = self._evictions.denied_until > self._clock()
-        refusal = None if denied else self._records.latest(pod.uid)
-        return await self._review.of(pod, pod_json, chosen, refusal)
+    async def has_better_ones(self, pod: Pod, pod_json: msgspec.Raw, rank: Rank) -> bool:
+        """Return whether victims on a node that only we refuse are better than some of a rank."""
+        refusal = self._records.latest(pod.uid)
+        if refusal is None or pod.group is not None or self._evictions.denied_until > self._clock():
+            return False
+        try:
+            manifest = read_preemptor(pod_json, pod.requests)
+        except ObjectError:
+            return False
+        return await self._search.beats(refusal, Preemptor(pod, manifest.requirements), rank)
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of those of whose deletion the watch should tell any moment, if any."""

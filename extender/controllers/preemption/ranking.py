@@ -19,7 +19,7 @@ MOST_RANKED = 1024
 PER_NODE = 512
 """Bytes of a node in a ranking."""
 
-Badness: TypeAlias = tuple[bool, Rank]
+Badness: TypeAlias = tuple[bool, bool, Rank]
 """The lowest is taken."""
 Entry: TypeAlias = tuple[Badness, int, str]
 """How bad a node is, where it came in the search (the first of equal ones is taken), its name."""

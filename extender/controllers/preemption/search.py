@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
@@ -12,6 +13,7 @@ from extender.controllers.preemption.ranking import Badness, Entry, Ranking, Ran
 from extender.controllers.preemption.record import PER_NAME, Refusal
 from extender.model import memory
 from extender.verbs.plugins import Plugins
+from extender.verbs.ranking import Rank
 from extender.verbs.victims import Candidate, Preemptor, candidates, on_node
 
 SLICE_SECONDS = 0.001
@@ -19,6 +21,8 @@ REST = 1.0
 """Between two slices, as a multiple of the last one: the search gets half of the loop at most."""
 REST_IN_VAIN = 9.0
 """For a pod that was looked at before in vain, whatever has changed since: a tenth."""
+COMPARING_SECONDS = 0.05
+"""How long the scheduler waits to hear of better nodes; else it evicts where it has found to."""
 NO_REST = 0.0
 """Where the scheduler waits for the answer: only others are let through between two slices."""
 
@@ -99,6 +103,25 @@ class Search:
                 self._in_vain.note(key, size)
         return best
 
+    async def beats(self, refusal: Refusal, preemptor: Preemptor, rank: Rank) -> bool:
+        """Return whether victims on a node that only we refuse are better than some of a rank.
+
+        What else the scheduler may have against a node where room is missing is not known, so such
+        nodes do not count. While the scheduler waits for the answer there is little time; False
+        when it was not enough.
+        """
+        refusal.read()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMPARING_SECONDS):
+                best = await self.choose(refusal, preemptor, rest=NO_REST, take=False)
+                return (
+                    best is not None
+                    and bool(best.victims)
+                    and not best.for_room
+                    and best.rank < rank
+                )
+        return False
+
     def _alike(self, look: _Look) -> Hashable:
         """Return what is the same for pods that may share a ranking, though their labels differ.
 
@@ -162,7 +185,9 @@ class Search:
         """Return how bad a candidate is: what was begun for nobody who waits there comes first.
 
         So it is when a preemptor has lost its nomination while nobody looked after it, and victims
-        are on their way out.
+        are on their way out. Where room is missing, the scheduler has not named these victims, so
+        such nodes come last: another rule of its own may keep the pod from there.
         """
         begun = any(each.preempted for each in candidate.victims)
-        return not begun or bool(self._state.nominated.on(candidate.node)), candidate.rank
+        waited_for = bool(self._state.nominated.on(candidate.node))
+        return not begun or waited_for, candidate.for_room, candidate.rank
