@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -12,15 +15,18 @@ from aiohttp.web import Application, Request
 from prometheus_client import CollectorRegistry
 
 from extender.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
-from extender.callbacks.preempting import Preemptions
+from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
+from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
+from extender.preparing import SLICE_SECONDS, Preparer
 from extender.reading import pods_apart
 from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import HOST, Json, model_node, model_pod, node, pod, selector, state_of, term
+from tests.controllers.preempting import LOW, MIDDLE, PreemptionRig, db, important, plain, server
 from tests.verbs.judging import AFFINITY
 
 Client = TestClient[Request, Application]
@@ -47,7 +53,10 @@ class PreemptRig:
         unready: str | None = None,
         may_be_empty: bool = False,
         plugins: Plugins = AFFINITY,
+        preemption: PreemptionController | None = None,
+        ticks: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        """With `ticks`, the clock by which the looks at candidates are cut into slices."""
         self.now = 0.0
         self.gone_meanwhile: list[str] = []
         """Pods whose ends the watch shows, one after the other, while a filter call waits."""
@@ -62,7 +71,10 @@ class PreemptRig:
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
             pods=pods_apart(PodReader()),
+            preemption=preemption,
+            preparer=Preparer(state, metrics, clock=ticks),
         )
+        self.preemptions = preemptions
         self._held = preemptions.held
         answers = Answering(
             state,
@@ -149,6 +161,87 @@ async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> Non
     assert await ask(client, body) == {
         "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default-web"}], "NumPDBViolations": 0}}
     }
+
+
+async def test_whom_the_scheduler_named_goes_though_a_more_important_one_makes_room() -> None:
+    """It may have named it for a rule that only it knows, as of even spread."""
+    there = [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("other", "a", LOW - 1)]
+    cluster = PreemptionRig([server("a", pods="3")], *there, important())
+    rig = PreemptRig(cluster.state, preemption=cluster.controller)
+    body = question(important(), {"a": ["default-web-1"]})
+    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
+    victims = [each["UID"] for each in answer["NodeNameToMetaVictims"]["a"]["Pods"]]
+    assert victims == ["default-blocker", "default-web-1"]
+
+
+async def test_a_group_that_the_scheduler_named_goes_as_a_whole() -> None:
+    there = [plain(name, "a").in_group("gang") for name in ("one", "two")]
+    cluster = PreemptionRig([server("a", pods="2")], *there, important())
+    rig = PreemptRig(cluster.state, preemption=cluster.controller)
+    body = question(important(), {"a": ["default-one", "default-two"]})
+    body["NodeNameToMetaVictims"]["a"]["NumPDBViolations"] = 1
+    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
+    assert answer == {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
+
+
+MANY = [f"n{number:02}" for number in range(40)]
+"""Nodes, each with a victim."""
+
+
+def many() -> ClusterState:
+    """Build them."""
+    nodes = [node(name, {HOST: name}) for name in MANY]
+    # The first is the worst, so that none is left out for being as good as another.
+    pods = [pod(f"on-{name}").priority(-number).on(name) for number, name in enumerate(MANY)]
+    return state_of(nodes, [], pods)
+
+
+ABOUT_MANY = question(IMPORTANT, {name: [f"default-on-{name}"] for name in MANY})
+
+
+async def test_candidates_are_looked_at_in_slices_and_answered_as_they_are_at_the_end() -> None:
+    state, ticks, turns = many(), count(0.0, SLICE_SECONDS), 0
+    rig = PreemptRig(state, ticks=lambda: next(ticks))
+    answering = asyncio.create_task(rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
+    while not answering.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == len(MANY) // 2:
+            # By now these were looked at.
+            for name in MANY[:3]:
+                state.upsert_pod(
+                    model_pod(pod(f"firm-{name}").labels(app="web").priority(100).on(name))
+                )
+    answer = json.loads(await answering)["NodeNameToMetaVictims"]
+    assert turns >= len(MANY), "one slice in each turn"
+    assert answer.keys().isdisjoint(MANY[:3])
+    assert len(answer) == AT_ONCE
+
+
+async def test_all_candidates_are_answered_while_nothing_changes() -> None:
+    ticks = count(0.0, SLICE_SECONDS)
+    rig = PreemptRig(many(), ticks=lambda: next(ticks))
+    answer = json.loads(await rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
+    assert [*answer["NodeNameToMetaVictims"]] == MANY
+
+
+async def test_candidates_for_which_there_is_no_time_are_left_out() -> None:
+    ticks = count(0.0, LOOKING_SECONDS / 4)
+    rig = PreemptRig(many(), ticks=lambda: next(ticks))
+    answer = json.loads(await rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
+    assert [*answer["NodeNameToMetaVictims"]] == MANY[:2]
+
+
+async def test_of_many_candidates_that_help_no_more_the_next_best_ones_are_looked_at() -> None:
+    state, ticks = many(), count(0.0, SLICE_SECONDS)
+    rig = PreemptRig(state, ticks=lambda: next(ticks))
+    answering = asyncio.create_task(rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
+    for _ in range(len(MANY)):
+        await asyncio.sleep(0)
+    for name in MANY[3:]:
+        state.upsert_pod(model_pod(pod(f"firm-{name}").labels(app="web").priority(100).on(name)))
+    answer = json.loads(await answering)
+    assert [*answer["NodeNameToMetaVictims"]] == ["n02", "n01", "n00"]
 
 
 async def test_no_candidate_helps(aiohttp_client: Any) -> None:
