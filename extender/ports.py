@@ -49,7 +49,7 @@ class Evictor(Protocol):
     """Has pods deleted for the sake of others, each exactly the one that was seen."""
 
     async def mark(self, victim: Pod, message: str) -> bool:
-        """Set the condition that says why a pod is about to go; False when it is gone already."""
+        """Set the condition that says why a pod is about to go; False if it is gone or going."""
 
     async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
         """Delete a pod, or only find out whether we may; False when it is gone already."""

@@ -144,6 +144,10 @@ def second_now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def condition_patch(uid: str, condition: Mapping[str, str]) -> bytes:
-    """Write a STRATEGIC_MERGE of a condition into the status of this pod, and no other."""
-    return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})
+def condition_patch(uid: str, condition: Mapping[str, str], version: str = "") -> bytes:
+    """Write a STRATEGIC_MERGE of a condition into the status of this pod, and no other.
+
+    With a resourceVersion, only if nothing was written to the pod since.
+    """
+    metadata = {"uid": uid} | ({"resourceVersion": version} if version else {})
+    return msgspec.json.encode({"metadata": metadata, "status": {"conditions": [condition]}})

@@ -32,6 +32,7 @@ from extender.kube.failures import (
     StatusError,
 )
 from extender.kube.flowcontrol import Flow
+from extender.kube.frames import read_answer
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import Evicted, Eviction, Occurrence
@@ -48,6 +49,16 @@ EVICTION_SECONDS: Final = 5.0
 """For an eviction: well within the time for which the lead was just confirmed."""
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str
+    resource_version: str
+    deletion_timestamp: str | None = None
+
+
+class _Seen(msgspec.Struct):
+    metadata: _Metadata
+
+
 class Evictor:
     """Marks pods, deletes them and writes Events about them."""
 
@@ -58,10 +69,12 @@ class Evictor:
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"[:LONGEST_INSTANCE]
 
     async def mark(self, victim: Pod, message: str) -> bool:
-        """Set the condition DisruptionTarget; False when the pod is gone already.
+        """Set the condition DisruptionTarget; False when the pod is gone or going already.
 
-        ApiError when the API server refuses, also for another pod of the same name; NoAnswerError
-        and BrokenAnswerError leave open whether it was done.
+        It is written for the pod as it has just been read. So a request that is carried out late,
+        when the pod is marked for somebody else or is going, changes nothing.
+        ApiError when the API server refuses; NoAnswerError and BrokenAnswerError leave open whether
+        it was done.
         """
         condition = {
             "type": "DisruptionTarget",
@@ -70,15 +83,36 @@ class Evictor:
             "message": message,
             "lastTransitionTime": second_now(),
         }
-        return await _unless_gone(
-            self._client.patch(
+        for last in (False, False, True):
+            version = await self._version(victim)
+            if version is None:
+                return False
+            patch = self._client.patch(
                 f"{pod_path(victim.key)}/status",
-                condition_patch(victim.uid, condition),
+                condition_patch(victim.uid, condition, version),
                 STRATEGIC_MERGE,
                 within=REQUEST_SECONDS,
                 flow=Flow.EVICTIONS,
             )
-        )
+            try:
+                return await _unless_gone(patch)
+            except ApiError as error:
+                # Its kubelet writes to the same status.
+                if last or error.status != CONFLICT:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    async def _version(self, victim: Pod) -> str | None:
+        """Return the resourceVersion of a pod; None when it is gone or going already."""
+        try:
+            body = await self._client.get(pod_path(victim.key), {}, within=REQUEST_SECONDS)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+        seen = read_answer(body, _Seen).metadata
+        there = seen.uid == victim.uid and seen.deletion_timestamp is None
+        return seen.resource_version if there else None
 
     async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
         """Delete a pod with its own grace period; failures as with `mark`."""

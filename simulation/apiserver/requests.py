@@ -143,8 +143,9 @@ def _patch(store: Store, request: Request, body: Any) -> Callable[[], None]:
     key, by = request.key, request.by
     if isinstance(body, list):
         return lambda: patch_status(store, key, body, by)
-    uid, conditions = body["metadata"].get("uid", ""), body["status"]["conditions"]
-    return lambda: mark(store, key, conditions, by, uid=uid)
+    uid, version = (body["metadata"].get(name, "") for name in ("uid", "resourceVersion"))
+    conditions = body["status"]["conditions"]
+    return lambda: mark(store, key, conditions, by, uid=uid, version=version)
 
 
 def _eviction(store: Store, request: Request, options: Json) -> Callable[[], None]:

@@ -62,10 +62,17 @@ def _applied(pod: Json, operation: dict[str, Any]) -> Json:
             raise Refused(422, "Invalid", f"no such operation: {other}")
 
 
-def mark(store: Store, key: str, conditions: list[Json], by: str, *, uid: str = "") -> None:
-    """Change conditions of a pod; each is merged into the one of its type."""
+def mark(
+    store: Store, key: str, conditions: list[Json], by: str, *, uid: str = "", version: str = ""
+) -> None:
+    """Change conditions of a pod; each is merged into the one of its type.
+
+    With a resourceVersion, only if nothing was written to the pod since.
+    """
 
     def change(pod: Json) -> Json:
+        if version not in {"", pod["metadata"]["resourceVersion"]}:
+            raise Refused(409, "Conflict", f"{key} has been modified")
         known = {each["type"]: each for each in pod["status"].get("conditions", ())}
         for each in conditions:
             # Times are those of the wall, so no two runs would be alike.

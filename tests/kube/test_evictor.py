@@ -21,15 +21,46 @@ VICTIM = model_pod(pod("victim"))
 PREEMPTOR = model_pod(pod("preemptor"))
 
 
-@pytest.fixture
-def server() -> Told:
-    return Told()
+class Marking(Told):
+    """One that has a pod, and lets somebody else change it before some of the patches come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata: dict[str, Any] = {"uid": "default-victim"}
+        self.version = 7
+        self.meanwhile: list[dict[str, Any]] = []
+        """What others change of its metadata, each before one patch."""
+
+    async def read(self, _: web.Request) -> web.Response:
+        """Show the pod."""
+        if self.code == 404:
+            return web.json_response({"kind": "Status", "code": 404}, status=404)
+        metadata = {**self.metadata, "resourceVersion": str(self.version)}
+        return web.json_response({"metadata": metadata})
+
+    async def patch(self, request: web.Request) -> web.Response:
+        """Take a patch, unless it was written for a pod as it is no more."""
+        answer = await self.take(request)
+        if self.meanwhile:
+            self.metadata |= self.meanwhile.pop(0)
+            self.version += 1
+        _, body = self.bodies[-1]
+        if body["metadata"]["resourceVersion"] == str(self.version):
+            return answer
+        conflict = {"kind": "Status", "code": 409, "reason": "Conflict", "message": "because"}
+        return web.json_response(conflict, status=409)
 
 
 @pytest.fixture
-async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[Evictor]:
+def server() -> Marking:
+    return Marking()
+
+
+@pytest.fixture
+async def evictor(server: Marking, aiohttp_server: Any) -> AsyncIterator[Evictor]:
     app = web.Application()
-    app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.take)
+    app.router.add_get("/api/v1/namespaces/default/pods/victim", server.read)
+    app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.patch)
     app.router.add_delete("/api/v1/namespaces/default/pods/victim", server.take)
     app.router.add_post("/api/v1/namespaces/default/pods/victim/eviction", server.take)
     app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
@@ -39,7 +70,7 @@ async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[Evictor]:
 
 
 async def test_the_condition_says_why_and_names_the_very_pod(
-    server: Told, evictor: Evictor
+    server: Marking, evictor: Evictor
 ) -> None:
     assert await evictor.mark(VICTIM, "for a better one")
     ((kind, body),) = server.bodies
@@ -52,12 +83,41 @@ async def test_the_condition_says_why_and_names_the_very_pod(
         "reason": "PreemptionByScheduler",
         "message": "for a better one",
     }
-    assert body["metadata"] == {"uid": "default-victim"}
+    assert body["metadata"] == {"uid": "default-victim", "resourceVersion": "7"}
+
+
+async def test_a_mark_is_written_for_the_pod_as_it_is(server: Marking, evictor: Evictor) -> None:
+    server.meanwhile = [{}, {}]
+    assert await evictor.mark(VICTIM, "for a better one")
+    assert [body["metadata"]["resourceVersion"] for _, body in server.bodies] == ["7", "8", "9"]
+
+
+async def test_a_pod_that_changes_all_the_time_is_not_marked(
+    server: Marking, evictor: Evictor
+) -> None:
+    server.meanwhile = [{}, {}, {}]
+    with pytest.raises(ApiError, match="because"):
+        await evictor.mark(VICTIM, "for a better one")
+
+
+@pytest.mark.parametrize(
+    "became",
+    [
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, id="it goes for another one"),
+        pytest.param({"uid": "another"}, id="another pod has its name"),
+    ],
+)
+async def test_a_mark_comes_too_late(
+    server: Marking, evictor: Evictor, became: dict[str, str]
+) -> None:
+    server.meanwhile = [became]
+    assert not await evictor.mark(VICTIM, "for a better one")
+    assert len(server.bodies) == 1, "and nothing was written"
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 async def test_a_deletion_keeps_the_pod_s_own_grace_period(
-    server: Told, evictor: Evictor, *, dry_run: bool
+    server: Marking, evictor: Evictor, *, dry_run: bool
 ) -> None:
     assert await evictor.delete(VICTIM, dry_run=dry_run)
     assert server.bodies == [
@@ -73,7 +133,7 @@ async def test_a_deletion_keeps_the_pod_s_own_grace_period(
     ]
 
 
-async def test_an_event_names_both_pods(server: Told, evictor: Evictor) -> None:
+async def test_an_event_names_both_pods(server: Marking, evictor: Evictor) -> None:
     await evictor.tell(VICTIM, PREEMPTOR, "x" * 2000)
     ((_, event),) = server.bodies
     assert event["metadata"]["name"].startswith("victim.")
@@ -88,14 +148,14 @@ async def test_an_event_names_both_pods(server: Told, evictor: Evictor) -> None:
     assert len(event["note"]) == LONGEST_NOTE
 
 
-async def test_a_victim_that_is_gone_is_no_failure(server: Told, evictor: Evictor) -> None:
+async def test_a_victim_that_is_gone_is_no_failure(server: Marking, evictor: Evictor) -> None:
     server.code = 404
     assert not await evictor.mark(VICTIM, "")
     assert not await evictor.delete(VICTIM)
 
 
 @pytest.mark.parametrize("code", [403, 409, 500])
-async def test_a_refusal_is_an_error(server: Told, evictor: Evictor, code: int) -> None:
+async def test_a_refusal_is_an_error(server: Marking, evictor: Evictor, code: int) -> None:
     server.code = code
     with pytest.raises(ApiError, match="because"):
         await evictor.mark(VICTIM, "")
@@ -105,7 +165,7 @@ async def test_a_refusal_is_an_error(server: Told, evictor: Evictor, code: int) 
         await evictor.tell(VICTIM, PREEMPTOR, "")
 
 
-async def test_an_eviction_names_the_very_pod(server: Told, evictor: Evictor) -> None:
+async def test_an_eviction_names_the_very_pod(server: Marking, evictor: Evictor) -> None:
     for dry_run in (False, True):
         answer = await evictor.evict(VICTIM, dry_run=dry_run, may_go=lambda: True)
         assert answer == Eviction(Evicted.DONE)
@@ -125,7 +185,7 @@ async def test_an_eviction_names_the_very_pod(server: Told, evictor: Evictor) ->
     ids=["a budget says no", "it is gone", "another pod has its name"],
 )
 async def test_what_an_eviction_comes_to(
-    server: Told, evictor: Evictor, code: int, became: Evicted
+    server: Marking, evictor: Evictor, code: int, became: Evicted
 ) -> None:
     server.code = code
     answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: True)
@@ -134,7 +194,7 @@ async def test_what_an_eviction_comes_to(
 
 
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
-    server: Told, evictor: Evictor
+    server: Marking, evictor: Evictor
 ) -> None:
     answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: False)
     assert answer.became is Evicted.NOT_SENT
@@ -142,7 +202,9 @@ async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
     assert server.bodies == []
 
 
-async def test_an_event_can_be_about_the_pod_or_the_lease(server: Told, evictor: Evictor) -> None:
+async def test_an_event_can_be_about_the_pod_or_the_lease(
+    server: Marking, evictor: Evictor
+) -> None:
     await evictor.report(VICTIM, Occurrence("Reason", "Action", "note", warns=True))
     ((_, event),) = server.bodies
     assert (event["type"], event["reason"], event["regarding"]["name"]) == (
