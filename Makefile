@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory performance reference lint format types lock clean
+.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory preemption-compare performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -129,6 +129,10 @@ bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
 
 bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
+
+SCENARIOS ?= 172
+preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=172, half an hour)
+	@$(BIN)/python -m bench.scheduler preemptions --scenarios $(SCENARIOS) $(call results,preemptions)
 
 performance: bench-intree ## measure all that docs/performance.md shows, and draw it (more than an hour)
 	@$(BIN)/python -m bench.churn $(call results,churn)

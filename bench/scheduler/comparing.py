@@ -24,7 +24,8 @@ MODES = (STOCK, REPLACE)
 VERDICTS = ("the same", "better", "worse by chance", "worse")
 QUIET_S = 2.5
 """After so long without a change, nothing more comes."""
-PATIENCE_S = 40.0
+PATIENCE_S = 30.0
+"""Who has not come to rest by then is taken as it is."""
 REPEATS = 2
 """How often a scenario is tried again that came out worse: chance decides much."""
 CAUGHT_UP_S = 0.5
@@ -115,7 +116,7 @@ async def _run(sandbox: Sandbox, mode: str, scenario: Scenario) -> Outcome:
     began = time.monotonic()
     for each in scenario.coming:
         await sandbox.api.create(pods_path(each), each)
-    rested = await _rest(sandbox, scenario)
+    rested = await _rest(sandbox)
     outcome = await _outcome(sandbox, mode, scenario, rested - began)
     for namespace in ("default", "others"):
         await sandbox.api.delete(BUDGETS.format(namespace))
@@ -142,24 +143,23 @@ async def _budget(sandbox: Sandbox, budget: Budget) -> None:
         await sandbox.api.request("PUT", f"{path}/{budget.app}/status", made | {"status": status})
 
 
-async def _rest(sandbox: Sandbox, scenario: Scenario) -> float:
+async def _rest(sandbox: Sandbox) -> float:
     """End pods that have a grace period, as kubelets would; return when the last thing happened."""
-    names = [*map(_key, scenario.coming)]
     pods = sandbox.pods
     seen, since, ending = (-1, -1), 0.0, dict[str, float]()
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            now = time.monotonic()
-            for each in [*pods.objects.values()]:
-                if not each["metadata"].get("deletionTimestamp"):
-                    continue
-                if now - ending.setdefault(each["metadata"]["uid"], now) >= KUBELET_S:
-                    await sandbox.api.delete(pod_path(each))
-            if (told := (len(pods.history), len(pods.objects))) != seen:
-                seen, since = told, now
-            if now - since >= QUIET_S and all(map(pods.objects.get, names)):
-                return since
-            await asyncio.sleep(LOOK_S)
+    began = time.monotonic()
+    while (now := time.monotonic()) - began < PATIENCE_S:
+        for each in [*pods.objects.values()]:
+            if not each["metadata"].get("deletionTimestamp"):
+                continue
+            if now - ending.setdefault(each["metadata"]["uid"], now) >= KUBELET_S:
+                await sandbox.api.delete(pod_path(each))
+        if (told := (len(pods.history), len(pods.objects))) != seen:
+            seen, since = told, now
+        if now - since >= QUIET_S:
+            return since
+        await asyncio.sleep(LOOK_S)
+    return now
 
 
 async def _outcome(sandbox: Sandbox, mode: str, scenario: Scenario, seconds: float) -> Outcome:

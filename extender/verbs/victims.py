@@ -102,6 +102,7 @@ def candidates(
     chance: float,
     passed: Container[str] | None = None,
     evicting: bool = True,
+    for_room: bool = True,
 ) -> Iterator[Candidate | None]:
     """Look at every node in turn; yield a candidate, or None, for each.
 
@@ -110,7 +111,7 @@ def candidates(
     The state may change between two of them, so the one that is taken has to be looked at once more
     (`on_node`). `chance` in [0, 1) says where to begin: of equal nodes the first is taken. Where it
     is known which nodes the scheduler's own plugins have `passed`, others count only where we see
-    why they did not: room that is missing can be made.
+    why they did not: room that is missing can be made, if it is `for_room` that pods may go.
     O(pods of a node) at a step, after O(nodes) for the first. Of a pod with very many conditions,
     not all nodes are looked at.
 
@@ -137,7 +138,7 @@ def candidates(
             continue
         fit = NodeFit(state, pod, requirements, name)
         if not fit.fits:
-            yield run.with_fit(name, fit) if evicting else None
+            yield run.with_fit(name, fit) if evicting and for_room else None
         elif passed is not None and name not in passed:
             yield None
         elif name not in reasons:

@@ -15,7 +15,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.controllers.refusals import SETTLING_SECONDS
+from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
 from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
 from extender.model.marks import preemptor_in
@@ -75,6 +75,8 @@ def short(key: str) -> str:
 A, B = server("a"), server("b", "z2")
 ON_A = db("on-a", "a")
 ON_B = db("on-b", "b", MIDDLE)
+ROCKY = [f"rocky-{number}" for number in range(WHOLE_SEARCH)]
+"""Names of nodes that nobody can make fit; with one more, the scheduler tries only a part."""
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from tests.controllers.preempting import (
     MIDDLE,
     ON_A,
     ON_B,
+    ROCKY,
     A,
     B,
     PreemptionRig,
@@ -123,12 +124,34 @@ async def test_where_other_plugins_refuse_for_what_we_do_not_see_nobody_goes() -
     assert rig.evicted() == ["on-a"], "b would have been cheaper"
 
 
-async def test_room_and_rule_together() -> None:
-    full = server("a", pods="2")
-    rig = PreemptionRig([full], ON_A, plain("filler", "a"), important(), plain("third", "a"))
+@pytest.mark.parametrize(
+    ("others", "gone"),
+    [
+        pytest.param(
+            ROCKY, ["on-a", "third"], id="among many, of which the scheduler tries a part"
+        ),
+        pytest.param([], [], id="among few: the scheduler has named whom it would evict"),
+    ],
+)
+async def test_room_and_rule_together(others: list[str], gone: list[str]) -> None:
+    nodes = [server(name, pods="2") for name in ("a", *others)]
+    rocks = [db(f"on-{name}", name, HIGH) for name in others]
+    third = plain("third", "a")
+    rig = PreemptionRig(nodes, *rocks, ON_A, plain("filler", "a"), third, important())
     rig.tell_of_refusal(rig.state.pods["default/important"], ())
     await rig.pass_time()
-    assert rig.evicted() == ["filler", "on-a"] or rig.evicted() == ["on-a", "third"]
+    assert rig.evicted() == gone
+
+
+async def test_where_others_decide_that_we_do_not_see_nobody_goes_for_room() -> None:
+    claims = Pod(important())
+    claims["spec"] = {**claims["spec"], "resourceClaims": [{"name": "gpu"}]}
+    nodes = [server(name, pods="2") for name in ("a", *ROCKY)]
+    rocks = [db(f"on-{name}", name, HIGH) for name in ROCKY]
+    rig = PreemptionRig(nodes, *rocks, ON_A, plain("filler", "a"), plain("third", "a"), claims)
+    rig.tell_of_refusal(rig.state.pods["default/important"], ())
+    await rig.pass_time()
+    assert rig.evicted() == []
 
 
 async def test_nothing_is_done_for_a_pod_that_was_admitted_meanwhile() -> None:

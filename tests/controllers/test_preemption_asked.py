@@ -8,7 +8,7 @@ from tests.controllers.preempting import (
     HIGH,
     MIDDLE,
     ON_A,
-    ON_B,
+    ROCKY,
     A,
     B,
     PreemptionRig,
@@ -78,8 +78,9 @@ async def test_a_pod_of_a_group_is_evicted_for_nobody() -> None:
 
 
 async def test_a_pod_that_no_candidate_helps_is_looked_after_everywhere() -> None:
-    full = server("full", pods="1")
-    rig = PreemptionRig([full, server("b", pods="1")], plain("x", "full"), ON_B, important())
+    rocks = [db(f"on-{name}", name, HIGH) for name in ROCKY]
+    nodes = [FULL, *map(server, ROCKY)]
+    rig = PreemptionRig(nodes, *rocks, plain("x", "full"), important())
     rig.controller.unhelped(model_pod(important()), raw_of(important()))
     await rig.pass_time()
     assert rig.evicted() == ["x"]

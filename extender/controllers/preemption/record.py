@@ -89,6 +89,11 @@ class Refusal(refusals.Refusal):
         return self._passed
 
     @property
+    def is_plain(self) -> bool:
+        """Return whether we see all that the pod asks of a node, as far as its spec tells."""
+        return self._manifest is not None and self._manifest.is_plain
+
+    @property
     def read_size(self) -> int:
         """Return about what its requirements and the names of nodes take, in bytes."""
         names = sum(len(names) for _, names in self.refused) + len(self._passed or ())

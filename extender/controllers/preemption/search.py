@@ -11,6 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.in_vain import InVain, prospects
 from extender.controllers.preemption.ranking import Badness, Entry, Ranking, Rankings
 from extender.controllers.preemption.record import PER_NAME, Refusal
+from extender.controllers.refusals import WHOLE_SEARCH
 from extender.model import memory
 from extender.verbs.plugins import Plugins
 from extender.verbs.ranking import Rank
@@ -54,6 +55,7 @@ class _Look:
     passed: frozenset[str] | None
     slices: Slices
     take: bool
+    for_room: bool
 
 
 class Search:
@@ -95,7 +97,9 @@ class Search:
             if self._in_vain.knows(key):
                 return None
             slices = Slices(self._clock, self._sleep, REST_IN_VAIN if refusal.in_vain else rest)
-            look = _Look(preemptor, passed, slices, take)
+            # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
+            for_room = refusal.is_plain and len(self._state.nodes) > WHOLE_SEARCH
+            look = _Look(preemptor, passed, slices, take=take, for_room=for_room)
             alike = self._alike(look)
             best = await self._shared(alike, look) or await self._anew(alike, size, look)
             refusal.in_vain = best is None
@@ -159,6 +163,7 @@ class Search:
             chance=chance,
             passed=look.passed,
             evicting=evicting,
+            for_room=look.for_room,
         ):
             if each is not None:
                 yield each
