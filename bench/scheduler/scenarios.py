@@ -42,7 +42,7 @@ def drawn(seed: int) -> Scenario:
     names = [f"n{number:02}" for number in range(chance.choice((3, 4, 5, 6, 8, 10, 15, 20, 30)))]
     nodes = [_node(name, chance.choice(zones), chance.choice((4, 6, 8))) for name in names]
     pods = [each for one in nodes for each in _filling(chance, one)]
-    coming = [_coming(chance, number) for number in range(chance.choice((1, 1, 1, 2, 3, 5)))]
+    coming = [_coming(chance, number) for number in range(chance.randint(1, 5))]
     coming.sort(key=lambda each: -_value(each))
     budgets = [
         Budget(app, chance.choice((0, 0, 1, 2)))
@@ -60,7 +60,7 @@ def _node(name: str, zone: str, cpus: int) -> JSON:
 def _filling(chance: Random, on: JSON) -> Iterator[JSON]:
     """Yield pods that leave at most a few cpus of a node."""
     name, left = on["metadata"]["name"], int(on["status"]["capacity"]["cpu"])
-    left -= chance.choice((0, 0, 0, 1, 2, 4))
+    left -= chance.choice((0, 0, 0, 0, 0, 1))
     number = 0
     while left > 0:
         cpus = min(left, chance.choice((1, 1, 1, 2, 3)))

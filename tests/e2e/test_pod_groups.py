@@ -286,3 +286,58 @@ async def test_nobody_goes_for_a_gang_that_the_rules_refuse_all_the_same(
         each["metadata"]["name"] for each in pods if "deletionTimestamp" in each["metadata"]
     ] == []
     assert sandbox.places() == {"default/rock": "a1", "default/victim": "b1"}
+
+
+TOGETHER: JSON = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}}
+"""A group whose pods are evicted together."""
+LONE = pod("lone", apart=[term(HOSTNAME, DB)])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "members", "gone"),
+    [
+        pytest.param(
+            [node("a1", pods=2)],
+            [pod("one", on="a1"), pod("two", on="a1")],
+            {"one", "two"},
+            id="on the node that lacks room: as a whole",
+        ),
+        pytest.param(
+            [node("a1", pods=1), node("b1", pods=1)],
+            [pod("one", on="a1"), pod("two", on="b1")],
+            set(),
+            id="on several nodes: the scheduler cannot read an extender's answer about these",
+        ),
+        pytest.param(
+            [node("a1")],
+            [pod("one", labels=DB, on="a1"), pod("two", on="a1")],
+            set(),
+            id="in the way of a rule: no one of them is evicted by us",
+        ),
+        pytest.param(
+            [node("a1", pods=2)],
+            [pod("one", labels=DB, on="a1"), pod("two", on="a1")],
+            {"one", "two"},
+            id="in the way of a rule, and named by the scheduler",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("_important")
+async def test_a_group_goes_as_a_whole_or_not_at_all(
+    sandbox: Sandbox, nodes: list[JSON], members: list[JSON], gone: set[str]
+) -> None:
+    for each in members:
+        each["spec"]["terminationGracePeriodSeconds"] = 0
+    lone = LONE | {"spec": LONE["spec"] | IMPORTANT}
+    await sandbox.add(*nodes)
+    await create(sandbox, _group(TOGETHER), members)
+    async with sandbox.scheduled_by(REPLACE):
+        await sandbox.api.create(pods_path(lone), lone)
+        if gone:
+            await placed(sandbox, [lone])
+        else:
+            await sandbox.decided(key_of(lone))
+            # Nothing is to happen from now on, so there is nothing to wait for.
+            await asyncio.sleep(QUIET_S)
+    left = {each["metadata"]["name"] for each in sandbox.pods.objects.values()}
+    assert {"one", "two"} - left == gone

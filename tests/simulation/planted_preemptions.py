@@ -85,7 +85,7 @@ def _evicts_equals(patch: Patch) -> None:
     def any_that_is_not_more_important(other: Pod, pod: Pod) -> bool:
         return other.priority <= pod.priority and other.uid != pod.uid
 
-    patch.setattr(extender.verbs.victims, "may_be_evicted", any_that_is_not_more_important)
+    patch.setattr(extender.verbs.victims, "may_be_chosen", any_that_is_not_more_important)
 
 
 def _evicts_for_anybody(patch: Patch) -> None:

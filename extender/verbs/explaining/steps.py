@@ -26,7 +26,7 @@ from extender.verbs.explaining.refusals import Alike, Refusals
 from extender.verbs.explaining.scores import Scoring
 from extender.verbs.explaining.words import Kind, kind_of
 from extender.verbs.filtering import judge, unclear
-from extender.verbs.preempting import fits_without, may_be_evicted
+from extender.verbs.preempting import fits_without, may_be_chosen
 from extender.verbs.rules import Rule
 
 COMPARISONS: Final = 150
@@ -220,7 +220,7 @@ def _preempted_on(state: ClusterState, question: Question, miss: NearMiss) -> st
         return None
     node = pods[0].node
     if node not in miss.nodes or not all(
-        each.node == node and may_be_evicted(each, pod) for each in pods
+        each.node == node and may_be_chosen(each, pod) for each in pods
     ):
         return None
     if not _still_there(state, miss):
