@@ -174,6 +174,16 @@ async def test_whom_the_scheduler_named_goes_though_a_more_important_one_makes_r
     assert victims == ["default-blocker", "default-web-1"]
 
 
+async def test_where_no_rule_of_ours_is_about_any_pod_the_victims_are_the_schedulers() -> None:
+    """By room alone a less important one would do."""
+    there = [plain("web-1", "a", MIDDLE), plain("other", "a")]
+    cluster = PreemptionRig([server("a", pods="2")], *there, important())
+    rig = PreemptRig(cluster.state, preemption=cluster.controller)
+    body = question(important(), {"a": ["default-web-1"]})
+    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
+    assert answer == {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
+
+
 async def test_a_group_that_the_scheduler_named_goes_as_a_whole() -> None:
     there = [plain(name, "a").in_group("gang") for name in ("one", "two")]
     cluster = PreemptionRig([server("a", pods="2")], *there, important())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.api import key_of
-from tests.e2e.extending import REPLACE
+from tests.e2e.extending import REPLACE, Extender
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.preempting import (
     DB,
     HIGH,
     LOW,
     MIDDLE,
+    WEB,
     budget,
     db,
     ensure_classes,
@@ -24,13 +26,18 @@ from tests.e2e.preempting import (
     with_port,
 )
 from tests.e2e.sandbox import SETTLE_S, pods_path
+from tests.e2e.scheduling import configured, shipped
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.e2e.api import Api
     from tests.e2e.sandbox import Sandbox
 
 QUIET_S = 3.0
 """A scheduler that spins makes hundreds of calls in this time; emptying nodes takes less."""
 FEW = 8
+SERVICES = "/api/v1/namespaces/default/services"
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +92,38 @@ async def test_a_budget_that_a_blocking_pod_has_turns_the_choice(sandbox: Sandbo
     async with budget(sandbox.api, {"budget": "strict"}), sandbox.scheduled_by(REPLACE):
         assert await place(sandbox, wanted) == "free"
     assert left(sandbox) == {"important", "g-victim", "g-blocker"}
+
+
+async def test_whom_the_scheduler_names_for_a_rule_that_only_it_knows_goes_alone(
+    sandbox: Sandbox,
+) -> None:
+    """Its default constraints are in no spec. By room alone the less important one would do."""
+    spread = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [spread]}
+    await sandbox.add(
+        *(node("a", "z1", pods=2), node("b", "z2", pods=1)),
+        ranked(pod("web-1", labels=WEB, on="a"), MIDDLE),
+        *(plain("other", "a"), plain("rock", "b", HIGH)),
+    )
+    folder, control_plane = sandbox.folder(REPLACE), sandbox.control_plane
+    async with service(sandbox.api, WEB), Extender.running(control_plane, REPLACE, folder) as ours:
+        config = shipped(REPLACE, ours.url)
+        config["profiles"][0]["pluginConfig"] = [{"name": "PodTopologySpread", "args": args}]
+        async with configured(control_plane, config, folder):
+            assert await place(sandbox, ranked(pod("important", labels=WEB), HIGH)) == "a"
+    assert left(sandbox) == {"important", "other", "rock"}
+
+
+@asynccontextmanager
+async def service(api: Api, selector: dict[str, str]) -> AsyncIterator[None]:
+    """Have a service: default constraints are about the pods of services and controllers."""
+    spec = {"selector": selector, "ports": [{"port": 80}]}
+    kind = {"apiVersion": "v1", "kind": "Service"}
+    await api.create(SERVICES, kind | {"metadata": {"name": "web"}, "spec": spec})
+    try:
+        yield
+    finally:
+        await api.delete(f"{SERVICES}/web")
 
 
 async def test_nobody_is_evicted_where_that_would_not_help(sandbox: Sandbox) -> None:
