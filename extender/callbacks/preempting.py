@@ -24,6 +24,7 @@ from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Victims, choose_victims
 from extender.verbs.ranking import Rank, rank_of, settle
+from extender.verbs.victims import Preemptor, needed
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
@@ -31,6 +32,7 @@ from extender.wire.preempting import (
     read_preemption_args,
     write_preemption_result,
 )
+from extender.wire.preemptor import read_preemptor
 
 LOOKING_SECONDS = 1.0
 """For how long candidates are looked at, after what may have taken 3 s to prepare; those that are
@@ -114,7 +116,7 @@ class Preemptions:
         self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
 
-    def _hand_over(self, args: PreemptionArgs, chosen: Mapping[str, Victims]) -> None:
+    def _hand_over(self, args: PreemptionArgs, chosen: Collection[str]) -> None:
         """Tell who evicts by itself whether the scheduler does so for a pod."""
         if self._preemption is None:
             return
@@ -141,9 +143,8 @@ class Preemptions:
         if version != self._state.version or self._waits(args):
             left = await self._looked_at_again(args, left)
         # Nothing is awaited from here to the answer.
-        chosen = {node: each.victims for node, each in left.items()}
-        self._hand_over(args, chosen)
-        return self._expect(pod, chosen, {node: each.rank for node, each in left.items()})
+        self._hand_over(args, left.keys())
+        return self._settled(args, left)
 
     async def _looked_at(self, args: PreemptionArgs) -> dict[str, _Found]:
         """Return the candidates that help, each as things were when it was looked at."""
@@ -233,16 +234,39 @@ class Preemptions:
             self._log.log(logging.WARNING, says, says, min(unsure), pod.key)
         return unsure
 
-    def _expect(
-        self, pod: Pod, chosen: Mapping[str, Victims], ranks: Mapping[str, Rank | None]
-    ) -> Mapping[str, Victims]:
+    def _settled(self, args: PreemptionArgs, left: Mapping[str, _Found]) -> Mapping[str, Victims]:
         """Count the pod as nominated to the node that the scheduler will take, if that is plain."""
+        chosen = {node: each.victims for node, each in left.items()}
         if not chosen or not compare_pods(self._plugins):
             return chosen
-        settled = settle(chosen, ranks)
-        if settled.taken is not None:
-            self._state.expect_nomination(pod, settled.taken, self._clock() + LAG_SECONDS)
-        return settled.chosen
+        settled = settle(chosen, {node: each.rank for node, each in left.items()})
+        if (taken := settled.taken) is None:
+            return settled.chosen
+        found = {**settled.chosen, taken: self._needed(args, taken, chosen[taken])}
+        self._state.expect_nomination(args.pod, taken, self._clock() + LAG_SECONDS)
+        return found
+
+    def _needed(self, args: PreemptionArgs, node: str, victims: Victims) -> Victims:
+        """Leave out victims for whom those that we have added make room enough.
+
+        On the node that is taken anyway, nobody goes in vain for that: who was added has to go for
+        our rules. Had the scheduler named the others for a rule of its own, it finds that the pod
+        does not fit yet, and names them again: with fewer victims left there than now, that node
+        is still the best one.
+        """
+        if len(victims.uids) == len(args.candidates[node].uids):
+            return victims
+        try:
+            manifest = read_preemptor(args.pod_json, args.pod.requests)
+        except ObjectError:
+            return victims
+        if not manifest.is_plain:
+            return victims
+        preemptor = Preemptor(args.pod, manifest.requirements)
+        found = needed(self._state, preemptor, self._plugins, node, victims.uids)
+        if found is None:
+            return victims
+        return Victims([each.uid for each in found.victims], found.violations)
 
 
 def _read(body: bytes, pods: PodReader) -> PreemptionArgs:

@@ -7,7 +7,7 @@ DefaultPreemption, its dry run (SelectVictimsOnNode) and its choice (pickOneNode
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
@@ -163,6 +163,16 @@ def on_node(
     return _DryRun(state, preemptor, plugins).on(node)
 
 
+def needed(
+    state: ClusterState, preemptor: Preemptor, plugins: Plugins, node: str, victims: Collection[str]
+) -> Candidate | None:
+    """Return who of some victims has to go for our rules and for room; None where that is unclear.
+
+    The others may have been named for reasons that we do not see.
+    """
+    return _DryRun(state, preemptor, plugins).among(node, victims)
+
+
 def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
     """Return the plugins whose verdict no eviction changes, and those that look at placed pods.
 
@@ -209,6 +219,16 @@ class _DryRun:
             return None
         found = self._reprieve(node, sorted(lesser, key=importance), fit)
         return None if found is None else replace(found, for_room=for_room)
+
+    def among(self, node: str, victims: Collection[str]) -> Candidate | None:
+        """Return the same of these pods alone, of which our rules allow that all go."""
+        there = [each for each in self._lesser(node) if each.uid in victims]
+        if len(there) < len(victims):
+            return None
+        fit = NodeFit(self._state, self._preemptor.pod, self._preemptor.requirements, node)
+        for each in there:
+            fit.free(each)
+        return self._reprieve(node, sorted(there, key=importance), fit) if fit.fits else None
 
     def repels(self, node: str) -> bool:
         """Return whether a rule is about any less important pod of a node and ours."""

@@ -25,7 +25,18 @@ from extender.verbs.plugins import Plugins
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
-from tests.builders import HOST, Json, model_node, model_pod, node, pod, selector, state_of, term
+from tests.builders import (
+    HOST,
+    Json,
+    Pod,
+    model_node,
+    model_pod,
+    node,
+    pod,
+    selector,
+    state_of,
+    term,
+)
 from tests.controllers.preempting import LOW, MIDDLE, PreemptionRig, db, important, plain, server
 from tests.verbs.judging import AFFINITY
 
@@ -121,6 +132,13 @@ def question(incoming: Any, victims: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
+def asking_for_a_device(asking: Pod) -> Pod:
+    """Let a pod ask for what only the scheduler knows."""
+    claims = Pod(asking)
+    claims["spec"] = {**claims["spec"], "resourceClaims": [{"name": "gpu"}]}
+    return claims
+
+
 async def ask(client: Client, body: Any, verb: str = "preempt") -> Any:
     """Ask, and check what Go relies on in every answer."""
     response = await client.post(f"/{verb}", json=body)
@@ -163,15 +181,70 @@ async def test_whole_pods_are_answered_by_their_uids(aiohttp_client: Any) -> Non
     }
 
 
-async def test_whom_the_scheduler_named_goes_though_a_more_important_one_makes_room() -> None:
-    """It may have named it for a rule that only it knows, as of even spread."""
+NAMED = question(important(), {"a": ["default-web-1"]})
+"""By the scheduler, for lack of room, or for a rule that only it knows, as of even spread."""
+
+
+async def victims_on_a(rig: PreemptRig, body: Any) -> list[str]:
+    """Answer without a server; return who goes."""
+    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
+    return [each["UID"] for each in answer["NodeNameToMetaVictims"]["a"]["Pods"]]
+
+
+@pytest.mark.parametrize(
+    ("there", "asking", "gone"),
+    [
+        pytest.param(
+            [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("other", "a", LOW - 1)],
+            important(),
+            ["default-blocker"],
+            id="the pod in the way makes room enough, and has to go in any case",
+        ),
+        pytest.param(
+            [db("blocker", "a", MIDDLE), plain("web-1", "a").in_group("gang"), plain("x", "a")],
+            important(),
+            ["default-blocker", "default-web-1"],
+            id="a group that the scheduler named is not split",
+        ),
+        pytest.param(
+            [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("x", "a")],
+            asking_for_a_device(important()),
+            ["default-blocker", "default-web-1"],
+            id="room is not all that the pod asks of its node",
+        ),
+        pytest.param(
+            [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("x", "a"), plain("y", "a")],
+            important(),
+            ["default-blocker", "default-web-1"],
+            id="one makes no room for two",
+        ),
+    ],
+)
+async def test_whom_the_scheduler_named_is_spared_if_those_whom_we_add_make_room(
+    there: list[Pod], asking: Pod, gone: list[str]
+) -> None:
+    cluster = PreemptionRig([server("a", pods="3")], *there, asking)
+    rig = PreemptRig(cluster.state)
+    assert await victims_on_a(rig, {**NAMED, "Pod": asking}) == gone
+
+
+async def test_who_was_spared_goes_when_the_scheduler_names_it_again() -> None:
     there = [db("blocker", "a", MIDDLE), plain("web-1", "a"), plain("other", "a", LOW - 1)]
     cluster = PreemptionRig([server("a", pods="3")], *there, important())
-    rig = PreemptRig(cluster.state, preemption=cluster.controller)
-    body = question(important(), {"a": ["default-web-1"]})
-    answer = json.loads(await rig.preemptions.answer(json.dumps(body).encode()))
-    victims = [each["UID"] for each in answer["NodeNameToMetaVictims"]["a"]["Pods"]]
-    assert victims == ["default-blocker", "default-web-1"]
+    rig = PreemptRig(cluster.state)
+    assert await victims_on_a(rig, NAMED) == ["default-blocker"]
+    cluster.api.end("default-blocker")
+    held = {**NAMED, "Pod": important().nominated("a")}
+    assert await victims_on_a(rig, held) == ["default-web-1"]
+
+
+async def test_only_on_the_node_that_is_taken_anybody_is_spared() -> None:
+    """With the blocker alone gone, it would be the better one, but then it might need the other."""
+    there = [db("blocker", "a"), plain("web-1", "a", MIDDLE), plain("x", "b", LOW + 1)]
+    cluster = PreemptionRig([server("a", pods="2"), server("b", pods="1")], *there, important())
+    rig = PreemptRig(cluster.state)
+    body = question(important(), {"a": ["default-web-1"], "b": ["default-x"]})
+    assert await victims_on_a(rig, body) == ["default-web-1", "default-blocker"]
 
 
 async def test_where_no_rule_of_ours_is_about_any_pod_the_victims_are_the_schedulers() -> None:

@@ -98,6 +98,11 @@ CASES = {
         [wants()],
         **one("a", "on-a"),
     ),
+    "a more important one in the way makes room enough": Case(
+        [node("a", pods=2), db("blocker", "a", MIDDLE), plain("spared", "a")],
+        [wants()],
+        **one("a", "blocker"),
+    ),
     "room on one node, a rule on the other": Case(
         [
             *(node("full", pods=1), node("a")),
@@ -151,7 +156,7 @@ EACH_TIME = {
     "preemptionPolicy Never",
     "victims that would not help",
     "host port and rule together",
-    "room on one node, a rule on the other",
+    "a more important one in the way makes room enough",
     "two that exclude each other, one node",
 }
 """What `make e2e` has time for; `make e2e-all` runs the rest too."""
