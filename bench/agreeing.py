@@ -1,15 +1,20 @@
-"""An API server that agrees to everything, and shows nothing of it."""
+"""An API server that agrees to everything, and shows nothing of it; it has what a watch has shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.ports import Evicted, Eviction, Occurrence
+from tests.shown_objects import Objects
 
 
 class Agreeing:
     """Says that all is done."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.objects = Objects(state)
 
     async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
         """Accept every nomination."""
@@ -26,14 +31,16 @@ class Agreeing:
         del victim, message
         return True
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
         """Accept every deletion."""
-        del victim, dry_run
+        del victim, version, dry_run
         return True
 
-    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+    async def evict(
+        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
         """Accept every eviction."""
-        del pod, dry_run, may_go
+        del pod, version, dry_run, may_go
         return Eviction(Evicted.DONE)
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:

@@ -136,7 +136,7 @@ class _Bench:
             preparer=self.preparer,
         )  # fmt: skip
         self.preempting = PreemptionController(
-            self.state, Agreeing(), Agreeing(), metrics, self.plugins,
+            self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
             clock=perf_counter, chance=lambda: 0.5, preparer=self.preparer,
             history=History(),
         )  # fmt: skip

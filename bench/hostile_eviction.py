@@ -51,7 +51,7 @@ class Evicting:
         self, state: ClusterState, metrics: Metrics, plugins: Plugins, preparer: Preparer
     ) -> None:
         self._controller = EvictionController(
-            state, Agreeing(), _Leader(), metrics, plugins,
+            state, Agreeing(state), _Leader(), metrics, plugins,
             execution=EVERYWHERE,
             limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
             clocks=Clocks(perf_counter, time, random),

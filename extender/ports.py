@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, Protocol, TypeAlias
 
-from extender.model.objects import Pod, SeenPod
+from extender.model.keys import Key
+from extender.model.objects import Namespace, Node, Pod, SeenPod
+from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound
 
 Check: TypeAlias = Callable[[], str | None]
@@ -45,13 +47,33 @@ class Nominator(Protocol):
         """Make the scheduler try a refused pod again; False when the pod is gone."""
 
 
+class ClusterReader(Protocol):
+    """Tells what the API server has now; None for what there is not."""
+
+    async def pod(self, key: Key) -> SeenPod | None:
+        """Return a pod, with its version."""
+
+    async def node(self, name: str) -> Node | None:
+        """Return a node."""
+
+    async def namespace(self, name: str) -> Namespace | None:
+        """Return a namespace."""
+
+    async def pods(self, pods: PodSelector, node: str | None) -> Sequence[Pod] | None:
+        """Return pods that may match and have not ended, of one node if given; None: too many."""
+
+
 class Evictor(Protocol):
     """Has pods deleted for the sake of others, each exactly the one that was seen."""
+
+    @property
+    def objects(self) -> ClusterReader:
+        """Return what tells how things are right before that."""
 
     async def mark(self, victim: Pod, message: str) -> bool:
         """Set the condition that says why a pod is about to go; False if it is gone or going."""
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
         """Delete a pod, or only find out whether we may; False when it is gone already."""
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
@@ -64,6 +86,8 @@ class Evicted(Enum):
     DONE = "done"
     GONE = "gone"
     """There is no such pod any more."""
+    CHANGED = "changed"
+    """Somebody has changed it a moment ago, or there is another one of its name."""
     REFUSED = "refused"
     """A disruption budget does not allow it now."""
     NOT_SENT = "notSent"
@@ -93,7 +117,13 @@ class Occurrence:
 class PodMover(Protocol):
     """Evicts pods by the Eviction API, which keeps to disruption budgets."""
 
-    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+    @property
+    def objects(self) -> ClusterReader:
+        """Return what tells how things are right before that."""
+
+    async def evict(
+        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
         """Evict the very pod that was seen; `may_go` is asked at the last moment before it."""
 
     async def report(self, pod: Pod | None, occurrence: Occurrence) -> None:

@@ -224,6 +224,7 @@ async def mirror(
     from extender.kube.lease import Lease  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
+    from extender.kube.reader import ObjectReader  # noqa: PLC0415
     from extender.kube.resources import build_reflectors  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 
@@ -244,7 +245,8 @@ async def mirror(
     leadership = None if key is None else Lease(client, key, timing=timing)
     if leadership is not None:
         parts.push_async_callback(leadership.close)
-    binder, nominator, evictor = Binder(client, pods), ApiNominator(client), ApiEvictor(client, key)
+    binder, nominator = Binder(client, pods), ApiNominator(client)
+    evictor = ApiEvictor(client, ObjectReader(client, pods), key)
     return Live(
         description, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
     )

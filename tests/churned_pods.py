@@ -32,6 +32,7 @@ from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 from tests.answering import Answering
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
+from tests.shown_objects import Objects
 
 NODES = 20
 ALIVE = 60
@@ -136,6 +137,11 @@ class Churn:
 
     # As the API server
 
+    @property
+    def objects(self) -> Objects:
+        """Have what was shown."""
+        return Objects(self.state)
+
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind whatever is asked for."""
         del pod, node, within
@@ -165,8 +171,9 @@ class Churn:
             self.state.upsert_pod(replace(known, victim_of=preemptor_in(message)))
         return known is not None
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
         """Delete a pod at once."""
+        del version
         if self.state.pod(victim.key, victim.uid) is None:
             return False
         if not dry_run:

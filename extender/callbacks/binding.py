@@ -165,7 +165,11 @@ class Binds:
                     continue
                 return self._decide(seen, node)
             if not any(each.under_way for each in support) or not await self._one_ends(deadline):
-                why = f"{support[0].pod.key}, which it must be near, may not come to be bound"
+                # The scheduler writes it into an Event in the pod's namespace.
+                other = support[0].pod
+                own = other.pod_class.namespace == pod.pod_class.namespace
+                name = other.key if own else "a pod of another namespace"
+                why = f"{name}, which it must be near, may not come to be bound"
                 return BindVerdict(Decision.REFUSE, why)
 
     def _is_worth_taking_up(self, pod: Pod, node: str) -> bool:

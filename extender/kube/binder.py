@@ -9,18 +9,15 @@ import msgspec
 from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import NOT_FOUND, BrokenAnswerError, NoAnswerError, NotSentError
-from extender.kube.frames import read_version
-from extender.model.keys import name_of, namespace_of
+from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.kube.reader import READ_SECONDS, ObjectReader
+from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.reading import pods_apart
 from extender.wire.objects import PodReader
 
 LOOK_SECONDS: Final = 1.5
 """Kept of the time for a bind to look what became of it when its own answer says too little."""
-READ_SECONDS: Final = 1.0
-"""For a pod that the watch has not shown yet; it comes before the bind, out of the same time."""
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
@@ -33,7 +30,7 @@ class Binder:
 
     def __init__(self, client: ApiClient, pods: PodReader) -> None:
         self._client = client
-        self._pods = pods_apart(pods)
+        self._objects = ObjectReader(client, pods)
 
     async def bind(self, pod: Pod, node: str, within: float) -> Bound:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""
@@ -53,15 +50,7 @@ class Binder:
 
     async def read(self, key: str, within: float = READ_SECONDS) -> SeenPod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
-        try:
-            # No resourceVersion: what is in the storage now, not in some cache.
-            body = await self._client.get(pod_path(key), {}, within=within)
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
-        pod = await self._pods.read(len(body), lambda pods: pods.read(body))
-        return SeenPod(pod, read_version(body))
+        return await self._objects.pod(Key(key), within)
 
     async def _look(self, pod: Pod, node: str, why: str) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.

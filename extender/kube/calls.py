@@ -84,6 +84,21 @@ def pod_path(key: str) -> str:
     return f"/api/v1/namespaces/{_segment(namespace_of(key))}/pods/{_segment(name_of(key))}"
 
 
+def pods_path(namespace: str | None) -> str:
+    """Return where the API server has all pods, or those of a namespace."""
+    return "/api/v1/pods" if namespace is None else f"{namespace_path(namespace)}/pods"
+
+
+def node_path(name: str) -> str:
+    """Return where the API server has a node."""
+    return f"/api/v1/nodes/{_segment(name)}"
+
+
+def namespace_path(name: str) -> str:
+    """Return where the API server has a namespace."""
+    return f"/api/v1/namespaces/{_segment(name)}"
+
+
 def eviction_path(key: str) -> str:
     """Return where the API server takes the eviction of a pod, by namespace/name."""
     return f"{pod_path(key)}/eviction"

@@ -35,7 +35,7 @@ from extender.kube.flowcontrol import Flow
 from extender.kube.frames import read_answer
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
-from extender.ports import Evicted, Eviction, Occurrence
+from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
 
 REQUEST_SECONDS: Final = 10.0
 CONTROLLER: Final = "affinity-extender"
@@ -62,9 +62,10 @@ class _Seen(msgspec.Struct):
 class Evictor:
     """Marks pods, deletes them and writes Events about them."""
 
-    def __init__(self, client: ApiClient, lease: Key | None = None) -> None:
+    def __init__(self, client: ApiClient, objects: ClusterReader, lease: Key | None = None) -> None:
         """With the `lease` by which one of several replicas leads, Events can be about it."""
         self._client = client
+        self.objects = objects
         self._lease = lease
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"[:LONGEST_INSTANCE]
 
@@ -114,12 +115,15 @@ class Evictor:
         there = seen.uid == victim.uid and seen.deletion_timestamp is None
         return seen.resource_version if there else None
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
-        """Delete a pod with its own grace period; failures as with `mark`."""
+    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
+        """Delete a pod with its own grace period; failures as with `mark`.
+
+        With `version`, only as long as nobody has changed it since.
+        """
         options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
-            "preconditions": {"uid": victim.uid},
+            "preconditions": _preconditions(victim, version),
         }
         if dry_run:
             options["dryRun"] = ["All"]
@@ -131,7 +135,10 @@ class Evictor:
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about the eviction of a pod."""
         occurrence = Occurrence("Preempted", "Preempting", note)
-        await self._write(victim.key, occurrence, _reference(victim), related=_reference(preemptor))
+        # Whoever may read the victim's namespace may not know the other one.
+        shared = namespace_of(victim.key) == namespace_of(preemptor.key)
+        related = {"related": _reference(preemptor)} if shared else {}
+        await self._write(victim.key, occurrence, _reference(victim), **related)
 
     async def _write(
         self, key: Key, occurrence: Occurrence, regarding: dict[str, str], **more: Any
@@ -161,13 +168,16 @@ class Evictor:
             flow=Flow.EVICTIONS,
         )
 
-    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+    async def evict(
+        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
         """Evict a pod by the Eviction API, unless a disruption budget or `may_go` says no.
 
-        ApiError for other answers; NoAnswerError and BrokenAnswerError leave open whether it was
-        done, and so does an ApiError with a status from 500 on.
+        Nor if anybody has changed it since `version`. ApiError for other answers; NoAnswerError and
+        BrokenAnswerError leave open whether it was done, and so does an ApiError with a status from
+        500 on.
         """
-        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+        options: dict[str, Any] = {"preconditions": _preconditions(pod, version)}
         if dry_run:
             options["dryRun"] = ["All"]
         eviction = {
@@ -189,8 +199,10 @@ class Evictor:
         except StatusError as error:
             if error.status == TOO_MANY_REQUESTS:
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)
-            if error.status in {NOT_FOUND, CONFLICT}:
+            if error.status == NOT_FOUND:
                 return Eviction(Evicted.GONE, str(error))
+            if error.status == CONFLICT:
+                return Eviction(Evicted.CHANGED, str(error))
             raise
         return Eviction(Evicted.DONE)
 
@@ -216,6 +228,10 @@ async def _unless_gone(request: Awaitable[bytes]) -> bool:
             return False
         raise
     return True
+
+
+def _preconditions(pod: Pod, version: str) -> dict[str, str]:
+    return {"uid": pod.uid, **({"resourceVersion": version} if version else {})}
 
 
 def _reference(pod: Pod) -> dict[str, str]:

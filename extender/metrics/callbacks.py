@@ -25,7 +25,7 @@ HINTS: Final = (
 )
 PREEMPTIONS: Final = ("started", "bound", "elsewhere", "gone", "overtaken", "useless", "failed")
 EVICTIONS: Final = ("evicted", "gone", "failed")
-MOVES: Final = (*EVICTIONS, "refused", "dryRun")
+MOVES: Final = (*EVICTIONS, "refused", "dryRun", "unconfirmed", "changed")
 """What comes of evictions by the Eviction API."""
 HUNG_UP: Final = 499
 """The code under which calls are counted whose client did not wait for the answer, as proxies do.
@@ -90,7 +90,12 @@ class CallbackMetrics:
             "outcome",
         )
         self._paused = make.gauge(
-            "evictions_paused", "1 while more pods than maxAffected break such rules."
+            "evictions_paused", "1 while more pods than maxAffected would have to go."
+        )
+        self._paused_namespaces = make.gauge(
+            "evictions_paused_namespaces",
+            "Namespaces in which evictions are paused, for more than half of maxAffected of their "
+            "pods would have to go.",
         )
         self._leads = make.gauge("evictions_leader", "1 while this replica is the one that evicts.")
         self._holds = make.histogram(
@@ -194,9 +199,10 @@ class CallbackMetrics:
         for outcome, number in pods.items():
             self._affected.labels(outcome).set(number)
 
-    def set_eviction_state(self, *, paused: bool, leads: bool) -> None:
-        """Note whether evictions are paused, and whether it is this replica that evicts."""
+    def set_eviction_state(self, *, paused: bool, paused_namespaces: int, leads: bool) -> None:
+        """Note for whom evictions are paused, and whether it is this replica that evicts."""
         self._paused.set(paused)
+        self._paused_namespaces.set(paused_namespaces)
         self._leads.set(leads)
 
     def count_eviction(self, plugin: str, result: str) -> None:

@@ -83,6 +83,10 @@ STATIC: Final = "Node"
 """The kind that owns a static pod's mirror: the kubelet of that node."""
 
 
+SYSTEM_CRITICAL: Final = 2_000_000_000
+"""The priority of system-cluster-critical; whoever has it or more is not moved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """The controller that made a pod, and would make another in its place."""
@@ -99,3 +103,5 @@ class Tenure:
     owner: Owner | None = None
     """None for a pod that nobody would replace."""
     tolerations: tuple[Toleration, ...] = ()
+    keep: str | None = None
+    """The annotation by which it asks not to be evicted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, WrittenAnnotation
 from extender.model.execution import Tenure
@@ -20,6 +21,13 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
+
+
+class Controller(NamedTuple):
+    """Who made a pod: no uid counts beyond the namespace of the pod that names it."""
+
+    namespace: str
+    uid: str
 
 
 class PodClass:
@@ -209,6 +217,12 @@ class Pod:
         """Return about how many bytes its rules and labels take."""
         affinity = self.node_affinity
         return self.pod_class.size + (0 if affinity is None else affinity.size)
+
+    @property
+    def controller(self) -> Controller | None:
+        """Return who made it and would replace it; None when nobody would, or nobody asks."""
+        owner = None if self.tenure is None else self.tenure.owner
+        return None if owner is None else Controller(self.pod_class.namespace, owner.uid)
 
     def after(self, old: Pod) -> Pod:
         """Return the pod as an update of an older one, with what no update changes left as it was.

@@ -12,11 +12,12 @@ from typing import Final
 
 from extender.cluster.audits.breaches import Breach, excludes, in_the_way
 from extender.cluster.state import ClusterState
-from extender.model.execution import STATIC, Execution, ExecutionRule, Owner, RuleKind
-from extender.model.keys import Key
+from extender.model.execution import STATIC, SYSTEM_CRITICAL, Execution, ExecutionRule, RuleKind
+from extender.model.keys import Key, namespace_of
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
+from extender.model.workload import DAEMON_SET
 from extender.verbs.nominating import Chooser, Promise
 
 MOST_NAMED: Final = 10
@@ -38,9 +39,12 @@ class Outcome(Enum):
     DRY_RUN = "dryRun"
     EVICTED = "evicted"
     LEAVING = "deleting"
+    UNCONFIRMED = "unconfirmed"
     OTHERS_GO = "othersGo"
+    BROKEN_BY_OTHERS = "brokenByOthers"
     NO_CONTROLLER = "noController"
     STATIC_POD = "staticPod"
+    SPARED = "spared"
     NO_OTHER_NODE = "noOtherNode"
     BUDGET = "budget"
     FAILED = "failed"
@@ -54,8 +58,10 @@ class Outcome(Enum):
 STAYING: Final = frozenset(
     (
         Outcome.OTHERS_GO,
+        Outcome.BROKEN_BY_OTHERS,
         Outcome.NO_CONTROLLER,
         Outcome.STATIC_POD,
+        Outcome.SPARED,
         Outcome.NO_OTHER_NODE,
         Outcome.BUDGET,
     )
@@ -65,16 +71,22 @@ WORDS: Final = {
     Outcome.NOT_ENFORCED: "the rule does not hold during execution",
     Outcome.GRACE: "its grace period is not over",
     Outcome.STANDBY: "another replica of the extender decides",
-    Outcome.PAUSED: "too many pods are affected at once: evictions are paused",
+    Outcome.PAUSED: "too many pods are affected, here or in all: evictions are paused",
     Outcome.TURN: "it waits for its turn under evictionsPerMinute",
     Outcome.OWNER_BUSY: "another pod of its controller is being moved",
     Outcome.GOES: "it is evicted",
     Outcome.DRY_RUN: "it would have been evicted: dryRun is on",
     Outcome.EVICTED: "it was evicted and is about to go",
     Outcome.LEAVING: "it is being deleted already",
+    Outcome.UNCONFIRMED: "the API server does not show what the watch has shown",
     Outcome.OTHERS_GO: "those in its way go: they have the same rule and come after it",
+    Outcome.BROKEN_BY_OTHERS: (
+        "all pods that it would have to go for are of other namespaces, and not known to have been "
+        "there first"
+    ),
     Outcome.NO_CONTROLLER: "it has no controller that would replace it",
     Outcome.STATIC_POD: "it is a static pod, which only its node can end",
+    Outcome.SPARED: "it is not to be evicted",
     Outcome.NO_OTHER_NODE: "no other node would take it",
     Outcome.BUDGET: "a disruption budget does not allow it",
     Outcome.FAILED: "the API server could not be asked",
@@ -87,9 +99,11 @@ class Ground:
 
     breach: Breach
     others: Sequence[Key] = ()
-    """At most MOST_NAMED."""
+    """At most MOST_NAMED, those of the pod's own namespace first."""
     count: int = 0
     """How many they are, up to MOST_COMPARED."""
+    foreign: int = 0
+    """How many of them are of other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,41 +114,101 @@ class Assessment:
     ground: Ground
     target: str | None = None
     """A node that would take it."""
+    why: str = ""
+    """What spares it."""
 
 
-def grounds(
-    state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Breach]
-) -> tuple[Ground, bool]:
-    """Return why a pod has to go or, if it may stay, what it breaks; and whether it has to.
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a pod, and by which of the rules that it breaks."""
+
+    outcome: Outcome
+    breach: Breach
+    why: str = ""
+
+
+def fate(state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Breach]) -> Fate:
+    """Say what becomes of a pod that breaks rules, before it is asked which node would take it.
 
     Of two pods that exclude each other by rules of both, the one with the lower priority goes, and
     of equals the younger one. O(pods in the way), up to MOST_COMPARED of them for each rule.
     """
-    shown: Ground | None = None
-    for breach in found:
-        others = list(islice(in_the_way(state, pod, breach), MOST_COMPARED))
-        goes = _has_to_go(state, execution, pod, breach, others)
-        ground = Ground(breach, [each.key for each in others[:MOST_NAMED]], len(others))
-        if goes:
-            return ground, True
-        shown = shown or ground
-    if shown is None:
+    fates = [Fate(_by_rule(state, execution, pod, breach), breach) for breach in found]
+    if not fates:
         raise ValueError(f"{pod.key} breaks no rule")
-    return shown, False
+    worst = min(fates, key=lambda each: _SEVERITY.index(each.outcome))
+    if pod.deleting:
+        return Fate(Outcome.LEAVING, worst.breach)
+    if worst.outcome is not Outcome.GOES:
+        return worst
+    owner = None if pod.tenure is None else pod.tenure.owner
+    if owner is None:
+        return Fate(Outcome.NO_CONTROLLER, worst.breach)
+    if owner.kind == STATIC:
+        return Fate(Outcome.STATIC_POD, worst.breach)
+    why = spared(pod)
+    return worst if why is None else Fate(Outcome.SPARED, worst.breach, why)
 
 
-def _has_to_go(
-    state: ClusterState, execution: Execution, pod: Pod, breach: Breach, others: Sequence[Pod]
+_SEVERITY: Final = (Outcome.GOES, Outcome.BROKEN_BY_OTHERS, Outcome.OTHERS_GO)
+
+
+def _by_rule(state: ClusterState, execution: Execution, pod: Pod, breach: Breach) -> Outcome:
+    """Say whether a pod has to go for one rule, and why not."""
+    if breach.rule.kind is not RuleKind.ANTI_AFFINITY:
+        return Outcome.GOES
+    outcome = Outcome.OTHERS_GO
+    for each in islice(in_the_way(state, pod, breach), MOST_COMPARED):
+        if _pushes(state, execution, pod, breach, each):
+            if _may_push(state, pod, breach, each):
+                return Outcome.GOES
+            outcome = Outcome.BROKEN_BY_OTHERS
+    return outcome
+
+
+def culprits(state: ClusterState, execution: Execution, pod: Pod, breach: Breach) -> Iterator[Pod]:
+    """Yield the pods in the way for each of which, by itself, a pod has to go."""
+    for each in islice(in_the_way(state, pod, breach), MOST_COMPARED):
+        if _may_push(state, pod, breach, each) and _pushes(state, execution, pod, breach, each):
+            yield each
+
+
+def _pushes(
+    state: ClusterState, execution: Execution, pod: Pod, breach: Breach, other: Pod
 ) -> bool:
+    """Return whether a pod in the way stays, of the two."""
     term = breach.rule.term
-    if breach.rule.kind is not RuleKind.ANTI_AFFINITY or term is None:
-        return True
-    key = term.topology_key
-    return any(
-        not each.deleting
-        and (not excludes(state, execution, each, pod, key) or precedence(each) < precedence(pod))
-        for each in others
+    return (
+        term is not None
+        and not other.deleting
+        and (
+            not excludes(state, execution, other, pod, term.topology_key)
+            or precedence(other) < precedence(pod)
+        )
     )
+
+
+def _may_push(state: ClusterState, pod: Pod, breach: Breach, other: Pod) -> bool:
+    """Return whether a pod in the way is one that another namespace may not have put there.
+
+    Whoever may edit pods of one namespace has no say in which pods of others run.
+    """
+    term = breach.rule.term
+    return other.pod_class.namespace == pod.pod_class.namespace or (
+        term is not None and state.rule_watch.was_first(other, pod, term.topology_key)
+    )
+
+
+def spared(pod: Pod) -> str | None:
+    """Say what spares a pod, after what descheduler and autoscalers leave alone; None: nothing."""
+    tenure = pod.tenure
+    if tenure is not None and tenure.keep is not None:
+        return f"its annotation {tenure.keep} says so"
+    if pod.priority >= SYSTEM_CRITICAL:
+        return f"its priority, {pod.priority}, is that of pods critical to the system"
+    if tenure is not None and tenure.owner is not None and tenure.owner.kind == DAEMON_SET:
+        return "it belongs to a DaemonSet"
+    return None
 
 
 def precedence(pod: Pod) -> tuple[int, float, str]:
@@ -142,26 +216,21 @@ def precedence(pod: Pod) -> tuple[int, float, str]:
     return -pod.priority, inf if pod.started is None else pod.started, pod.uid
 
 
-def owner_of(pod: Pod) -> Owner | None:
-    """Return the controller that would replace a pod."""
-    return None if pod.tenure is None else pod.tenure.owner
-
-
 def first_look(
     state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Breach]
 ) -> Assessment:
-    """Say what becomes of a pod, before it is asked whether any node would take it."""
-    ground, goes = grounds(state, execution, pod, found)
-    owner = owner_of(pod)
-    if pod.deleting:
-        outcome = Outcome.LEAVING
-    elif not goes:
-        outcome = Outcome.OTHERS_GO
-    elif owner is None:
-        outcome = Outcome.NO_CONTROLLER
-    else:
-        outcome = Outcome.STATIC_POD if owner.kind == STATIC else Outcome.GOES
-    return Assessment(outcome, ground)
+    """Say what becomes of a pod, as `fate`, and who is in its way."""
+    decided = fate(state, execution, pod, found)
+    return Assessment(decided.outcome, _ground(state, pod, decided.breach), why=decided.why)
+
+
+def _ground(state: ClusterState, pod: Pod, breach: Breach) -> Ground:
+    """Say who is in a pod's way by a rule that it breaks."""
+    others = [each.key for each in islice(in_the_way(state, pod, breach), MOST_COMPARED)]
+    space = pod.pod_class.namespace
+    foreign = [key for key in others if namespace_of(key) != space]
+    own = [key for key in others if namespace_of(key) == space]
+    return Ground(breach, (own + foreign)[:MOST_NAMED], len(others), len(foreign))
 
 
 def second_look(
@@ -212,8 +281,11 @@ def rule_in_words(rule: ExecutionRule) -> str:
     return f"required pod {side} by {term.topology_key} ({pods_of(term.pods)})"
 
 
-def breach_in_words(pod: Pod, ground: Ground) -> str:
-    """Say which rule a pod breaks where, and who is in its way."""
+def breach_in_words(pod: Pod, ground: Ground, *, within: str | None = None) -> str:
+    """Say which rule a pod breaks where, and who is in its way.
+
+    With `within`, for whoever may read that namespace: pods of others are counted, not named.
+    """
     breach = ground.breach
     words, term = rule_in_words(breach.rule), breach.rule.term
     if term is None:
@@ -222,5 +294,12 @@ def breach_in_words(pod: Pod, ground: Ground) -> str:
     place = f"{key}={breach.domain}" if breach.domain is not None else f"a node without {key}"
     if breach.rule.kind is RuleKind.AFFINITY:
         return f"{words} is not met: no such pod is in {place}"
-    more = f" and {ground.count - len(ground.others)} more" * (ground.count > len(ground.others))
-    return f"{words} is broken in {place} by {', '.join(ground.others) or 'a pod'}{more}"
+    named: list[str] = [each for each in ground.others if within in {None, namespace_of(each)}]
+    hidden = 0 if within is None else ground.foreign
+    left = ground.count - hidden - len(named)
+    if left > 0:
+        named.append(f"{left} more")
+    if hidden:
+        named.append(f"{hidden} pod{'s' * (hidden > 1)} of other namespaces")
+    *first, last = named or ["a pod"]
+    return f"{words} is broken in {place} by {', '.join(first)}{' and ' * bool(first)}{last}"

@@ -11,7 +11,12 @@ MOST_KEYS = 3
 
 
 def ground_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
-    """Say which rule a victim of a preemptor is in the way of, if any."""
+    """Say which rule a victim of a preemptor is in the way of, if any.
+
+    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
+    """
+    known = pod.pod_class.namespace == victim.pod_class.namespace
+    name = pod.key if known else "a pod of another namespace"
     own = state.class_of(pod)
     repelled: set[str] = set()
     repels: set[str] = set()
@@ -21,10 +26,10 @@ def ground_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> s
             repelled |= company.repelled
             repels |= company.repels
     if repelled:
-        return f"the required pod anti-affinity of {pod.key} by {_named(repelled)} excludes it"
+        return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
     if repels:
-        return f"its required pod anti-affinity by {_named(repels)} excludes {pod.key}"
-    return f"{pod.key} takes its room"
+        return f"its required pod anti-affinity by {_named(repels)} excludes {name}"
+    return f"{name} takes its room"
 
 
 def _named(keys: set[str]) -> str:

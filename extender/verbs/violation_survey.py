@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.keys import Identity
 from extender.model.objects import Pod
-from extender.verbs.evicting import Ground, Outcome, first_look, grounds, second_look
+from extender.verbs.evicting import Ground, Outcome, first_look, second_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
 
@@ -63,10 +63,10 @@ def _finding(
     labels = state.namespace_labels(pod.pod_class.namespace)
     held = [each for each in broken if execution.has(each.rule, labels)]
     if not held:
-        ground, _ = grounds(state, execution, pod, broken)
+        ground = first_look(state, execution, pod, broken).ground
         return Finding(pod, broken, Outcome.NOT_ENFORCED, ground)
     seen = second_look(state, chooser, pod, first_look(state, execution, pod, held))
     outcome = seen.outcome
     if outcome is Outcome.GOES and state.budgets.violated_by([pod]):
         outcome = Outcome.BUDGET
-    return Finding(pod, broken, outcome, seen.ground)
+    return Finding(pod, broken, outcome, seen.ground, why=seen.why)

@@ -99,19 +99,40 @@ def _entries(term: PodAffinityTerm) -> int:
 
 AFFINITY_ANNOTATION = "affinity-extender.io/affinity"
 POLICY_ANNOTATION = "affinity-extender.io/affinity-policy"
+KEEP_ANNOTATIONS = {
+    "safe_to_evict": "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "do_not_disrupt": "karpenter.sh/do-not-disrupt",
+    "prefer_no_eviction": "descheduler.alpha.kubernetes.io/prefer-no-eviction",
+}
+"""By which pods ask not to be evicted; the last one has no value that counts."""
 
 
 class PodAnnotations(
-    msgspec.Struct, rename={"affinity": AFFINITY_ANNOTATION, "policy": POLICY_ANNOTATION}
+    msgspec.Struct,
+    rename={"affinity": AFFINITY_ANNOTATION, "policy": POLICY_ANNOTATION, **KEEP_ANNOTATIONS},
 ):
-    """Annotations of a pod that are about its rules."""
+    """Annotations of a pod that are about its rules, and about its eviction."""
 
     affinity: msgspec.Raw = NULL
     policy: msgspec.Raw = NULL
+    safe_to_evict: msgspec.Raw = NULL
+    do_not_disrupt: msgspec.Raw = NULL
+    prefer_no_eviction: msgspec.Raw = NULL
 
     def __bool__(self) -> bool:
-        """Return whether one of them is there."""
+        """Return whether one of them is there that is about its rules."""
         return self.affinity is not NULL or self.policy is not NULL
+
+    @property
+    def keep(self) -> str | None:
+        """Return the annotation that asks not to evict the pod."""
+        if bytes(self.safe_to_evict) == b'"false"':
+            return KEEP_ANNOTATIONS["safe_to_evict"]
+        if bytes(self.do_not_disrupt) == b'"true"':
+            return KEEP_ANNOTATIONS["do_not_disrupt"]
+        if self.prefer_no_eviction is not NULL:
+            return KEEP_ANNOTATIONS["prefer_no_eviction"]
+        return None
 
 
 class PodMetadata(msgspec.Struct):

@@ -163,7 +163,9 @@ class PodReader:
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, bytes(spec.nodeSelector), annotation),
             tenure=(
-                self._tenures.read(metadata.ownerReferences, spec.tolerations)
+                self._tenures.read(
+                    metadata.ownerReferences, spec.tolerations, metadata.annotations
+                )
                 if waits or self._reads_tenures
                 else None
             ),

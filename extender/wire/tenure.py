@@ -11,6 +11,7 @@ from extender.model.execution import Owner, Tenure
 from extender.model.lru_cache import LruCache
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
+from extender.wire.manifests import PodAnnotations
 from extender.wire.placement import read_tolerations
 
 
@@ -32,17 +33,23 @@ class TenureReader:
     """Reads them; pods of one controller share theirs, recognised by their bytes."""
 
     def __init__(self) -> None:
-        self._known: LruCache[tuple[bytes, bytes], Tenure] = LruCache(memory.TENURES)
+        self._known: LruCache[tuple[bytes, bytes, str | None], Tenure] = LruCache(memory.TENURES)
 
-    def read(self, owners: msgspec.Raw, tolerations: msgspec.Raw) -> Tenure:
+    def read(
+        self,
+        owners: msgspec.Raw,
+        tolerations: msgspec.Raw,
+        annotations: PodAnnotations | None = None,
+    ) -> Tenure:
         """Return what counts of a pod; ObjectError names the field that is broken."""
-        key = (bytes(owners), bytes(tolerations))
+        keep = None if annotations is None else annotations.keep
+        key = (bytes(owners), bytes(tolerations), keep)
         known = self._known.get(key)
         if known is None:
             references = decode(_REFERENCES, key[0], "metadata.ownerReferences") or ()
             owner = next(_controllers(references), None)
-            known = Tenure(owner, read_tolerations(key[1]))
-            self._known.put(key, known, decoded_size(*key))
+            known = Tenure(owner, read_tolerations(key[1]), keep)
+            self._known.put(key, known, decoded_size(*key[:2]))
         return known
 
 

@@ -23,6 +23,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.wire.objects import PodReader
 from tests.builders import HOST, Pod, model_node, node, node_term, pod, requirement
+from tests.shown_objects import Objects
 
 GRACE = 60.0
 ROOM = {"pods": "10", "cpu": "4"}
@@ -35,6 +36,7 @@ class Mover:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
+        self.objects = Objects(state)
         self.evicted: list[str] = []
         self.tried: list[str] = []
         self.said: list[Occurrence] = []
@@ -42,9 +44,12 @@ class Mover:
         self.lingers = False
         """Whether pods take their time to end."""
 
-    async def evict(self, pod: ModelPod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+    async def evict(
+        self, pod: ModelPod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
         """Evict a pod."""
         assert may_go()
+        assert version
         self.tried.append(pod.uid)
         answer = self.answer(pod)
         if isinstance(answer, Exception):

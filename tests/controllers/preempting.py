@@ -24,6 +24,7 @@ from extender.model.verdict import Reason
 from extender.ports import GiveWay
 from extender.verbs.filtering import judge
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
+from tests.shown_objects import Objects
 from tests.verbs.judging import AFFINITY
 
 WAIT = 5.0
@@ -92,6 +93,7 @@ class Api:
 
     def __init__(self, *states: ClusterState) -> None:
         self.states = states
+        self.objects = Objects(states[0])
         self.calls: list[str] = []
         """What was done, in order."""
         self.notes: list[str] = []
@@ -144,8 +146,9 @@ class Api:
             self._set(replace(known, victim_of=preemptor_in(message)))
         return known is not None
 
-    async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
+    async def delete(self, victim: ModelPod, *, version: str = "", dry_run: bool = False) -> bool:
         """Delete a pod."""
+        assert version or dry_run
         await self._arrive(f"{'try' if dry_run else 'delete'} {short(victim.key)}")
         known = self.pods.get(victim.uid)
         if known is None or dry_run:

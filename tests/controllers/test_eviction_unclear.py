@@ -71,12 +71,14 @@ class Waiting(Mover):
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
 
-    async def evict(self, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]) -> Eviction:
+    async def evict(
+        self, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+    ) -> Eviction:
         """Evict a pod, if that is still to be."""
         self.meanwhile()
         if not may_go():
             return Eviction(Evicted.NOT_SENT)
-        return await super().evict(pod, dry_run=dry_run, may_go=may_go)
+        return await super().evict(pod, version=version, dry_run=dry_run, may_go=may_go)
 
 
 async def test_what_is_undone_while_an_eviction_waits_to_be_sent_evicts_nobody() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +13,9 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
 from extender.kube.evictor import LONGEST_NOTE, Evictor
+from extender.kube.reader import ObjectReader
 from extender.ports import Evicted, Eviction, Occurrence
+from extender.wire.objects import PodReader
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told
@@ -66,7 +69,7 @@ async def evictor(server: Marking, aiohttp_server: Any) -> AsyncIterator[Evictor
     app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Evictor(client)
+        yield Evictor(client, ObjectReader(client, PodReader()))
 
 
 async def test_the_condition_says_why_and_names_the_very_pod(
@@ -119,14 +122,14 @@ async def test_a_mark_comes_too_late(
 async def test_a_deletion_keeps_the_pod_s_own_grace_period(
     server: Marking, evictor: Evictor, *, dry_run: bool
 ) -> None:
-    assert await evictor.delete(VICTIM, dry_run=dry_run)
+    assert await evictor.delete(VICTIM, version="17", dry_run=dry_run)
     assert server.bodies == [
         (
             "application/json",
             {
                 "kind": "DeleteOptions",
                 "apiVersion": "v1",
-                "preconditions": {"uid": "default-victim"},
+                "preconditions": {"uid": "default-victim", "resourceVersion": "17"},
                 **({"dryRun": ["All"]} if dry_run else {}),
             },
         )
@@ -148,6 +151,14 @@ async def test_an_event_names_both_pods(server: Marking, evictor: Evictor) -> No
     assert len(event["note"]) == LONGEST_NOTE
 
 
+async def test_an_event_about_a_victim_does_not_name_a_preemptor_of_another_namespace(
+    server: Marking, evictor: Evictor
+) -> None:
+    await evictor.tell(VICTIM, model_pod(pod("payroll-db-0", "payroll")), "why")
+    ((_, event),) = server.bodies
+    assert "payroll" not in json.dumps(event)
+
+
 async def test_a_victim_that_is_gone_is_no_failure(server: Marking, evictor: Evictor) -> None:
     server.code = 404
     assert not await evictor.mark(VICTIM, "")
@@ -167,9 +178,10 @@ async def test_a_refusal_is_an_error(server: Marking, evictor: Evictor, code: in
 
 async def test_an_eviction_names_the_very_pod(server: Marking, evictor: Evictor) -> None:
     for dry_run in (False, True):
-        answer = await evictor.evict(VICTIM, dry_run=dry_run, may_go=lambda: True)
+        answer = await evictor.evict(VICTIM, version="17", dry_run=dry_run, may_go=lambda: True)
         assert answer == Eviction(Evicted.DONE)
-    options: dict[str, Any] = {"preconditions": {"uid": "default-victim"}}
+    preconditions = {"uid": "default-victim", "resourceVersion": "17"}
+    options: dict[str, Any] = {"preconditions": preconditions}
     assert [body["deleteOptions"] for _, body in server.bodies] == [
         options,
         options | {"dryRun": ["All"]},
@@ -181,14 +193,14 @@ async def test_an_eviction_names_the_very_pod(server: Marking, evictor: Evictor)
 
 @pytest.mark.parametrize(
     ("code", "became"),
-    [(429, Evicted.REFUSED), (404, Evicted.GONE), (409, Evicted.GONE)],
-    ids=["a budget says no", "it is gone", "another pod has its name"],
+    [(429, Evicted.REFUSED), (404, Evicted.GONE), (409, Evicted.CHANGED)],
+    ids=["a budget says no", "it is gone", "it was changed, or another pod has its name"],
 )
 async def test_what_an_eviction_comes_to(
     server: Marking, evictor: Evictor, code: int, became: Evicted
 ) -> None:
     server.code = code
-    answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: True)
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
     assert answer.became is became
     assert "because" in answer.why
 
@@ -196,7 +208,7 @@ async def test_what_an_eviction_comes_to(
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
     server: Marking, evictor: Evictor
 ) -> None:
-    answer = await evictor.evict(VICTIM, dry_run=False, may_go=lambda: False)
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: False)
     assert answer.became is Evicted.NOT_SENT
     assert "no longer ours" in answer.why
     assert server.bodies == []

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import extender.controllers.eviction.broken
 import extender.controllers.eviction.moving
 import extender.verbs.evicting
 import extender.wiring
-from extender.controllers.eviction.brake import Brake
+from extender.controllers.eviction.brake import Brake, Pauses
 from extender.controllers.eviction.broken import BrokenRules
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits, Mover
 from extender.controllers.eviction.turns import Turns, Window
+from extender.controllers.last_look import LastLook, Looked
 from extender.kube.evictor import Evictor
 from extender.kube.lease import Lease
-from extender.model.execution import Owner
-from extender.model.objects import Pod
+from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction
-from extender.verbs.evicting import Assessment, Outcome, owner_of
+from extender.verbs.evicting import Assessment, Fate, Outcome, fate
 from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
@@ -48,9 +50,9 @@ def _confirms_nothing(patch: Patch) -> None:
 
 def _deletes(patch: Patch) -> None:
     async def evict(
-        self: Evictor, pod: Pod, *, dry_run: bool, may_go: Callable[[], bool]
+        self: Evictor, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
     ) -> Eviction:
-        del may_go
+        del version, may_go
         return Eviction(Evicted.DONE if await self.delete(pod, dry_run=dry_run) else Evicted.GONE)
 
     patch.setattr(Evictor, "evict", evict)
@@ -76,7 +78,11 @@ def _looks_once(patch: Patch) -> None:
         known = self.records.get(identity.uid)  # type: ignore[attr-defined]
         return known or judge(self, identity)  # type: ignore[arg-type]
 
+    async def trusts(*_: object) -> Looked:
+        return Looked()
+
     patch.setattr(BrokenRules, "judge", remembered)
+    patch.setattr(LastLook, "at_breach", trusts)
 
 
 def _moves_all_of_an_owner(patch: Patch) -> None:
@@ -96,15 +102,24 @@ def _never_runs_dry(patch: Patch) -> None:
 
 
 def _never_pauses(patch: Patch) -> None:
-    patch.setattr(Brake, "exceeds", lambda *_: False)
+    patch.setattr(Brake, "judge", lambda *_: Pauses())
 
 
 def _takes_anybody_for_an_owner(patch: Patch) -> None:
-    def anybody(pod: Pod) -> Owner:
-        return owner_of(pod) or Owner("Nobody", pod.uid, pod.uid)
+    judge, controller = fate, Pod.controller
 
-    patch.setattr(extender.verbs.evicting, "owner_of", anybody)
-    patch.setattr(extender.controllers.eviction.moving, "owner_of", anybody)
+    def goes(*about: Any) -> Fate:
+        found = judge(*about)
+        nobody = found.outcome is Outcome.NO_CONTROLLER
+        return replace(found, outcome=Outcome.GOES) if nobody else found
+
+    def anybody(self: Pod) -> Controller:
+        known: Controller | None = controller.__get__(self)
+        return known or Controller("nowhere", self.uid)
+
+    patch.setattr(extender.verbs.evicting, "fate", goes)
+    patch.setattr(extender.controllers.eviction.broken, "fate", goes)
+    patch.setattr(Pod, "controller", property(anybody))
 
 
 def _looks_for_no_node(patch: Patch) -> None:
@@ -117,7 +132,7 @@ def _looks_for_no_node(patch: Patch) -> None:
 
 
 def _evicts_both(patch: Patch) -> None:
-    patch.setattr(extender.verbs.evicting, "_has_to_go", lambda *_: True)
+    patch.setattr(extender.verbs.evicting, "_pushes", lambda *_: True)
 
 
 def _notices_nothing(patch: Patch) -> None:

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from extender.model.objects import Pod
+from extender.model.objects import Controller, Pod
 from extender.model.signed import shift
 
 
 class PodsByOwner:
-    """Pods counted by the uid of their controller, where that is read; O(1) for each event."""
+    """Pods counted by their controller, where that is read; O(1) for each event.
+
+    A controller is told by its uid *and* the namespace of its pods (`Pod.controller`):
+    anybody may write the uid of somebody else's controller into a pod.
+    """
 
     def __init__(self) -> None:
-        self._placed: dict[str, int] = {}
-        self._waiting: dict[str, int] = {}
-        self._leaving: dict[str, int] = {}
+        self._placed: dict[Controller, int] = {}
+        self._waiting: dict[Controller, int] = {}
+        self._leaving: dict[Controller, int] = {}
 
     def __len__(self) -> int:
         """Return how many controllers have pods."""
         return len(self._placed.keys() | self._waiting.keys() | self._leaving.keys())
 
-    def placed(self, owner: str) -> int:
+    def placed(self, owner: Controller) -> int:
         """Return how many pods of a controller have a node, and are not on their way out."""
         return self._placed.get(owner, 0)
 
-    def unsettled(self, owner: str) -> bool:
+    def unsettled(self, owner: Controller) -> bool:
         """Return whether a pod of a controller has no node yet, or is on its way out."""
         return owner in self._waiting or owner in self._leaving
 
     def count(self, pod: Pod, amount: int) -> None:
         """Count a pod that is known (1), or is not as it was any more (-1)."""
-        tenure = pod.tenure
-        if tenure is None or tenure.owner is None or pod.terminal:
+        controller = pod.controller
+        if controller is None or pod.terminal:
             return
         counts = self._waiting if pod.node is None else self._placed
         if pod.deleting:
             counts = self._leaving
-        shift(counts, tenure.owner.uid, amount)
+        shift(counts, controller, amount)

@@ -17,6 +17,7 @@ from typing import Final
 from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.own_changes import OwnChanges
 from extender.cluster.counts.owners import PodsByOwner
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.watched_terms import Domain, Mark, WatchedTerm
@@ -48,6 +49,8 @@ class _Place:
     """Its terms, each with the domain that it is filed under."""
     conditions: int
     """Comparisons that it takes, at most, to judge the pod by them."""
+    since: int
+    """When the pod has come there or its rules have changed, as in `OwnChanges`."""
 
 
 class RuleWatch:
@@ -59,6 +62,7 @@ class RuleWatch:
         self._counters = counters
         self._execution = execution
         self.owned = PodsByOwner()
+        self.changes = OwnChanges()
         self._terms: dict[ExecutionRule, WatchedTerm] = {}
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
         self._places: dict[str, _Place] = {}
@@ -96,6 +100,16 @@ class RuleWatch:
     def watched(self, rule: ExecutionRule) -> WatchedTerm | None:
         """Return a term with its owners, None when no placed pod has it."""
         return self._terms.get(rule)
+
+    def was_first(self, pod: Pod, owner: Pod, key: str) -> bool:
+        """Return whether a pod that is in the way of another was where it is before the other came.
+
+        That is so when the owner has come or has got its rules after the pod's last own change, and
+        when an operator has moved the node of either over `key` since. False where nobody knows.
+        """
+        place, changes = self._places.get(owner.uid), self.changes
+        moved = max(changes.of_node(each.node, key) for each in (pod, owner))
+        return max(moved, 0 if place is None else place.since) > changes.of_pod(pod)
 
     # What has changed
 
@@ -141,6 +155,7 @@ class RuleWatch:
         """Take over a pod, in place of another one of the same name or of what it was."""
         if self._execution is None:
             return
+        self.changes.pod(pod, before)
         if before is not None:
             self.owned.count(before, -1)
             if before.uid != pod.uid or pod.terminal:
@@ -157,7 +172,7 @@ class RuleWatch:
             self._suspects[pod.uid] = old.identity
             return
         if rules and pod.node is not None:
-            self._enter(Identity(pod.key, pod.uid), pod.node, rules)
+            self._enter(Identity(pod.key, pod.uid), pod.node, rules, self.changes.now)
         elif old is not None:
             self._forget(pod.uid)
             return
@@ -168,6 +183,7 @@ class RuleWatch:
         """Forget a pod."""
         if self._execution is not None:
             self.owned.count(pod, -1)
+            self.changes.forget_pod(pod.uid)
             self._forget(pod.uid)
 
     def _forget(self, uid: str) -> None:
@@ -176,7 +192,9 @@ class RuleWatch:
             self._leave(place)
             self._suspects[uid] = place.identity
 
-    def _enter(self, identity: Identity, node: str, rules: tuple[ExecutionRule, ...]) -> None:
+    def _enter(
+        self, identity: Identity, node: str, rules: tuple[ExecutionRule, ...], since: int
+    ) -> None:
         labels = self._nodes.labels(node)
         at: list[tuple[WatchedTerm, Domain]] = []
         for rule in rules:
@@ -186,7 +204,7 @@ class RuleWatch:
                 watched.owners.setdefault(domain, {})[identity.uid] = identity
                 self._mark(watched, domain)
                 at.append((watched, domain))
-        place = _Place(identity, node, rules, tuple(at), sum(map(_conditions, rules)))
+        place = _Place(identity, node, rules, tuple(at), sum(map(_conditions, rules)), since)
         self._places[identity.uid] = place
         self._on.setdefault(node, {})[identity.uid] = place
         self._count_keys(place, 1)
@@ -278,12 +296,17 @@ class RuleWatch:
 
         O(pods on the node), if that can matter.
         """
+        after = self._nodes.labels(node)
+        if not after:
+            self.changes.forget_node(node)
         if not self._places:
             return
-        after = self._nodes.labels(node)
         changed = {key for key, _ in before.items() ^ after.items()}
-        if before and after and not any(key in self._keys for key in changed):
-            return
+        if before and after:
+            changed &= self._keys.keys()
+            if not changed:
+                return
+            self.changes.node(node, changed)
         for places in (before, after):
             some = {key: places[key] for key in changed & places.keys()}
             for pod_class in self._counters.classes_on(node) if some else ():
@@ -297,7 +320,7 @@ class RuleWatch:
         if self._places.get(place.identity.uid) is not place:
             return
         if any(labels.get(watched.key) != domain for watched, domain in place.at):
-            self._enter(place.identity, place.node, place.rules)
+            self._enter(place.identity, place.node, place.rules, place.since)
             self._leave(place)
         self._suspects[place.identity.uid] = place.identity
         yield from repeat(None, 1 + 2 * len(place.rules))
@@ -305,6 +328,8 @@ class RuleWatch:
     def namespace_changed(self, name: str, before: Labels) -> None:
         """Note that a namespace has other labels than before; O(its pods with ordinary rules)."""
         after, execution = self._counters.namespace_labels(name), self._execution
+        if execution is not None and before:
+            self.changes.namespace(name, known=bool(after))
         if self._terms:
             self._note(self._choosing(name, before, after))
         plain = None if execution is None else execution.plain

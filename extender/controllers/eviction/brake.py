@@ -2,31 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+EVERYBODY: Final = 1.0
+"""The share that no number of pods exceeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """For whom evictions are paused."""
+
+    all: bool = False
+    namespaces: frozenset[str] = frozenset()
+    """Those that have too many pods to go by themselves."""
+
+    def hold(self, namespace: str) -> bool:
+        """Return whether no pod of a namespace is evicted."""
+        return self.all or namespace in self.namespaces
 
 
 class Brake:
-    """Pauses evictions while more than a share of all pods break rules.
+    """Pauses evictions while more than a share of all pods would have to go.
 
-    A single pod never does: in a small cluster it may be a large share.
+    What one namespace's owner does is not to stop the evictions of all others: with more than half
+    of that number a namespace pauses by itself, and for the others it counts as half. A single pod
+    is never too many: in a small cluster it may be a large share.
     """
 
     def __init__(self, share: float, pods: Callable[[], int]) -> None:
         """`pods` says how many there are in all."""
         self._share = share
         self._pods = pods
-        self.paused = False
+        self.pauses = Pauses()
 
     @property
     def allowed(self) -> int:
-        """Return how many pods may break rules at a time."""
+        """Return how many pods may have to go at a time."""
         return max(1, int(self._share * self._pods()))
 
-    def look(self, affected: int, acknowledged: int) -> bool:
-        """Take over how many pods break rules now, and how many are fine; return on a change."""
-        before, self.paused = self.paused, self.exceeds(affected, acknowledged)
-        return self.paused is not before
+    def allowed_of_one(self, acknowledged: int) -> int:
+        """Return how many pods of one namespace may have to go at a time."""
+        return max((self.allowed + 1) // 2, acknowledged)
 
-    def exceeds(self, affected: int, acknowledged: int) -> bool:
-        """Return whether so many are too many."""
-        return affected > max(self.allowed, acknowledged)
+    def look(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Take over how many pods have to go, by namespace, and how many are fine; return before.
+
+        O(namespaces with pods that have to go).
+        """
+        before, self.pauses = self.pauses, self.judge(going, acknowledged)
+        return before
+
+    def judge(self, going: Mapping[str, int], acknowledged: int) -> Pauses:
+        """Return for whom so many are too many."""
+        if self._share >= EVERYBODY:
+            return Pauses()
+        one, half = self.allowed_of_one(acknowledged), self.allowed // 2
+        over = frozenset(name for name, pods in going.items() if pods > one)
+        counted = sum(half if name in over else pods for name, pods in going.items())
+        return Pauses(counted > max(self.allowed, acknowledged), over)

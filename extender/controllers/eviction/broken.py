@@ -10,10 +10,13 @@ from extender.cluster.audits.breaches import in_force, suspects, uncounted
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.record import Record
 from extender.model.execution import Execution
-from extender.model.keys import Identity
+from extender.model.keys import Identity, namespace_of
+from extender.model.signed import shift
+from extender.verbs.evicting import Outcome, fate
 
 MOST_AT_ONCE: Final = 100
-"""Pods that are judged between two turns for everybody else: some milliseconds."""
+"""Pods that are judged between two turns for everybody else: some milliseconds. One that breaks a
+rule is a turn by itself, for there may be many pods in its way."""
 
 
 class BrokenRules:
@@ -31,9 +34,15 @@ class BrokenRules:
         self._clock = clock
         self._epoch = epoch
         self._records: dict[str, Record] = {}
+        self._going: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._records)
+
+    @property
+    def going(self) -> Mapping[str, int]:
+        """Return how many of the pods would be evicted, by namespace."""
+        return MappingProxyType(self._going)
 
     @property
     def records(self) -> Mapping[str, Record]:
@@ -45,6 +54,7 @@ class BrokenRules:
 
         None is yielded where everybody else should have a turn. O(pods that are concerned).
         """
+        self._state.rule_watch.changes.look()
         while self._state.rule_watch.pending:
             for identity in suspects(self._state, MOST_AT_ONCE):
                 pod = self._state.pod(*identity)
@@ -53,24 +63,35 @@ class BrokenRules:
                     yield None
                 if self.judge(identity) is not None:
                     yield identity.uid
+                    yield None
             yield None
 
     def judge(self, identity: Identity) -> Record | None:
         """Judge a pod now; return what is remembered of it, None when it breaks no rule."""
         pod = self._state.pod(*identity)
         found = [] if pod is None else in_force(self._state, self._execution, pod)
-        if not found:
-            self._records.pop(identity.uid, None)
+        if pod is None or not found:
+            record = self._records.pop(identity.uid, None)
+            if record is not None:
+                self._count(record, goes=False)
             return None
         record = self._records.get(identity.uid)
         if record is None:
             now, epoch = self._clock(), self._epoch()
             record = self._records[identity.uid] = Record(identity, now, epoch, found)
         record.breaches = found
+        decided = fate(self._state, self._execution, pod, found)
+        self._count(record, goes=decided.outcome is Outcome.GOES)
         return record
 
-    def begin_again(self) -> None:
-        """Have all grace periods begin anew."""
+    def _count(self, record: Record, *, goes: bool) -> None:
+        shift(self._going, namespace_of(record.identity.key), goes - record.goes)
+        record.goes = goes
+
+    def begin_again(self, resumed: Callable[[str], bool]) -> Iterator[str]:
+        """Have grace periods in some namespaces begin anew; yield the uids of their pods."""
         now = self._clock()
-        for record in self._records.values():
-            record.since = now
+        for uid, record in self._records.items():
+            if resumed(namespace_of(record.identity.key)):
+                record.since = now
+                yield uid

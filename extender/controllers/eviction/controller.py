@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import islice
 from typing import Final, NoReturn
 
 from extender.cluster.state import ClusterState
@@ -22,6 +23,7 @@ from extender.controllers.reconciling import LOG_SECONDS, LOOK_SECONDS, Reconcil
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.execution import Execution
+from extender.model.keys import namespace_of
 from extender.ports import Check, Leadership, PodMover
 from extender.preparing import Preparer
 from extender.timing import LogThrottle
@@ -34,6 +36,8 @@ MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""
 MOST_WAITING: Final = 1_000_000
 """Pods that are waited for; each has a record anyway, and there are no more than pods."""
+MOST_TOLD: Final = 10
+"""Namespaces of whose pauses is told at a time."""
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +78,7 @@ class EvictionController:
             Chooser(state, plugins),
             limits=limits,
             clocks=clocks,
+            execution=execution,
             still=self._still,
             preparer=preparer or Preparer(state, metrics),
         )
@@ -98,8 +103,8 @@ class EvictionController:
 
     @property
     def paused(self) -> bool:
-        """Return whether too many pods are affected."""
-        return self._brake.paused
+        """Return whether too many pods are affected, in all."""
+        return self._brake.pauses.all
 
     @property
     def leads(self) -> bool:
@@ -139,7 +144,7 @@ class EvictionController:
         await self._look_at_brake()
         self._look_at_lead()
         self._teller.publish(
-            self._broken.records.values(), paused=self._brake.paused, leads=self._leadership.leads
+            self._broken.records.values(), self._brake.pauses, leads=self._leadership.leads
         )
 
     def _is_sure(self) -> bool:
@@ -147,18 +152,27 @@ class EvictionController:
         return self._unready() is None and self._state.doubt is None
 
     async def _look_at_brake(self) -> None:
-        affected = len(self._broken)
-        if not self._brake.look(affected, self._leadership.acknowledged):
+        going, acknowledged = self._broken.going, self._leadership.acknowledged
+        before, now = self._brake.look(going, acknowledged), self._brake.pauses
+        if before == now:
             return
-        if not self._brake.paused:
-            # What was left of it was not waited for yet.
-            self._broken.begin_again()
-            self._look_at_all()
-        if self._leadership.leads:
-            if self._brake.paused:
-                await self._teller.paused(affected, len(self._state.pods), self._brake.allowed)
+        # What was left of their grace periods was not waited for yet.
+        for uid in self._broken.begin_again(lambda name: before.hold(name) and not now.hold(name)):
+            self._queue.add(uid)
+        if not self._leadership.leads:
+            return
+        total = sum(going.values())
+        if now.all and not before.all:
+            await self._teller.paused(total, len(self._state.pods), self._brake.allowed)
+        elif before.all and not now.all:
+            await self._teller.resumed(total)
+        for name in islice(sorted(now.namespaces ^ before.namespaces), MOST_TOLD):
+            pods = going.get(name, 0)
+            if name in now.namespaces:
+                allowed = self._brake.allowed_of_one(acknowledged)
+                await self._teller.paused_in(name, pods, allowed)
             else:
-                await self._teller.resumed(affected)
+                await self._teller.resumed(pods, name)
 
     def _look_at_lead(self) -> None:
         """Take over what another replica did in the last minute."""
@@ -203,13 +217,16 @@ class EvictionController:
             if first.outcome.stays:
                 await self._teller.stays(pod, record)
             return self._rest(record)
+        if self._brake.pauses.hold(pod.pod_class.namespace):
+            record.outcome = Outcome.PAUSED
+            return None
         return await self._mover.move(pod, record, first)
 
     def _rest(self, record: Record) -> float | None:
         """Return after how many seconds to look at a pod again that stays, or is about to go."""
         if record.outcome is Outcome.LEAVING:
             return REST_SECONDS
-        if record.outcome is not Outcome.OTHERS_GO:
+        if record.outcome not in {Outcome.OTHERS_GO, Outcome.BROKEN_BY_OTHERS}:
             return None
         record.pause.begin(self._clock())
         return record.pause.until - self._clock()
@@ -226,11 +243,8 @@ class EvictionController:
         return record.pause.rest(now)
 
     def _stands_by(self, record: Record) -> bool:
-        """Return whether nothing is to be done until the lead or the number of pods changes."""
+        """Return whether nothing is to be done until the lead changes."""
         if record.outcome is Outcome.DRY_RUN:
-            return True
-        if self._brake.paused:
-            record.outcome = Outcome.PAUSED
             return True
         if not self._leadership.leads:
             record.outcome = Outcome.STANDBY
@@ -240,6 +254,10 @@ class EvictionController:
     def _still(self, record: Record) -> bool:
         """Return whether a pod is to go at this very moment."""
         judged = self._broken.judge(record.identity)
-        affected, acknowledged = len(self._broken), self._leadership.acknowledged
-        paused = self._brake.paused or self._brake.exceeds(affected, acknowledged)
-        return judged is record and not paused and self._is_sure()
+        going, acknowledged = self._broken.going, self._leadership.acknowledged
+        namespace = namespace_of(record.identity.key)
+        paused = any(
+            each.hold(namespace)
+            for each in (self._brake.pauses, self._brake.judge(going, acknowledged))
+        )
+        return judged is record and record.goes and not paused and self._is_sure()

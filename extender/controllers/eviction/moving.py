@@ -1,4 +1,4 @@
-"""Moves one pod: takes its turn, confirms the lead, and has it evicted."""
+"""Moves one pod: takes its turn, confirms the lead, looks once more, and has it evicted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from extender.cluster.state import ClusterState
 from extender.controllers.eviction.record import Record
 from extender.controllers.eviction.telling import Teller
 from extender.controllers.eviction.turns import Turns, Window
+from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
-from extender.model.objects import Pod
+from extender.model.execution import Execution
+from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, Leadership, PodMover
 from extender.preparing import Preparer
-from extender.verbs.evicting import Assessment, Outcome, owner_of, second_look
+from extender.verbs.evicting import Assessment, Ground, Outcome, second_look
 from extender.verbs.nominating import Chooser
 
 REST_SECONDS: Final = 1.0
@@ -62,6 +64,7 @@ class Mover:
         *,
         limits: EvictionLimits,
         clocks: Clocks,
+        execution: Execution,
         still: Callable[[Record], bool],
         preparer: Preparer,
     ) -> None:
@@ -75,6 +78,8 @@ class Mover:
         self._clocks = clocks
         self._clock = clocks.clock
         self._still = still
+        self._execution = execution
+        self._last_look = LastLook(state, port.objects)
         self._preparer = preparer
         self._window = Window(limits.per_minute, clocks.clock)
         self._turns = Turns(state, clocks.clock)
@@ -85,10 +90,10 @@ class Mover:
 
     async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
         """Evict a pod that has to go, if it is its turn and a node would take it."""
-        owner = owner_of(pod)
+        owner = pod.controller
         if owner is None:
             return None
-        wait = self._wait_for_turn(record, owner.uid)
+        wait = self._wait_for_turn(record, owner)
         if wait is not None:
             return wait
         await self._preparer.prepare(pod)
@@ -106,9 +111,9 @@ class Mover:
             record.pause.begin(self._clock())
             await self._teller.stays(pod, record)
             return record.pause.until - self._clock()
-        return await self._carry_out(pod, record, owner.uid, found.target)
+        return await self._carry_out(pod, record, owner, found.ground, found.target)
 
-    def _wait_for_turn(self, record: Record, owner: str) -> float | None:
+    def _wait_for_turn(self, record: Record, owner: Controller) -> float | None:
         if self._turns.busy(owner):
             record.outcome = Outcome.OWNER_BUSY
             return REST_SECONDS
@@ -122,15 +127,17 @@ class Mover:
             return rest
         return None
 
-    async def _carry_out(self, pod: Pod, record: Record, owner: str, target: str) -> float | None:
+    async def _carry_out(
+        self, pod: Pod, record: Record, owner: Controller, ground: Ground, target: str
+    ) -> float | None:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
         self._window.take()
         self._turns.begin(owner, pod, target)
         kept = False
         try:
-            if not await self._may_go(record):
-                return REST_SECONDS
-            kept = await self._ask(pod, record, owner)
+            version = await self._may_go(pod, record, ground, target)
+            if version is not None:
+                kept = await self._ask(pod, record, owner, version)
         finally:
             if kept:
                 self._window.done()
@@ -139,22 +146,33 @@ class Mover:
             if self._dry_run or not kept:
                 self._turns.end(owner)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
-            why_now = f"its grace period is over and node {target} would take it"
-            await self._teller.went(pod, record, why_now, dry_run=self._dry_run)
+            await self._teller.went(pod, record, target, dry_run=self._dry_run)
             return REST_SECONDS
-        if record.outcome is Outcome.BUDGET:
+        if record.outcome in {Outcome.BUDGET, Outcome.UNCONFIRMED}:
             await self._teller.stays(pod, record)
         return max(record.pause.until - self._clock(), REST_SECONDS)
 
-    async def _may_go(self, record: Record) -> bool:
-        """Confirm the lead, and that the pod still has to go after that."""
-        return await self._leadership.confirm(self._window.recent) and self._still(record)
+    async def _may_go(self, pod: Pod, record: Record, ground: Ground, target: str) -> str | None:
+        """Confirm the lead, and that the pod has to go by what the API server has after that.
 
-    async def _ask(self, pod: Pod, record: Record, owner: str) -> bool:
+        Return the version of the pod for which that is so, None when it is not.
+        """
+        if not await self._leadership.confirm(self._window.recent):
+            return None
+        looked = await self._last_look.at_breach(self._execution, pod, ground, target)
+        if looked.why is not None:
+            record.outcome, record.why = Outcome.UNCONFIRMED, looked.why
+            record.pause.begin(self._clock())
+            self._teller.count("unconfirmed", pod, record)
+            return None
+        return looked.version if self._still(record) else None
+
+    async def _ask(self, pod: Pod, record: Record, owner: Controller, version: str) -> bool:
         """Have the API server evict a pod; False when that has certainly not happened."""
         try:
             answer = await self._port.evict(
                 pod,
+                version=version,
                 dry_run=self._dry_run,
                 # It may have to wait until it can be sent.
                 may_go=lambda: self._leadership.leads and self._still(record),
@@ -168,7 +186,7 @@ class Mover:
             return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
         return self._take_over(pod, record, owner, answer)
 
-    def _take_over(self, pod: Pod, record: Record, owner: str, answer: Eviction) -> bool:
+    def _take_over(self, pod: Pod, record: Record, owner: Controller, answer: Eviction) -> bool:
         """Note what the API server has said; return whether it has evicted, or would have."""
         record.why = answer.why
         match answer.became:
@@ -178,8 +196,8 @@ class Mover:
                 self._turns.pause(owner, answer.retry_after or 0.0)
                 record.pause.begin(self._clock(), answer.retry_after or 0.0)
                 return False
-            case Evicted.GONE:
-                self._teller.count("gone", pod, record)
+            case Evicted.GONE | Evicted.CHANGED:
+                self._teller.count(answer.became.value, pod, record)
                 return False
             case Evicted.NOT_SENT:
                 return False

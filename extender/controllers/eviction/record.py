@@ -24,16 +24,18 @@ class Record:
     since_epoch: float
     """The same in seconds since 1970."""
     breaches: Sequence[Breach]
+    goes: bool = False
+    """Whether it is one that would be evicted, when it was judged last: so it counts for the brake."""
     outcome: Outcome = Outcome.GRACE
     ground: Ground | None = None
     """Why it goes or stays, when that was looked at last."""
     said: Outcome | None = None
     """Of which outcome an Event has told."""
     why: str = ""
-    """What the API server said, if it was asked."""
+    """What the API server said, if it was asked; or what spares the pod."""
     evicted_at: float | None = None
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
 
     def take_over(self, found: Assessment) -> None:
         """Note what becomes of the pod, and why."""
-        self.outcome, self.ground = found.outcome, found.ground
+        self.outcome, self.ground, self.why = found.outcome, found.ground, found.why

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from extender.controllers.eviction.brake import Pauses
 from extender.controllers.eviction.record import Record
 from extender.controllers.history import History, Kind
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
-from extender.model.keys import name_of
+from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import Occurrence, PodMover
 from extender.timing import LogThrottle, TokenBucket
@@ -22,7 +23,7 @@ REASON: Final = "RequiredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
 EVENTS_PER_SECOND: Final = 1.0
 EVENTS_AT_ONCE: Final = 25.0
-"""Of pods that stay; whoever is evicted has an Event in any case. `/violations` has them all."""
+"""Of pods that stay, and likewise of pauses; whoever is evicted has an Event in any case. `/violations` has them all."""
 LOG_SECONDS: Final = 60.0
 LINES: Final = 20
 
@@ -39,16 +40,19 @@ class Teller:
         self._metrics = metrics
         self._history = history
         self._spare = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
+        self._pauses = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._lines = LogThrottle(_log, seconds=LOG_SECONDS, burst=LINES, clock=clock)
         self._faults = LogThrottle(_log, seconds=LOG_SECONDS, clock=clock)
         metrics.begin_moves(REASON, [each.value for each in Outcome])
 
-    async def went(self, pod: Pod, record: Record, why_now: str, *, dry_run: bool) -> None:
+    async def went(self, pod: Pod, record: Record, target: str, *, dry_run: bool) -> None:
         """Tell that a pod was evicted, or would have been."""
         reason, verb = ("WouldEvict", "would be evicted (dry run)") if dry_run else ("Evicted", "")
-        note = f"{_what(pod, record)}; {verb or 'evicted'} now: {why_now}"
+        said = f"; {verb or 'evicted'} now: its grace period is over and"
+        note = f"{_what(pod, record)}{said} node {target} would take it"
         self._lines.log(logging.INFO, reason, "%s: %s", pod.key, note)
         record.said = record.outcome
+        note = f"{_what(pod, record, for_tenant=True)}{said} another node would take it"
         await self._report(pod, Occurrence(f"{reason}ByAffinityRule", "Evicting", note))
 
     async def stays(self, pod: Pod, record: Record) -> None:
@@ -56,40 +60,62 @@ class Teller:
         if record.said is record.outcome:
             return
         more = f" ({record.why})" if record.why else ""
-        note = f"{_what(pod, record)}; it stays: {WORDS[record.outcome]}{more}"
-        self._lines.log(logging.INFO, record.outcome.value, "%s: %s", pod.key, note)
+        said = f"; it stays: {WORDS[record.outcome]}{more}"
+        self._lines.log(
+            logging.INFO, record.outcome.value, "%s: %s%s", pod.key, _what(pod, record), said
+        )
         record.said = record.outcome
         if self._spare.take():
+            note = f"{_what(pod, record, for_tenant=True)}{said}"
             occurrence = Occurrence("NotEvictedByAffinityRule", "Evicting", note, warns=True)
             await self._report(pod, occurrence)
 
-    async def paused(self, affected: int, pods: int, allowed: int) -> None:
+    async def paused(self, going: int, pods: int, allowed: int) -> None:
         """Tell that too many pods are affected."""
-        note = (
-            f"evictions are paused: {affected} of {pods} pods break rules that hold during "
-            f"execution, and {allowed} may (requiredDuringExecution.maxAffected); undo what caused "
-            "it, or annotate this Lease with affinity-extender.io/acknowledged-violations="
-            f"{affected}"
+        await self._tell_of_pause(
+            f"evictions are paused: {going} of {pods} pods break rules that hold during execution "
+            f"and would go, and {allowed} may (requiredDuringExecution.maxAffected)",
+            going,
         )
-        _log.warning("%s", note)
-        await self._report(None, Occurrence("EvictionsPaused", "Pausing", note, warns=True))
 
-    async def resumed(self, affected: int) -> None:
-        """Tell that evictions go on."""
-        note = f"evictions go on: {affected} pods break rules that hold during execution"
-        _log.info("%s", note)
-        await self._report(None, Occurrence("EvictionsResumed", "Resuming", note))
+    async def paused_in(self, namespace: str, going: int, allowed: int) -> None:
+        """Tell that too many pods of one namespace are affected."""
+        await self._tell_of_pause(
+            f"evictions are paused in namespace {namespace}: {going} of its pods break rules that "
+            f"hold during execution and would go, and {allowed} of one namespace may (half of "
+            "requiredDuringExecution.maxAffected)",
+            going,
+        )
+
+    async def _tell_of_pause(self, what: str, going: int) -> None:
+        note = (
+            f"{what}; undo what caused it, or annotate this Lease with "
+            f"affinity-extender.io/acknowledged-violations={going}"
+        )
+        self._lines.log(logging.WARNING, "paused", "%s", note)
+        if self._pauses.take():
+            await self._report(None, Occurrence("EvictionsPaused", "Pausing", note, warns=True))
+
+    async def resumed(self, going: int, namespace: str | None = None) -> None:
+        """Tell that evictions go on, everywhere or in a namespace."""
+        where = "" if namespace is None else f" in namespace {namespace}"
+        note = f"evictions go on{where}: {going} pods break rules that hold during execution"
+        self._lines.log(logging.INFO, "resumed", "%s", note)
+        if self._pauses.take():
+            await self._report(None, Occurrence("EvictionsResumed", "Resuming", note))
 
     def complain(self, pod: Pod, error: ExtenderError) -> None:
         """Warn of an eviction that failed."""
         kind = str(error).replace(name_of(pod.key), "")
         self._faults.log(logging.WARNING, kind, "%s could not be evicted: %s", pod.key, error)
 
-    def publish(self, records: Iterable[Record], *, paused: bool, leads: bool) -> None:
+    def publish(self, records: Iterable[Record], pauses: Pauses, *, leads: bool) -> None:
         """Have the gauges say how things are."""
         found = Counter(each.outcome.value for each in records)
         self._metrics.set_moves({each.value: found[each.value] for each in Outcome})
-        self._metrics.set_eviction_state(paused=paused, leads=leads)
+        self._metrics.set_eviction_state(
+            paused=pauses.all, paused_namespaces=len(pauses.namespaces), leads=leads
+        )
 
     def count(self, result: str, pod: Pod, record: Record) -> None:
         """Count an eviction, and remember whose it was."""
@@ -104,8 +130,12 @@ class Teller:
             self._faults.log(logging.WARNING, type(error).__name__, "no Event: %s", error)
 
 
-def _what(pod: Pod, record: Record) -> str:
-    """Say which rule is broken since when, by whom."""
+def _what(pod: Pod, record: Record, *, for_tenant: bool = False) -> str:
+    """Say which rule is broken since when, by whom.
+
+    Whoever may read Events of a namespace is not told of pods of others; operators are, in the log.
+    """
     ground = record.ground
-    words = "a rule is broken" if ground is None else breach_in_words(pod, ground)
+    within = namespace_of(pod.key) if for_tenant else None
+    words = "a rule is broken" if ground is None else breach_in_words(pod, ground, within=within)
     return f"{words}, since {time_of(record.since_epoch)}"

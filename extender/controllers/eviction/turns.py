@@ -10,7 +10,7 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.controllers.eviction.record import FIRST_PAUSE_SECONDS
 from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
-from extender.model.objects import Pod
+from extender.model.objects import Controller, Pod
 from extender.verbs.nominating import Promise
 
 WINDOW_SECONDS: Final = 60.0
@@ -81,8 +81,8 @@ class Turns:
     def __init__(self, state: ClusterState, clock: Callable[[], float]) -> None:
         self._state = state
         self._clock = clock
-        self._moves: dict[str, Move] = {}
-        self._pauses: dict[str, Pause] = {}
+        self._moves: dict[Controller, Move] = {}
+        self._pauses: dict[Controller, Pause] = {}
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -98,30 +98,30 @@ class Turns:
                 del self._pauses[owner]
         return [Promise(move.pod, move.target) for move in self._moves.values()]
 
-    def begin(self, owner: str, pod: Pod, target: str) -> None:
+    def begin(self, owner: Controller, pod: Pod, target: str) -> None:
         """Note that a pod of an owner goes."""
         placed = self._state.rule_watch.owned.placed(owner)
         self._moves[owner] = Move(pod, target, self._clock(), placed)
 
-    def end(self, owner: str) -> None:
+    def end(self, owner: Controller) -> None:
         """Note that a pod does not go after all, or that nothing is to be waited for."""
         self._moves.pop(owner, None)
 
-    def pause(self, owner: str, at_least: float) -> None:
+    def pause(self, owner: Controller, at_least: float) -> None:
         """Leave the pods of an owner alone for a while: a budget protects them."""
         pause = self._pauses.setdefault(owner, Pause(FIRST_PAUSE_SECONDS))
         pause.begin(self._clock(), at_least)
 
-    def pardon(self, owner: str) -> None:
+    def pardon(self, owner: Controller) -> None:
         """Note that a budget let a pod of an owner go."""
         self._pauses.pop(owner, None)
 
-    def paused(self, owner: str) -> float:
+    def paused(self, owner: Controller) -> float:
         """Return for how many seconds the pods of an owner are left alone."""
         pause = self._pauses.get(owner)
         return 0.0 if pause is None else pause.rest(self._clock()) or 0.0
 
-    def busy(self, owner: str) -> bool:
+    def busy(self, owner: Controller) -> bool:
         """Return whether a pod of an owner is on its way out, or waits for a node.
 
         Whoever leads anew knows no moves, and sees those of the last leader by that.
@@ -132,7 +132,7 @@ class Turns:
             move = None
         return move is not None or self._state.rule_watch.owned.unsettled(owner)
 
-    def _is_over(self, owner: str, move: Move) -> bool:
+    def _is_over(self, owner: Controller, move: Move) -> bool:
         now, pod = self._clock(), self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None:
             return not pod.deleting and now - move.began >= UNSEEN_SECONDS

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
+from extender.controllers.last_look import LastLook
 from extender.controllers.pod_events import PodEvents
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
@@ -60,6 +61,7 @@ class Evictions:
         self._state = state
         self._events = PodEvents(state)
         self._evictor = evictor
+        self._last_look = LastLook(state, evictor.objects)
         self._metrics = metrics
         self._plugin = plugin
         metrics.begin_evictions(plugin)
@@ -106,17 +108,32 @@ class Evictions:
             if not order.wanted():
                 return None
             try:
-                done = await self._evictor.mark(victim, order.condition)
+                done: bool | None = await self._evictor.mark(victim, order.condition)
                 # The preemptor may be gone by now, or another node chosen, and nothing is lost yet.
                 if done and not (await self._is_shown(victim, order) and order.wanted()):
                     return None
-                done = done and await self._evictor.delete(victim)
+                done = done and await self._delete(victim, order)
             except ExtenderError as error:
                 self._count("failed", victim, order.preemptor, str(error))
                 self._note_failure(victim, error)
                 return None
-        self._count("evicted" if done else "gone", victim, order.preemptor)
+        if done is not None:
+            self._count("evicted" if done else "gone", victim, order.preemptor)
         return done
+
+    async def _delete(self, victim: Pod, order: Order) -> bool | None:
+        """Delete a victim that is as it was judged, on a node that is; None when it is not.
+
+        The watch has just shown its mark, and with it all that has happened to pods before.
+        """
+        looked = await self._last_look.at_victim(victim, [order.preemptor])
+        if looked.why is not None or not order.wanted():
+            what = "%s is not evicted yet: %s"
+            self._log.log(
+                logging.INFO, "not yet", what, victim.key, looked.why or "no use any more"
+            )
+            return None
+        return await self._evictor.delete(victim, version=looked.version)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
         self._metrics.count_eviction(self._plugin, result)
