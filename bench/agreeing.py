@@ -1,4 +1,4 @@
-"""An API server that agrees to everything, and shows nothing of it; it has what a watch has shown."""
+"""An API server that agrees to everything, and shows nothing of it: it has what it has shown."""
 
 from __future__ import annotations
 

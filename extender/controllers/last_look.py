@@ -19,7 +19,6 @@ from extender.cluster.audits.breaches import Breach, in_force
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.model.execution import Execution, RuleKind
-from extender.model.keys import Key
 from extender.model.labels import HOSTNAME
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.ports import ClusterReader

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from extender.wire.label_selectors import parse_selector
 from simulation.apiserver.store import Json, Refused, Store
 
 MOST_TOKENS: Final = 100
+
+
+def collection_of(path: str) -> tuple[str, str]:
+    """Return the path of all objects of a resource, and the namespace if it is one's alone."""
+    head, _, rest = path.partition("/namespaces/")
+    space, _, resource = rest.partition("/")
+    one = bool(resource) and "/" not in resource
+    return (f"{head}/{resource}", space) if one else (path, "")
+
+
+def chosen(objects: list[Json], params: Mapping[str, str], space: str) -> list[Json]:
+    """Return the objects that selectors choose; of fields, a pod's node alone is told here."""
+    if space:
+        objects = [each for each in objects if each["metadata"]["namespace"] == space]
+    nodes = [
+        each.removeprefix("spec.nodeName=")
+        for each in params.get("fieldSelector", "").split(",")
+        if each.startswith("spec.nodeName=")
+    ]
+    if nodes:
+        objects = [each for each in objects if each["spec"].get("nodeName") in nodes]
+    if "labelSelector" not in params:
+        return objects
+    selector = parse_selector(params["labelSelector"])
+    return [each for each in objects if selector.matches(each["metadata"].get("labels", {}))]
 
 
 class Pages:

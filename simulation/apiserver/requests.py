@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from simulation.apiserver.store import Json, Refused, Store
-from simulation.apiserver.verbs import bind, delete, evict, mark, patch_status
+from simulation.apiserver.verbs import Meant, bind, check, delete, evict, mark, patch_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,14 @@ class Request:
 def pod_key(path: str) -> str:
     """Return namespace/name of the pod that a path is about."""
     return "/".join(path.split("/")[4:7:2])
+
+
+def one_of(path: str) -> tuple[str, str]:
+    """Return the resource and the key of the one object that a path is about."""
+    parts = path.split("/")
+    if parts[3] == "namespaces" and len(parts) > len(("", "api", "v1", "namespaces", "name")):
+        return parts[5], pod_key(path)
+    return parts[3], parts[4]
 
 
 EVICTS: Final = "/evicts since "
@@ -149,13 +157,18 @@ def _patch(store: Store, request: Request, body: Any) -> Callable[[], None]:
 
 
 def _eviction(store: Store, request: Request, options: Json) -> Callable[[], None]:
-    uid, dry_run = options.get("preconditions", {}).get("uid", ""), bool(options.get("dryRun"))
+    meant, dry_run = _preconditions(options), bool(options.get("dryRun"))
     by = f"{request.by}{EVICTS}{request.made}"
-    return lambda: evict(store, request.key, by, uid=uid, dry_run=dry_run)
+    return lambda: evict(store, request.key, by, meant, dry_run=dry_run)
 
 
 def _deletion(store: Store, request: Request, body: Any) -> Callable[[], None]:
-    uid = body.get("preconditions", {}).get("uid", "")
+    meant = _preconditions(body)
     if body.get("dryRun"):
-        return lambda: store.check_uid("pods", request.key, uid)
-    return lambda: delete(store, request.key, request.by, uid=uid)
+        return lambda: check(store, request.key, meant)
+    return lambda: delete(store, request.key, request.by, meant)
+
+
+def _preconditions(options: Json) -> Meant:
+    found = options.get("preconditions", {})
+    return Meant(found.get("uid", ""), found.get("resourceVersion", ""))

@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, Final, Protocol, TypeVar
 
 from simulation.apiserver.leases import is_about_lease, lease_act
-from simulation.apiserver.lists import Pages
-from simulation.apiserver.requests import Request, Troubles, act_of
+from simulation.apiserver.lists import Pages, chosen, collection_of
+from simulation.apiserver.requests import Request, Troubles, act_of, one_of
 from simulation.apiserver.store import PATHS, Json, Refused, Store, encode, is_live
 from simulation.apiserver.watches import (
     Watch,
@@ -143,12 +143,13 @@ class ApiServer:
     async def _work(self, request: Request) -> tuple[int, bytes]:
         if is_about_lease(request.path):
             return 200, encode(await self.commit(lease_act(self.store, request)))
-        resource = RESOURCES.get(request.path)
         if request.method == "GET":
+            path, space = collection_of(request.path)
+            resource = RESOURCES.get(path)
             if resource is not None:
-                return 200, encode(await self._list(resource, request.params))
-            key = request.key
-            return 200, await self.commit(lambda: encode(self.store.get("pods", key)))
+                return 200, encode(await self._list(resource, request.params, space))
+            one, key = one_of(request.path)
+            return 200, await self.commit(lambda: encode(self.store.get(one, key)))
         act, troubles = act_of(self.store, request), self.troubles
         if (refusal := troubles.refusal(request)) is not None:
             self.trace.say("apiserver", "forbade", request.path)
@@ -184,7 +185,7 @@ class ApiServer:
         except Refused:
             return
 
-    async def _list(self, resource: str, params: Mapping[str, str]) -> Json:
+    async def _list(self, resource: str, params: Mapping[str, str], space: str = "") -> Json:
         limit = min(int(params.get("limit", "0")) or 1 << 30, self.page)
         if token := params.get("continue"):
             return self.pages.next(token, limit)
@@ -198,6 +199,7 @@ class ApiServer:
             at, objects = cache.version, cache.all(resource)
         if "fieldSelector" in params:
             objects = [each for each in objects if is_live(each)]
+        objects = chosen(objects, params, space)
         return self.pages.first(objects, at, limit if "limit" in params else len(objects))
 
     async def _serve_watch(self, request: Request, connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from simulation.apiserver.store import Json, Refused, Store, is_live, patched_status
@@ -93,13 +94,34 @@ def mark_of(pod: Json) -> str | None:
     return None
 
 
-def delete(store: Store, key: str, by: str, *, uid: str = "", grace: float | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Which pod a request is about: preconditions."""
+
+    uid: str = ""
+    version: str = ""
+
+
+ANY: Final = Meant()
+
+
+def check(store: Store, key: str, meant: Meant) -> None:
+    """Do nothing, if a pod is the one that is meant, as it was; 404 or 409 when it is not."""
+    store.check_uid("pods", key, meant.uid)
+    if meant.version not in {"", store.get("pods", key)["metadata"]["resourceVersion"]}:
+        raise Refused(409, "Conflict", f"resourceVersion: {key} has changed since {meant.version}")
+
+
+def delete(
+    store: Store, key: str, by: str, meant: Meant = ANY, *, grace: float | None = None
+) -> None:
     """Delete a pod: at once when nobody runs it, else its kubelet is asked to end it first.
 
     It is marked in either case, so that watches show it as deleting before it is gone. Without
     `grace` it has its own.
     """
-    pod = store.get("pods", key)
+    check(store, key, meant)
+    pod, uid = store.get("pods", key), meant.uid
     if grace is None:
         grace = float(pod["spec"].get("terminationGracePeriodSeconds", 30))
     at_once = not pod["spec"].get("nodeName") or not is_live(pod) or grace <= 0
@@ -122,13 +144,13 @@ def evict(
     store: Store,
     key: str,
     by: str,
+    meant: Meant = ANY,
     *,
-    uid: str = "",
     grace: float | None = None,
     dry_run: bool = False,
 ) -> None:
     """Delete a pod if the disruption budgets about it allow that; 429 when one does not."""
-    store.check_uid("pods", key, uid)
+    check(store, key, meant)
     pod = store.get("pods", key)
     if "deletionTimestamp" in pod["metadata"]:
         return

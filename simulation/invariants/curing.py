@@ -38,10 +38,16 @@ class Curing:
         picture, settings = truth(self._store), self._evictions.settings
         affected = picture.affected()
         free = self._evictions.recent < settings.per_minute and not settings.dry_run
-        if not free or len(affected) > self._evictions.allowed(picture.count):
+        if not free:
             self._since = {}
             return
-        curable = {uid for uid in affected if self._is_curable(picture.pods[uid], picture)}
+        going = picture.going(foreign=True)
+        curable = {
+            uid
+            for uid in affected
+            if self._is_curable(picture.pods[uid], picture)
+            and not self._evictions.holds(going, picture.count, namespace_of(uid, picture))
+        }
         self._since = {uid: self._since.get(uid, now) for uid in curable}
 
     def check(self) -> None:
@@ -54,7 +60,7 @@ class Curing:
 
     def _is_curable(self, one: Standing, picture: Picture) -> bool:
         owner = owner_of(one.pod)
-        if owner is None or one.going or not picture.has_to_go(one):
+        if owner is None or one.going or not picture.has_to_go(one, foreign=False):
             return False
         pods = self._store.all("pods").values()
         return (
@@ -79,6 +85,11 @@ class Curing:
     def _has_room(name: str, node: Json, one: Standing, picture: Picture) -> bool:
         used = sum(milli(each.pod) for each in picture.pods.values() if each.node == name)
         return used + milli(one.pod) <= 1000 * int(node["status"]["allocatable"]["cpu"])
+
+
+def namespace_of(uid: str, picture: Picture) -> str:
+    """Return the namespace of a pod."""
+    return str(picture.pods[uid].pod["metadata"]["namespace"])
 
 
 def _is_settled(pod: Json) -> bool:

@@ -9,7 +9,7 @@ although the replica has stopped waiting for it is nobody's fault, and is not co
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +28,8 @@ ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 WAITED_SECONDS: Final = 5.2
 """A replica gives up an eviction after 5 s."""
 MINUTE: Final = 60.0
+EVERYBODY: Final = 100
+"""Percent of pods of which no number is too many."""
 OVER_SECONDS: Final = 1.5
 """Within which a replica notices that too many are affected."""
 HEARD_SECONDS: Final = 30.0
@@ -78,13 +80,21 @@ class Evictions:
             self._times.popleft()
         return len(self._times)
 
-    def allowed(self, pods: int) -> int:
-        """Return how many pods may be affected, by all that replicas may have heard."""
+    def holds(self, going: Mapping[str, int], pods: int, space: str) -> bool:
+        """Return whether evictions in a namespace stand still, by all that replicas have heard.
+
+        With more than half of what may go a namespace does by itself, and counts as half then.
+        """
         now = self._clock()
         while len(self._acknowledged) > 1 and self._acknowledged[1][0] < now - HEARD_SECONDS:
             self._acknowledged.popleft()
-        share = self.settings.percent / 100
-        return max(1, int(share * pods), *(number for _, number in self._acknowledged))
+        if self.settings.percent == EVERYBODY:
+            return False
+        most = max(1, pods * self.settings.percent // 100)
+        fine = max(number for _, number in self._acknowledged)
+        over = {each for each, number in going.items() if number > max((most + 1) // 2, fine)}
+        total = sum(most // 2 if each in over else number for each, number in going.items())
+        return space in over or total > max(most, fine)
 
     def look(self) -> None:
         """Take down what is broken, and what each replica knows of that."""
@@ -94,8 +104,7 @@ class Evictions:
         for replica in self._living():
             known = self._knowledge.setdefault(replica.name, Knowledge(now - 1.0))
             if replica.awake:
-                allowed = self.allowed(len(replica.state.pods))
-                known.look(replica.state, self.raws, allowed, now)
+                known.look(replica.state, self.raws, self.holds, now)
 
     # What is sent
 
@@ -130,8 +139,9 @@ class Evictions:
         yield "evicted in the place of others", not picture.has_to_go(one)
         lasts = known.broken_for(one.uid, now)
         yield "evicted within the grace period", lasts < self.settings.grace - MOMENT
-        over = known.over is not None and now - known.over > OVER_SECONDS
-        too_many = over and len(picture.affected()) > self.allowed(picture.count)
+        space = one.pod["metadata"]["namespace"]
+        over = now - known.over.get(space, now) > OVER_SECONDS
+        too_many = over and self.holds(picture.going(foreign=False), picture.count, space)
         yield "evicted while paused", too_many
         yield "evicted with nowhere to go", not self._rooms.somewhere(one, picture, self._behind())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from simulation.apiserver.store import Json
+from simulation.invariants.owners import owner_of
 from simulation.invariants.rules import Labels, allows, selects, speaks_of
 
 AFFINITY: Final = "affinity-extender.io/affinity"
@@ -87,15 +89,35 @@ class Picture:
             ):
                 yield other
 
-    def has_to_go(self, one: Standing) -> bool:
-        """Return whether a pod is the one to go: of two that exclude each other, one stays."""
-        return any(self._loses(each, one) for each in self.broken(one))
+    def going(self, *, foreign: bool) -> Counter[str]:
+        """Return how many pods would be evicted, by namespace.
 
-    def _loses(self, rule: Rule, one: Standing) -> bool:
+        Without `foreign`, those alone that would be whoever came first: see `has_to_go`.
+        """
+        found = (self.pods[uid] for uid in self.affected())
+        return Counter(
+            each.pod["metadata"]["namespace"]
+            for each in found
+            if not each.going
+            and owner_of(each.pod) is not None
+            and self.has_to_go(each, foreign=foreign)
+        )
+
+    def has_to_go(self, one: Standing, *, foreign: bool = True) -> bool:
+        """Return whether a pod is the one to go: of two that exclude each other, one stays.
+
+        For pods of other namespaces it only goes if they were there first, which is not told here:
+        with `foreign` they were, without they were not.
+        """
+        return any(self._loses(each, one, foreign=foreign) for each in self.broken(one))
+
+    def _loses(self, rule: Rule, one: Standing, *, foreign: bool) -> bool:
         if rule.kind != APART:
             return True
+        space = one.pod["metadata"]["namespace"]
         return any(
             not (other.going or other.expected)
+            and (foreign or other.pod["metadata"]["namespace"] == space)
             and (not self._excludes(other, one, rule) or _precedence(other) < _precedence(one))
             for other in self.in_the_way(rule, one)
         )

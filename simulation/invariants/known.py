@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.execution import Picture, Standing, rules_of
+
+Holds: TypeAlias = Callable[[Mapping[str, int], int, str], bool]
+"""Tells whether so many pods to go, by namespace, of so many in all, stop those of a namespace."""
 
 
 class Replica(Protocol):
@@ -64,20 +68,23 @@ class Knowledge:
         self._ruled: set[str] = set()
         self._met: set[str] = set()
         self._last_met: dict[str, float] = {}
-        self.over: float | None = None
-        """Since when too many were affected."""
+        self._going: Counter[str] = Counter()
+        self._pods = 0
+        self.over: dict[str, float] = {}
+        """Since when too many were to go, for each namespace that is held up by that."""
 
-    def look(self, state: ClusterState, raws: Mapping[str, Json], allowed: int, now: float) -> None:
+    def look(self, state: ClusterState, raws: Mapping[str, Json], holds: Holds, now: float) -> None:
         """Take down which pods break rules now, as the replica knows it."""
         if state.version != self._version:
             picture = mirror(state, raws)
             self._version, self._broken = state.version, picture.affected()
+            self._going, self._pods = picture.going(foreign=False), picture.count
             self._ruled = {uid for uid, each in picture.pods.items() if rules_of(each.pod)}
         met = self._ruled - self._broken
         self._last_met.update(dict.fromkeys(met & self._met, self._looked))
         self._met, self._looked = met, now
-        over = len(self._broken) > allowed
-        self.over = (now if self.over is None else self.over) if over else None
+        over = [space for space in self._going if holds(self._going, self._pods, space)]
+        self.over = {space: self.over.get(space, now) for space in over}
 
     def broken_for(self, uid: str, now: float) -> float:
         """Return for how many seconds it may have known that a pod breaks a rule, at most."""

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from simulation.apiserver.store import Change, Json, is_live, patched_status
-from simulation.apiserver.verbs import DISRUPTION_TARGET, delete, mark
+from simulation.apiserver.verbs import DISRUPTION_TARGET, Meant, delete, mark
 from simulation.caller import Caller
 from simulation.loop import spawn
 from simulation.scheduler.cache import Cache
@@ -204,7 +204,7 @@ class Scheduler:
             lambda: mark(store, victim.key, [condition], by, uid=victim.uid)
         ):
             await self._caller.try_to(
-                lambda: delete(store, victim.key, f"{by}/preempts", uid=victim.uid)
+                lambda: delete(store, victim.key, f"{by}/preempts", Meant(victim.uid))
             )
 
     async def _tell(self, pod: PodInfo, reason: str, nominated: str | None = None) -> None:

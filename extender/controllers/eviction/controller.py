@@ -213,13 +213,12 @@ class EvictionController:
             return None
         first = first_look(self._state, self._execution, pod, record.breaches)
         record.take_over(first)
-        if first.outcome is not Outcome.GOES:
-            if first.outcome.stays:
+        if record.outcome is Outcome.GOES and self._brake.pauses.hold(pod.pod_class.namespace):
+            record.outcome = Outcome.PAUSED
+        if record.outcome is not Outcome.GOES:
+            if record.outcome.stays:
                 await self._teller.stays(pod, record)
             return self._rest(record)
-        if self._brake.pauses.hold(pod.pod_class.namespace):
-            record.outcome = Outcome.PAUSED
-            return None
         return await self._mover.move(pod, record, first)
 
     def _rest(self, record: Record) -> float | None:

@@ -25,7 +25,7 @@ class Record:
     """The same in seconds since 1970."""
     breaches: Sequence[Breach]
     goes: bool = False
-    """Whether it is one that would be evicted, when it was judged last: so it counts for the brake."""
+    """Whether it would be evicted, when it was judged last: those are counted by the brake."""
     outcome: Outcome = Outcome.GRACE
     ground: Ground | None = None
     """Why it goes or stays, when that was looked at last."""

@@ -23,7 +23,8 @@ REASON: Final = "RequiredDuringExecution"
 """The name under which evictions are counted, as of a plugin."""
 EVENTS_PER_SECOND: Final = 1.0
 EVENTS_AT_ONCE: Final = 25.0
-"""Of pods that stay, and likewise of pauses; whoever is evicted has an Event in any case. `/violations` has them all."""
+"""Of pods that stay, and as many of pauses; whoever is evicted has an Event in any case, and
+`/violations` has them all."""
 LOG_SECONDS: Final = 60.0
 LINES: Final = 20
 
