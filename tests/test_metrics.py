@@ -96,6 +96,7 @@ CONTRACT = {
     "affinity_extender_evictions": {"plugin", "result"},
     "affinity_extender_evictions_leader": set(),
     "affinity_extender_evictions_paused": set(),
+    "affinity_extender_evictions_paused_namespaces": set(),
     "affinity_extender_execution_violating_pods": {"outcome"},
     "affinity_extender_reservations": set(),
     "affinity_extender_api_requests_throttled": {"flow"},

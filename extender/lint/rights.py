@@ -148,17 +148,21 @@ _TO_BIND: Final = (
     Right("", "pods/binding", "create"),
     Right("", "pods", "get"),
 )
+_TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
+"""Right before a pod is ended, as its watch may have been silent."""
 _TO_NOMINATE: Final = (Right("", "pods/status", "patch"),)
 _TO_PREEMPT: Final = (
     Right("", "pods", "delete"),
     *_TO_NOMINATE,
+    *_TO_LOOK,
     Right("events.k8s.io", "events", "create"),
 )
 _TO_EVICT: Final = (
     Right("", "pods/eviction", "create"),
+    *_TO_LOOK,
     Right("events.k8s.io", "events", "create"),
 )
-_WRITES_NOTHING: Final = (Right("", "pods", "get"), Right("events.k8s.io", "events", "create"))
+_WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
 
 
 def needed_rights(config: Config) -> tuple[Right, ...]:

@@ -77,6 +77,7 @@ HEALTHY: Mapping[str, str] = {
     f'{OURS}_evictions_total{{plugin="p", result="evicted"}}': growing(0.1),
     f'{OURS}_evictions_total{{plugin="p", result="failed"}}': growing(0),
     f'{OURS}_evictions_paused{{instance="a"}}': steady(0),
+    f'{OURS}_evictions_paused_namespaces{{instance="a"}}': steady(0),
     f"{OURS}_broken_annotations": steady(0),
     f'{ENDS}{{instance="a", port="callbacks"}}': steady(90 * DAY),
 }
@@ -153,6 +154,11 @@ FAULTS: list[Any] = [
     (
         "too many pods that would have to go",
         {f'{OURS}_evictions_paused{{instance="a"}}': steady(1)},
+        ["AffinityExtenderEvictionsPaused"],
+    ),
+    (
+        "too many pods of a namespace that would have to go",
+        {f'{OURS}_evictions_paused_namespaces{{instance="a"}}': steady(1)},
         ["AffinityExtenderEvictionsPaused"],
     ),
     (

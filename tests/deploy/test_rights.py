@@ -91,6 +91,7 @@ def test_in_replace_the_extender_also_binds_and_preempts_and_no_more(overlay: Pa
     assert [(rule["resources"], rule["verbs"]) for rule in preemptor["rules"]] == [
         (["pods"], ["delete"]),
         (["pods/status"], ["patch"]),
+        (["pods", "nodes", "namespaces"], ["get"]),
         (["events"], ["create"]),
     ]
     reader, *others = (
