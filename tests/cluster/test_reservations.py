@@ -135,6 +135,17 @@ def test_the_first_of_two_binds_at_a_time_is_refused() -> None:
     assert state.expire(DEADLINE + 4) == []
 
 
+def test_a_bind_that_ends_forgets_none_that_is_under_way() -> None:
+    state = state_of(NODES, [], [WEB])
+    first = state.reserve(model_pod(WEB), "a", DEADLINE)
+    second = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.hold(second, DEADLINE + 5)
+    assert first.reservation.under_way
+    state.hold(first, DEADLINE + 20)
+    assert state.expire(DEADLINE + 10) == []
+    assert occupied(state) == ["a"]
+
+
 def test_binds_that_end_unclearly_again_and_again_take_no_more_memory() -> None:
     state = state_of(NODES, [], [WEB])
     for attempt in range(1000):

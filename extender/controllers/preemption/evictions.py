@@ -79,7 +79,7 @@ class Evictions:
         return self._denied_until
 
     async def may_evict(self, victim: Pod) -> bool:
-        """Return whether we may delete pods; where that is not known, a dry run tells.
+        """Return whether we may look and delete; where that is not known, a dry run tells.
 
         Nobody is to be nominated or marked for evictions that do not come.
         """
@@ -88,6 +88,7 @@ class Evictions:
         if self._allowed:
             return True
         try:
+            await self._last_look.at_victim(victim, ())
             await self._evictor.delete(victim, dry_run=True)
         except ExtenderError as error:
             self._note_failure(victim, error)
@@ -176,6 +177,6 @@ class Evictions:
             self._said = True
             _log.warning(
                 "pods that only affinity rules keep from every node wait, though less important "
-                "ones could make way: the extender may not delete pods (%s)",
+                "ones could make way: the extender may not delete pods, or not look before (%s)",
                 error,
             )
