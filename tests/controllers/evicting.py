@@ -48,8 +48,9 @@ class Mover:
         self, pod: ModelPod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
     ) -> Eviction:
         """Evict a pod."""
-        assert may_go()
         assert version
+        if not may_go():
+            return Eviction(Evicted.NOT_SENT)
         self.tried.append(pod.uid)
         answer = self.answer(pod)
         if isinstance(answer, Exception):

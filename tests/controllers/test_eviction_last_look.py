@@ -258,6 +258,18 @@ async def test_a_doubt_that_comes_up_during_the_last_look_evicts_nobody() -> Non
     assert rig.mover.tried == []
 
 
+async def test_a_lead_that_is_lost_during_the_last_look_evicts_nobody() -> None:
+    rig = without_disk()
+
+    def loses() -> None:
+        rig.leader.leads = False
+
+    rig.mover.objects.meanwhile = loses
+    await rig.after(GRACE + 2)
+    assert rig.mover.objects.asked
+    assert rig.mover.tried == []
+
+
 async def test_a_breach_that_has_begun_anew_during_the_last_look_has_a_grace_period() -> None:
     rig = without_disk()
 

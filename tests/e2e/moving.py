@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -125,9 +126,19 @@ class Moves:
 
 @asynccontextmanager
 async def moving(
-    sandbox: Sandbox, replicas: int = 1, *, scheduled: bool = True, **settings: Any
+    sandbox: Sandbox,
+    replicas: int = 1,
+    *,
+    scheduled: bool = True,
+    server: str | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Moves]:
-    """Run the scheduler without the extender, and extenders beside it that evict."""
+    """Run the scheduler without the extender, and extenders beside it that evict.
+
+    Those talk to the API server, or to another `server` in front of it.
+    """
+    control_plane = sandbox.control_plane
+    control_plane = replace(control_plane, server=server or control_plane.server)
     folder = sandbox.folder("moving")
     config = folder / "eviction.yaml"
     document = {
@@ -151,7 +162,7 @@ async def moving(
         extenders = [
             await stack.enter_async_context(
                 Extender.running(
-                    sandbox.control_plane,
+                    control_plane,
                     ASSIST,
                     sandbox.folder(f"extender-{number}"),
                     *("--config", str(config)),

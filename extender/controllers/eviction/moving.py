@@ -165,7 +165,7 @@ class Mover:
             record.pause.begin(self._clock())
             self._teller.count("unconfirmed", pod, record)
             return None
-        return looked.version if self._still(record) else None
+        return looked.version
 
     async def _ask(self, pod: Pod, record: Record, owner: Controller, version: str) -> bool:
         """Have the API server evict a pod; False when that has certainly not happened."""
