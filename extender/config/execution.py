@@ -59,9 +59,9 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     evicts nobody."""
 
     max_affected: str = "10%"
-    """Share of all pods. While more than that would have to go, nobody is evicted, until it is undone
-    or acknowledged by an annotation of the Lease; with more than half of that of one namespace,
-    nobody there is. A single pod is never too many."""
+    """Share of all pods. While more than that would have to go, nobody is evicted, until it is
+    undone or acknowledged by an annotation of the Lease; with more than half of that of one
+    namespace, nobody there is. A single pod is never too many."""
 
     plain_rules: NamespaceSelector = NamespaceSelector()
     """Selector of namespaces in which required rules of the usual kind hold during execution as

@@ -242,6 +242,18 @@ async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
         assert await first == ""
 
 
+async def test_why_a_bind_is_refused_names_no_pod_of_another_namespace(
+    aiohttp_client: Any,
+) -> None:
+    near = pod("near", "tenant").affinity(term(ZONE, selector(app="web"), namespaces=["default"]))
+    rig = BindRig(ONE, near)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    await bind(client, ONE, "a")
+    error = await bind(client, near, "a")
+    assert error == "a pod of another namespace, which it must be near, may not come to be bound"
+
+
 async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any) -> None:
     group = [pod(name).labels(app="g").affinity(term(ZONE, selector(app="g"))) for name in "xy"]
     rig = BindRig(*group)
