@@ -115,8 +115,7 @@ class Calm:
         if scheduler is None:
             return None
         for name, node in scheduler.cache.nodes.items():
-            labels = node.raw["metadata"]["labels"]
-            fits = may_be_on(raw, labels) and scheduler.cache.fits(pod, node)
+            fits = may_be_on(raw, name, node.labels) and scheduler.cache.fits(pod, node)
             if fits and self._world.referee.has_place(raw, name):
                 return name
         return None

@@ -32,6 +32,7 @@ EVICTING_USERS: Final = {
     "disks change": 16,
     "disks change for a moment": 8,
     "most disks change": 3,
+    "model changes": 8,
     "budget changes": 5,
     "acknowledge": 3,
     "relabel namespace": 5,

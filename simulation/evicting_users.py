@@ -40,6 +40,7 @@ class EvictingUsers:
             "rival by hand": self._rival,
             "disks change": self._change_few,
             "disks change for a moment": self._flicker,
+            "model changes": self._change_model,
             "most disks change": self._change_many,
             "budget changes": self._change_budget,
             "acknowledge": self._acknowledge,
@@ -110,7 +111,13 @@ class EvictingUsers:
         """Give most nodes the disk that pods ask for."""
         for name in sorted(self._store.all("nodes")):
             if chance.random() < 0.8:
-                self._label(name, SSD)
+                self._label(name, DISK, SSD)
+
+    def _change_model(self, chance: Random) -> None:
+        """Give a node another label that is a number, or none."""
+        names = sorted(self._store.all("nodes"))
+        if names:
+            self._label(chance.choice(names), templates.MODEL, chance.choice(templates.MODELS))
 
     def _change_few(self, chance: Random) -> None:
         self._change(chance, chance.choice((1, 1, 2)))
@@ -124,7 +131,7 @@ class EvictingUsers:
         chosen = chance.sample(names, min(count, len(names)))
         for name in chosen:
             has = self._store.all("nodes")[name]["metadata"]["labels"].get(DISK) == SSD
-            self._label(name, "hdd" if has else SSD)
+            self._label(name, DISK, "hdd" if has else SSD)
         return chosen
 
     def _flicker(self, chance: Random) -> None:
@@ -140,12 +147,15 @@ class EvictingUsers:
         chosen = self._change(chance, 1)
         await asyncio.sleep(for_seconds)
         for name in chosen:
-            self._label(name, before[name])
+            self._label(name, DISK, before[name])
 
-    def _label(self, name: str, disk: str) -> None:
+    def _label(self, name: str, key: str, value: str) -> None:
+        """Set a label of a node; "" takes it away."""
+
         def change(node: Json) -> Json:
             labels: Mapping[str, str] = node["metadata"]["labels"]
-            return {**node, "metadata": {**node["metadata"], "labels": {**labels, DISK: disk}}}
+            labelled = {name: each for name, each in {**labels, key: value}.items() if each}
+            return {**node, "metadata": {**node["metadata"], "labels": labelled}}
 
         self._do(partial(self._store.update, "nodes", name, change, "users"))
 

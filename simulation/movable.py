@@ -25,6 +25,9 @@ SORTS: Final = (
     "apart by host",
     "away from a team",
     "together",
+    "together, over two keys",
+    "revision apart by host",
+    "of a tenant apart by host",
 )
 """Of their rules about pods."""
 
@@ -32,14 +35,17 @@ SORTS: Final = (
 def movable(chance: Random, app: str, apps: list[str]) -> Json:
     """Build what the pods of a workload are made of.
 
-    Most ask for a disk. A rule by annotation is in the spec as well, or the scheduler and those who
+    Most ask for a disk, some for a model or for nodes by name. A rule by annotation is in the spec as well, or the scheduler and those who
     judge it would have to be told; one for a disk may be in the annotation alone.
     """
     sort = chance.choice(SORTS)
     made_of = templates.template(sort, app, chance.choice(apps or [app]), chance.choice((0, 0, 5)))
     about_pods: Json = made_of["affinity"]
-    on_ssd: Json = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [_wants(SSD)]}}}
-    about_nodes = on_ssd if sort == "plain" or chance.random() < 0.4 else {}
+    terms = [_wants(DISK, "In", SSD)]
+    if chance.random() < 0.4:
+        terms = chance.choice(NODE_TERMS)
+    on_some: Json = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    about_nodes = on_some if sort == "plain" or chance.random() < 0.4 else {}
     by_annotation = chance.random() < 0.6
     in_spec = {**about_pods, **about_nodes}
     annotations: Json = {}
@@ -65,5 +71,21 @@ def _during(affinity: Json) -> Json:
     }
 
 
-def _wants(disk: str) -> Json:
-    return {"matchExpressions": [{"key": DISK, "operator": "In", "values": [disk]}]}
+def _wants(key: str, operator: str, *values: str) -> Json:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": [*values]}]}
+
+
+def _named(operator: str, name: str) -> Json:
+    return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": [name]}]}
+
+
+NODE_TERMS: Final = (
+    [_wants(templates.MODEL, "Gt", "2")],
+    [_wants(templates.MODEL, "Lt", "9223372036854775807")],
+    [_wants(templates.MODEL, "Lt", "2"), _wants(templates.MODEL, "Gt", "9223372036854775806")],
+    [_wants(templates.MODEL, "NotIn", "1", "v4"), _named("In", "n001")],
+    [_wants(DISK, "In", SSD) | _named("NotIn", "n002")],
+    [_wants(templates.MODEL, "Exists"), _wants(DISK, "DoesNotExist")],
+    [_named("In", "n001"), _named("In", "n002"), _named("In", "n003"), {}],
+)
+"""Of node affinity; one of each has to match, and an empty one matches nothing."""

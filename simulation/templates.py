@@ -9,6 +9,14 @@ Json: TypeAlias = dict[str, Any]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
+RACK: Final = "rack"
+"""A topology key that a third of the nodes lack."""
+MODEL: Final = "model"
+"""A label of most nodes for node affinity, that is no number on each of them."""
+MODELS: Final = ("1", "2", "3", "007", "9223372036854775807", "9223372036854775808", "v4", "")
+"""Its values, among them the largest number of 64 bits and the next one; "" for none."""
+REVISION: Final = "revision"
+TENANT: Final = "tenant"
 VOLUME: Final = "simulated/zone-of-its-volume"
 """Stands for a volume that can be reached from one zone alone: the extender knows nothing of it."""
 LIMITED: Final = "limited"
@@ -19,10 +27,15 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def node(name: str, zone: str, cpu: int) -> Json:
-    """Build a node."""
+def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
+    """Build a node; those of different numbers differ in their labels."""
+    labels = {ZONE: zone, HOST: name}
+    if number % 3:
+        labels[RACK] = f"r{number % 2}"
+    if model := MODELS[number % len(MODELS)]:
+        labels[MODEL] = model
     return {
-        "metadata": {"name": name, "labels": {ZONE: zone, HOST: name}},
+        "metadata": {"name": name, "labels": labels},
         "spec": {},
         "status": {"allocatable": {"cpu": str(cpu), "pods": "110"}},
     }
@@ -60,14 +73,39 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
     labels = {"app": app}
     if sort.startswith(("rivals", "avoided")):
         labels["group"] = other
+    if sort.startswith("of a tenant"):
+        labels[TENANT] = f"tenant{sum(app.encode()) % 3}"
     apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
     own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
-    group = {"matchLabels": {"group": other}}
+    group: Json = {"matchLabels": {"group": other}}
+    keys: Json = {}
+    if sort.startswith("rivals") and sum(other.encode()) % 3 == 0:
+        # Their own group, said in another way.
+        group = {"matchExpressions": [_expression("group", "Exists")]}
+        keys = {"matchLabelKeys": ["group"]}
     match sort:
         case "apart by host" | "apart by zone" | "avoided by host" | "avoided by zone":
             affinity = _anti(_term(apart, own))
         case "together":
             affinity = _towards(_term(ZONE, own))
+        case "together, over two keys":
+            affinity = _towards(_term(ZONE, own), _term(RACK, own))
+        case "revision apart by host":
+            affinity = _anti(_term(HOST, own, matchLabelKeys=[REVISION]))
+        case "revision together":
+            affinity = _towards(_term(ZONE, own, matchLabelKeys=[REVISION]))
+        case "of a tenant apart by host":
+            everybody = {"matchExpressions": [_expression(TENANT, "Exists")]}
+            affinity = _anti(_term(HOST, everybody, mismatchLabelKeys=[TENANT]))
+        case "of a tenant, away from two":
+            others_but = {"matchExpressions": [_expression(TENANT, "NotIn", "tenant0")]}
+            others_but["matchExpressions"].append(_expression(TENANT, "Exists"))
+            affinity = _anti(_term(HOST, others_but, mismatchLabelKeys=[TENANT]))
+        case "away from whatever is like another":
+            alike = [_expression("app", "NotIn", app), _expression("app", "In", app, other)]
+            lonely = _expression(TENANT, "DoesNotExist")
+            chosen = {"namespaces": ["other"], "namespaceSelector": {}}
+            affinity = _anti(_term(HOST, {"matchExpressions": [*alike, lonely]}, **chosen))
         case "near another":
             affinity = _towards(_term(ZONE, others))
         case "away from another":
@@ -77,7 +115,7 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
             affinity = _anti(_term(HOST, others, namespaceSelector=teams))
         case _ if sort.startswith(("rivals", "avoiding", "shunning")):
             also = [_term(apart, own)] if sort.startswith("shunning") else []
-            affinity = _anti(_term(apart, group), *also)
+            affinity = _anti(_term(apart, group, **keys), *also)
         case "spread if possible":
             wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
             affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
@@ -94,6 +132,12 @@ SORTS: Final = (
     "near another",
     "away from another",
     "away from a team",
+    "away from whatever is like another",
+    "together, over two keys",
+    "revision apart by host",
+    "revision together",
+    "of a tenant apart by host",
+    "of a tenant, away from two",
     "spread if possible",
     "plain",
     "hostile",

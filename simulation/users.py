@@ -70,7 +70,7 @@ class Users:
         """Add a node."""
         self._nodes += 1
         zone = f"z{self._nodes % self._setup.zones}"
-        node = templates.node(f"n{self._nodes:03d}", zone, self._setup.cpu)
+        node = templates.node(f"n{self._nodes:03d}", zone, self._setup.cpu, self._nodes)
         self._do(lambda: self._store.create("nodes", node, "users"))
 
     def new_workload(self, chance: Random) -> None:

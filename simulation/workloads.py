@@ -60,10 +60,11 @@ class Workload:
 
     def pod(self, name: str, **more: Any) -> Json:
         """Build one of its pods, made of `more` than the others if need be."""
+        labels = {**self.made_of["labels"], templates.REVISION: str(self.revision)}
         return templates.pod(
             name,
             self.space,
-            {**self.made_of, **more},
+            {**self.made_of, "labels": labels, **more},
             owner=self.name,
             scheduler=self.scheduler,
             milli=self.milli,

@@ -22,6 +22,7 @@ from simulation.disruption import DisruptionController
 from simulation.faults import Faults
 from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
+from simulation.invariants.counted import agrees, check_stored
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
@@ -92,6 +93,8 @@ class World:
         self._counted = 0.0
         self._count_of: list[tuple[str, int]] = []
         """The incarnation and version of the state of which all counters were found right."""
+        self._agreed: dict[str, tuple[float, int]] = {}
+        """When each incarnation was found to count what is stored, and at which version."""
 
     @property
     def now(self) -> float:
@@ -235,6 +238,16 @@ class World:
             for alive in self.living:
                 check_counters(alive.state)
 
+    def _compare(self) -> None:
+        """Count what is stored, as soon as an extender knows all of it at the same time."""
+        for alive in self.living:
+            at, version = self._agreed.get(alive.name, (0.0, 0))
+            due = self.now - at >= COUNT_SECONDS and version != self.store.version
+            if due and alive.ready and agrees(alive.state, self.store):
+                check_stored(alive.state, self.store)
+                self._agreed[alive.name] = self.now, self.store.version
+                self.trace.say(alive.name, "counts what is stored", "")
+
     def _look(self) -> None:
         if self.referee.broken:
             raise self.referee.broken[0]
@@ -244,6 +257,7 @@ class World:
                 check_reservations(alive.state, self.now)
         for process in (self.process, self.standby):
             check_answers(process.slowest)
+        self._compare()
         self.calm.look()
         self.moving.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:

@@ -8,6 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from simulation.apiserver.label_keys import LabelKeys
+
 Json: TypeAlias = dict[str, Any]
 """An object; never changed in place, so that history and caches can share it."""
 
@@ -59,6 +61,7 @@ class Store:
         self.observers: list[Callable[[Change], None]] = []
         self._objects: dict[str, dict[str, Json]] = {name: {} for name in PATHS}
         self._number = 0
+        self._label_keys = LabelKeys()
 
     def all(self, resource: str) -> Mapping[str, Json]:
         """Return the objects of a resource by key."""
@@ -86,6 +89,8 @@ class Store:
         key = key_of(obj)
         if key in self._objects[resource]:
             raise Refused(409, "AlreadyExists", f"{resource} {key!r} already exists")
+        if resource == "pods":
+            obj = self._label_keys.merge(obj)
         metadata = {"uid": self.new_uid(), **obj["metadata"]}
         return self._write(resource, key, {**obj, "metadata": metadata}, by)
 

@@ -10,8 +10,10 @@ from functools import lru_cache
 from typing import Final
 
 from simulation.apiserver.store import Json
+from simulation.apiserver.label_keys import merged_affinity
+from simulation.invariants.node_terms import allows
 from simulation.invariants.owners import owner_of
-from simulation.invariants.rules import Labels, allows, selects, speaks_of
+from simulation.invariants.rules import Labels, selects, speaks_of
 
 AFFINITY: Final = "affinity-extender.io/affinity"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -19,6 +21,8 @@ DURING: Final = "requiredDuringSchedulingRequiredDuringExecution"
 PLAIN: Final = {"matchLabels": {"team": "blue"}}
 """Namespaces in which rules of specs hold during execution as well."""
 NODES, NEAR, APART = "nodeAffinity", "podAffinity", "podAntiAffinity"
+LABEL_KEYS: Final = "LabelKeys"
+"""Of a term: matchLabelKeys or mismatchLabelKeys."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +142,7 @@ class Picture:
     def _holds(self, rule: Rule, one: Standing, labels: Labels) -> bool:
         match rule.kind:
             case "nodeAffinity":
-                return allows(rule.said, labels)
+                return allows(rule.said, one.node, labels)
             case "podAffinity":
                 if rule.said["topologyKey"] not in labels:
                     return False
@@ -185,15 +189,15 @@ class Picture:
 def rules_of(pod: Json) -> tuple[Rule, ...]:
     """Return a pod's required rules, those of its annotation first."""
     metadata = pod["metadata"]
-    return _rules(
-        _Same(pod["spec"].get("affinity") or {}),
-        metadata.get("annotations", {}).get(AFFINITY, "{}"),
-    )
+    annotation = metadata.get("annotations", {}).get(AFFINITY, "{}")
+    # No API server merges those of annotations, so it depends on the labels what they say.
+    labels = tuple(sorted(metadata["labels"].items())) if LABEL_KEYS in annotation else ()
+    return _rules(_Same(pod["spec"].get("affinity") or {}), annotation, labels)
 
 
-def may_be_on(pod: Json, labels: Labels) -> bool:
+def may_be_on(pod: Json, name: str, labels: Labels) -> bool:
     """Tell whether a pod's node affinity allows a node, that of its annotation as well."""
-    return all(allows(each.said, labels) for each in rules_of(pod) if each.kind == NODES)
+    return all(allows(each.said, name, labels) for each in rules_of(pod) if each.kind == NODES)
 
 
 class _Same:
@@ -210,8 +214,10 @@ class _Same:
 
 
 @lru_cache(maxsize=10_000)
-def _rules(spec: _Same, annotation: str) -> tuple[Rule, ...]:
-    during = _of(json.loads(annotation), DURING, plain=False)
+def _rules(
+    spec: _Same, annotation: str, labels: tuple[tuple[str, str], ...]
+) -> tuple[Rule, ...]:
+    during = _of(merged_affinity(json.loads(annotation), dict(labels)), DURING, plain=False)
     return (*during, *_of(spec.affinity, REQUIRED, plain=True))
 
 

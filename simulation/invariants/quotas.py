@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from simulation.invariants.rules import Json, affinity_terms, anti_terms, preferred_terms
+from simulation.invariants.rules import Json, affinity_terms, anti_terms, weighted_terms
 
 Limits: TypeAlias = Mapping[str, Mapping[str, str]]
 """The hard limits of all quotas with the scope CrossNamespacePodAffinity, by key, at some time."""
@@ -15,7 +15,11 @@ def crosses_namespaces(pod: Json) -> bool:
     """Tell whether a pod is in the scope: a term of any kind names namespaces or selects them."""
     return any(
         term.get("namespaces") or term.get("namespaceSelector") is not None
-        for term in (*affinity_terms(pod), *anti_terms(pod), *preferred_terms(pod))
+        for term in (
+            *affinity_terms(pod),
+            *anti_terms(pod),
+            *(term for term, _ in weighted_terms(pod)),
+        )
     )
 
 

@@ -1,4 +1,7 @@
-"""Rules judged the slow and obvious way; shares no code with the extender."""
+"""Rules about pods judged the slow and obvious way; shares no code with the extender.
+
+Pods are read as the API server has stored them: with their label keys in the selectors.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,13 @@ def affinity_terms(pod: Json) -> list[Json]:
     return _terms(pod, "podAffinity", _REQUIRED)
 
 
-def preferred_terms(pod: Json) -> list[Json]:
-    """Return the terms that a pod prefers, for or against others."""
-    sides = (_terms(pod, side, _PREFERRED) for side in ("podAffinity", "podAntiAffinity"))
-    return [each["podAffinityTerm"] for side in sides for each in side]
+def weighted_terms(pod: Json) -> list[tuple[Json, int]]:
+    """Return the terms that a pod prefers, each with its weight, negative for those against."""
+    return [
+        (each["podAffinityTerm"], sign * each["weight"])
+        for side, sign in (("podAffinity", 1), ("podAntiAffinity", -1))
+        for each in _terms(pod, side, _PREFERRED)
+    ]
 
 
 def has_rules(pod: Json) -> bool:
@@ -50,20 +56,9 @@ def selects(selector: Json | None, labels: Labels) -> bool:
         return False
     pairs = selector.get("matchLabels") or {}
     expressions = selector.get("matchExpressions") or ()
-    return all(labels.get(key) == value for key, value in pairs.items()) and all(
+    return all(key in labels and labels[key] == value for key, value in pairs.items()) and all(
         _holds(each, labels) for each in expressions
     )
-
-
-def wanted_nodes(spec: Json) -> Json | None:
-    """Return the required node affinity of a pod's spec."""
-    found: Json | None = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
-    return found
-
-
-def allows(wanted: Json, labels: Labels) -> bool:
-    """Tell whether required node affinity allows a node with such labels."""
-    return any(selects(each, labels) for each in wanted["nodeSelectorTerms"])
 
 
 def _terms(pod: Json, side: str, strength: str) -> list[Json]:
@@ -76,10 +71,12 @@ def _holds(requirement: Json, labels: Labels) -> bool:
     key, values = requirement["key"], requirement.get("values") or ()
     match requirement["operator"]:
         case "In":
-            return labels.get(key) in values
+            return key in labels and labels[key] in values
         case "NotIn":
             return key not in labels or labels[key] not in values
         case "Exists":
             return key in labels
-        case _:
+        case "DoesNotExist":
             return key not in labels
+        case other:
+            raise ValueError(f"no operator of a label selector: {other}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulation.apiserver.store import Json, encode
-from simulation.invariants.rules import allows, wanted_nodes
+from simulation.invariants.node_terms import allows, wanted_nodes
 from simulation.templates import VOLUME, ZONE
 
 MOST_PODS = 110
@@ -95,7 +95,13 @@ class NodeInfo:
         self.cpu = 1000 * int(self.raw["status"]["allocatable"]["cpu"])
         spec = self.raw["spec"]
         self.open = not spec.get("unschedulable", False) and not spec.get("taints")
-        self.zone = self.raw["metadata"].get("labels", {}).get(ZONE, "")
+        self.zone = self.labels.get(ZONE, "")
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return its labels."""
+        found: Mapping[str, str] = self.raw["metadata"].get("labels", {})
+        return found
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod."""
@@ -113,7 +119,7 @@ class NodeInfo:
         return (
             self.open
             and pod.volume_zone in {"", self.zone}
-            and (pod.wants is None or allows(pod.wants, self.raw["metadata"].get("labels", {})))
+            and (pod.wants is None or allows(pod.wants, self.name, self.labels))
         )
 
     def has_ports(self, ports: frozenset[int], gone: Collection[PodInfo] = ()) -> bool:
