@@ -28,8 +28,8 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
-    """Build a node; those of different numbers differ in their labels."""
-    labels = {ZONE: zone, HOST: name}
+    """Build a node; by its number it has more labels or fewer, and a hostname of its own."""
+    labels = {ZONE: zone, HOST: f"{name}.example" if number % 5 == 4 else name}
     if number % 3:
         labels[RACK] = f"r{number % 2}"
     if model := MODELS[number % len(MODELS)]:

@@ -16,6 +16,7 @@ from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.state import ClusterState
 from extender.model.labels import Selector
 from extender.model.pod_affinity import PodSelector
+from extender.model.quota import BILLIONTHS
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
@@ -178,8 +179,8 @@ def _rooms(state: ClusterState, stored: Stored) -> Iterator[str]:
             yield f"{used[name]} thousandths of a processor are in use on {name}, not {counted}"
     for key in state.quotas:
         there = crossing[key.partition("/")[0]]
-        if (pods := state.quotas.used(key).get("pods", 0)) != there:
-            yield f"{there} pods are in the scope of {key}, not {pods}"
+        if (pods := state.quotas.used(key).get("pods", 0)) != there * BILLIONTHS:
+            yield f"{there} pods are in the scope of {key}, not {pods / BILLIONTHS}"
 
 
 def _node_rules(state: ClusterState, stored: Stored) -> Iterator[str]:

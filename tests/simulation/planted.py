@@ -34,6 +34,7 @@ from simulation.themes import CONTENTION
 from tests.simulation.planted_evictions import EVICTIONS
 from tests.simulation.planted_lists import old_lists
 from tests.simulation.planted_preemptions import PREEMPTIONS
+from tests.simulation.planted_terms import TERMS
 from tests.simulation.planting import Planted
 
 Patch = pytest.MonkeyPatch
@@ -286,6 +287,7 @@ PLANTED: Mapping[str, Planted] = {
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
     "takes no notice of quotas": Planted(_ignores_quotas, {"quota exceeded"}, _sets_quotas),
+    **TERMS,
     **PREEMPTIONS,
     **EVICTIONS,
     "never gets new tokens": Planted(_keeps_tokens, {WAIT, LATE, "not ready in the calm"}),

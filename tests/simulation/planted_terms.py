@@ -1,0 +1,103 @@
+"""Bugs in what terms mean, planted where the program's own audit has them as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import extender.model.node_affinity
+import extender.verbs.inter_pod_affinity
+from extender.cluster.counts.prefilter_state import PreFilterState
+from extender.cluster.counts.topology import Topology
+from extender.model.labels import Labels, Operator, Requirement
+from extender.model.node_affinity import Comparison, NodeTerm
+from extender.model.pod_affinity import PodSelector
+from extender.model.verdict import Reason
+from extender.verbs.inter_pod_affinity import Constraint
+from simulation.plan import Plan
+from tests.simulation.planting import Planted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+    Patch = pytest.MonkeyPatch
+
+
+def _wants_the_label_that_must_not_be_so(patch: Patch) -> None:
+    matches = Requirement.matches
+
+    def strict(self: Requirement, labels: Labels) -> bool:
+        absent = self.operator is Operator.NOT_IN and self.key not in labels
+        return not absent and matches(self, labels)
+
+    patch.setattr(Requirement, "matches", strict)
+
+
+def _covers_no_namespace_by_an_empty_selector(patch: Patch) -> None:
+    def listed(self: PodSelector, namespace: str, namespace_labels: Labels) -> bool:
+        chosen = self.namespace_selector
+        some = chosen is not None and bool(chosen.requirements) and chosen.matches(namespace_labels)
+        return namespace in self.namespaces or some
+
+    patch.setattr(PodSelector, "covers", listed)
+
+
+def _judges_the_first_pod_by_term(patch: Patch) -> None:
+    def each_by_itself(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Constraint]:
+        for table in prefilter.affinity:
+            first = met or (prefilter.starts_group and not table.counts)
+            allowed = range(len(table.topology.values)) if first else table.counts
+            yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
+
+    patch.setattr(extender.verbs.inter_pod_affinity, "_affinity", each_by_itself)
+
+
+def _takes_every_hostname_for_a_name(patch: Patch) -> None:
+    patch.setattr(Topology, "values_are_names", property(lambda self: self.key.endswith("hostname")))
+
+
+def _has_no_largest_number(patch: Patch) -> None:
+    patch.setattr(extender.model.node_affinity, "_INT64", range(-(10**30), 10**30))
+
+
+def _compares_with_equals(patch: Patch) -> None:
+    covers = Comparison.covers
+    patch.setattr(
+        Comparison, "covers", lambda self, value: value == str(self.bound) or covers(self, value)
+    )
+
+
+def _excludes_no_node_by_name(patch: Patch) -> None:
+    matches: Any = NodeTerm.matches
+
+    def named(self: NodeTerm, name: str, labels: Labels) -> bool:
+        return bool(matches(replace(self, other_than=frozenset()), name, labels))
+
+    patch.setattr(NodeTerm, "matches", named)
+
+
+STORED = "counters differ from the cluster"
+MEET = "excluding pods met"
+LONELY = "required affinity not met"
+
+
+def _evicts(plan: Plan) -> bool:
+    return plan.setup.evicting is not None
+
+
+TERMS: Mapping[str, Planted] = {
+    "wants the label that NotIn is about": Planted(
+        _wants_the_label_that_must_not_be_so, {STORED, MEET}
+    ),
+    "covers no namespace by an empty selector": Planted(
+        _covers_no_namespace_by_an_empty_selector, {STORED, MEET}
+    ),
+    "judges the first pod by each term": Planted(_judges_the_first_pod_by_term, {LONELY}),
+    "takes every hostname for a name": Planted(_takes_every_hostname_for_a_name, {MEET}),
+    "has no largest number": Planted(_has_no_largest_number, {STORED}, _evicts),
+    "compares with equals": Planted(_compares_with_equals, {STORED}, _evicts),
+    "excludes no node by name": Planted(_excludes_no_node_by_name, {STORED}, _evicts),
+}
