@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import extender.cluster.counts.node_index
 import extender.model.node_affinity
 import extender.verbs.inter_pod_affinity
 from extender.cluster.counts.prefilter_state import PreFilterState
@@ -60,7 +62,7 @@ def _takes_every_hostname_for_a_name(patch: Patch) -> None:
 
 
 def _has_no_largest_number(patch: Patch) -> None:
-    patch.setattr(extender.model.node_affinity, "_INT64", range(-(10**30), 10**30))
+    patch.setattr(extender.model.node_affinity, "_INT64", range(-(10**18), 10**19))
 
 
 def _compares_with_equals(patch: Patch) -> None:
@@ -68,6 +70,7 @@ def _compares_with_equals(patch: Patch) -> None:
     patch.setattr(
         Comparison, "covers", lambda self, value: value == str(self.bound) or covers(self, value)
     )
+    patch.setattr(extender.cluster.counts.node_index, "bisect_right", bisect_left)
 
 
 def _excludes_no_node_by_name(patch: Patch) -> None:
