@@ -83,14 +83,21 @@ def _enough_evictions(evictions: int) -> Enough:
 
 
 def _again(seed: int, *, whole: bool) -> int:
-    begun = time.monotonic()
-    outcome = run(make_plan(seed), keep_lines=True)
+    begun, so_far = time.monotonic(), ""
+    for stop in INTERRUPTIONS:
+        signal.signal(stop, signal.default_int_handler)
+    try:
+        outcome = run(make_plan(seed), keep_lines=True)
+    except KeyboardInterrupt as interrupted:
+        if not interrupted.args or not isinstance(interrupted.args[0], Outcome):
+            raise
+        outcome, so_far = interrupted.args[0], " so far, interrupted"
     if whole:
         _print(*outcome.lines)
     if outcome.broken is None:
         tally = Tally()
         tally.add(outcome)
-        _print(f"seed {seed} holds, digest {outcome.digest}")
+        _print(f"seed {seed} holds{so_far}, digest {outcome.digest}")
         _print(tally.summary(time.monotonic() - begun))
         return 0
     _print(f"seed {seed} breaks, digest {outcome.digest}; making it smaller")

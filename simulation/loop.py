@@ -24,6 +24,11 @@ RESOLUTION: Final = 1e-9
 """A timer that rings may be so much too early."""
 
 
+STRETCH: Final = 20.0
+LONGEST_STRETCHED: Final = 20.0
+"""While all is quiet, an extender waits so many times as long, up to so many seconds: nine tenths of
+a quiet hour are what it does several times a second, or every few seconds."""
+
 FEW_TASKS: Final = 1_000
 """Kept before any is looked at whether it has ended."""
 
@@ -96,6 +101,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._tasks: list[_Task[Any]] = []
         """All that have not ended, in the order in which they were made, and some that have."""
         self._most_tasks = FEW_TASKS
+        self.quiet = False
+        """Whether nothing happens but what extenders do by themselves: that they do less often."""
         self._halted: dict[str, list[_Timer]] = {}
         """Processes that stand still, each with what it has to do when it goes on."""
         self._contexts: dict[str, contextvars.Context] = {}
@@ -137,6 +144,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """Have something called at a time, after all that was asked for the same time before."""
         timer = _Timer(callback, args, context)
+        if self.quiet:
+            when = self._now + _stretched(when - self._now)
         heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
@@ -149,6 +158,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """Have something called after some seconds."""
         timer = _Timer(callback, args, context)
+        if self.quiet:
+            delay = _stretched(delay)
         heappush(self._timers, (self._now + delay, next(self._numbers), timer))
         return timer
 
@@ -246,6 +257,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             context = self._contexts[owner] = contextvars.Context()
             context.run(OWNER.set, owner)
         return context.copy()
+
+
+def _stretched(delay: float) -> float:
+    """Return how long an extender waits while all is quiet; nobody else waits otherwise."""
+    if delay < LONGEST_STRETCHED and "extender-" in OWNER.get():
+        return min(delay * STRETCH, LONGEST_STRETCHED)
+    return delay
 
 
 def spawn(coro: Coroutine[Any, Any, T], owner: str) -> asyncio.Task[T]:

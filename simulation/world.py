@@ -40,6 +40,11 @@ from simulation.users import Users
 from simulation.workloads import Controllers, Kubelets
 
 LOOK_SECONDS: Final = 1.0
+QUIET_LOOK_SECONDS: Final = 5.0
+SETTLED_SECONDS: Final = 1_000.0
+"""After the last thing that users or bad luck did: what was begun for pods is over by then."""
+AWAKE_SECONDS: Final = 60.0
+"""Before the next one: whoever waits long while all is quiet does not wait any more by then."""
 COUNT_SECONDS: Final = 30.0
 """Between two recounts of all counters."""
 MOST_TURNS: Final = 5_000_000
@@ -213,16 +218,27 @@ class World:
 
     async def _act(self) -> None:
         for action in self.plan.actions:
-            await asyncio.sleep(max(action.at - self.now, 0.0))
+            await self._sleep_until(action.at)
             self.trace.say("plan", action.what, f"{action.seconds:g} {action.number}")
             (self.faults if action.what in self.faults.acts else self.users).act(action)
-        await asyncio.sleep(max(self.plan.busy - self.now, 0.0))
+        await self._sleep_until(self.plan.busy)
+
+    async def _sleep_until(self, at: float) -> None:
+        """Wait, in quiet if that takes long."""
+        quiet_until = at - AWAKE_SECONDS
+        if quiet_until - self.now > SETTLED_SECONDS:
+            await asyncio.sleep(SETTLED_SECONDS)
+            self._loop.quiet = True
+            await asyncio.sleep(quiet_until - self.now)
+            self._loop.quiet = False
+        await asyncio.sleep(max(at - self.now, 0.0))
 
     async def _until(self, work: Coroutine[Any, Any, None]) -> None:
         """Look at everything again and again until some work is done."""
         task = spawn(work, "world")
         while not task.done():
-            await asyncio.wait({task}, timeout=LOOK_SECONDS)
+            seconds = QUIET_LOOK_SECONDS if self._loop.quiet else LOOK_SECONDS
+            await asyncio.wait({task}, timeout=seconds)
             self._look()
             if self.now - self._counted >= COUNT_SECONDS:
                 self._count()
@@ -274,23 +290,33 @@ class World:
 
 
 def run(plan: Plan, *, keep_lines: bool = False) -> Outcome:
-    """Run a plan; the same plan always gives the same outcome."""
+    """Run a plan; the same plan always gives the same outcome. KeyboardInterrupt has it as well."""
+    worlds: list[World] = []
 
-    async def main() -> tuple[World, BrokenError | None]:
+    async def main() -> BrokenError | None:
         world = World(plan)
+        worlds.append(world)
         try:
             await world.run()
         except BrokenError as broken:
-            return world, broken
+            return broken
         except StuckError as stuck:
-            return world, BrokenError("stuck", str(stuck), ())
-        return world, world.failure
+            return BrokenError("stuck", str(stuck), ())
+        return world.failure
 
     random.seed(plan.seed)
-    with little_collecting():
-        world, broken = simulate(main())
+    try:
+        with little_collecting():
+            broken = simulate(main())
+    except KeyboardInterrupt as interrupted:
+        outcomes = [_outcome(world, None, keep_lines=keep_lines) for world in worlds]
+        raise KeyboardInterrupt(*outcomes) from interrupted
+    return _outcome(worlds[0], broken, keep_lines=keep_lines)
+
+
+def _outcome(world: World, broken: BrokenError | None, *, keep_lines: bool) -> Outcome:
     return Outcome(
-        plan,
+        world.plan,
         broken,
         world.trace.digest,
         world.now,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from extender.model.verdict import Reason
+from extender.wire.objects import read_node
 from tests.builders import HOST, ZONE, Json, namespace, node, pod, selector, state_of, term
 from tests.verbs.judging import actual_refusals
 
@@ -128,3 +130,52 @@ def test_a_node_that_nobody_knows_is_refused_as_such() -> None:
 
 def test_no_nodes_no_verdicts() -> None:
     assert actual_refusals(state_of(NODES, [], []), INCOMING.affinity(term(ZONE, DB)), []) == {}
+
+
+RACK = "rack"
+RACKS = [
+    node("racked", {ZONE: "a", RACK: "r1"}),
+    node("other", {ZONE: "a", RACK: "r2"}),
+    node("half", {ZONE: "a"}),
+    node("none"),
+]
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        pytest.param(
+            "half",
+            ["half", "none", "other", "racked"],
+            id="who is near by one of two keys has started the group: no rack is the first one",
+        ),
+        pytest.param(
+            "racked", ["half", "none", "other"], id="who is near by both is the one to be with"
+        ),
+        pytest.param("none", ["half", "none"], id="who is near by neither has not started it"),
+    ],
+)
+def test_the_first_of_a_group_by_two_keys(on: str, expected: list[str]) -> None:
+    state = state_of(RACKS, NAMESPACES, [pod("web").labels(app="web").on(on)])
+    incoming = INCOMING.affinity(term(ZONE, WEB), term(RACK, WEB))
+    names = [each["metadata"]["name"] for each in RACKS]
+    refused = actual_refusals(state, incoming, names)
+    assert refused == dict.fromkeys(expected, Reason.AFFINITY.value)
+
+
+def test_a_hostname_is_another_than_the_name_of_the_node() -> None:
+    nodes = [node("n1", {HOST: "n1"}), node("n2", {HOST: "two.example"}), node("n3", {HOST: "n3"})]
+    state = state_of(nodes, NAMESPACES, [pod("db").labels(app="db").on("n2")])
+    incoming, names = INCOMING.anti_affinity(term(HOST, DB)), ["n1", "n2", "n3"]
+    assert actual_refusals(state, incoming, names) == {"n2": Reason.ANTI_AFFINITY.value}
+
+
+def test_a_hostname_comes_to_be_another_one_and_the_name_again() -> None:
+    state = state_of([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})], NAMESPACES, [
+        pod("db").labels(app="db").on("n2")
+    ])  # fmt: skip
+    incoming, names = INCOMING.anti_affinity(term(HOST, DB)), ["n1", "n2"]
+    for host, refused in (("n2", ["n2"]), ("n1", ["n1", "n2"]), ("x", ["n2"]), ("n2", ["n2"])):
+        state.upsert_node(read_node(msgspec.json.encode(node("n2", {HOST: host}))))
+        expected = dict.fromkeys(refused, Reason.ANTI_AFFINITY.value)
+        assert actual_refusals(state, incoming, names) == expected, host

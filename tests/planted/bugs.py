@@ -1,0 +1,334 @@
+"""Bugs in places that random generators do not reach, each with the test that finds it for sure.
+
+A bug is another way to write some lines of the program. `test_bugs.py` plants them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """Lines of a module of the program as they are, and as somebody might have written them."""
+
+    name: str
+    module: str
+    """Below `extender`."""
+    right: str
+    """In the module once."""
+    wrong: str
+    found_by: str
+    """A test, as pytest names it, below `tests`."""
+
+    @property
+    def path(self) -> Path:
+        """Return the file of the module."""
+        return ROOT.joinpath(*f"extender.{self.module}".split(".")).with_suffix(".py")
+
+
+def with_bug(bug: Bug) -> str:
+    """Return the source of the module with the bug; ValueError where its place is gone."""
+    source = bug.path.read_text(encoding="utf-8")
+    if source.count(bug.right) != 1:
+        raise ValueError(
+            f"{bug.name}: {source.count(bug.right)} places in {bug.module} say {bug.right!r}; "
+            "plant it where the code is now"
+        )
+    return source.replace(bug.right, bug.wrong)
+
+
+FILTERING = "verbs/test_filtering.py"
+
+BUGS = (
+    Bug(
+        "the first pod of a group is judged term by term",
+        "verbs.inter_pod_affinity",
+        "if first else table.counts",
+        "if first or (prefilter.starts_group and not table.counts) else table.counts",
+        FILTERING,
+    ),
+    Bug(
+        "a hostname is always the name of the node",
+        "cluster.counts.topology",
+        "return not self._strangers",
+        'return self.key == "kubernetes.io/hostname" or not self._strangers',
+        FILTERING,
+    ),
+    Bug(
+        "a hostname that comes to be another one is not noticed",
+        "cluster.counts.topology",
+        "        if value is None or value == name:\n",
+        "        if value is None or value == name or domain_of[node] != NO_DOMAIN:\n",
+        FILTERING,
+    ),
+    Bug(
+        "an entry that comes to zero stays",
+        "cluster.counts.topology",
+        "counts.get(domain, 0) + amount\n        if total:",
+        "counts.get(domain, 0) + amount\n        if total >= 0:",
+        "cluster/test_topology.py",
+    ),
+    Bug(
+        "a node that is gone keeps its labels",
+        "cluster.counts.nodes",
+        "        self._relabel(number, NO_LABELS)\n",
+        "",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "a label that a node loses is kept",
+        "cluster.counts.nodes",
+        "        for key in {*old, *labels}:",
+        "        for key in labels:",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "nobody hears that a node is the first to have a key",
+        "cluster.counts.nodes",
+        "        self.located += 1\n",
+        "",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "a namespace that is gone keeps its labels",
+        "cluster.state",
+        "known = self._namespaces.pop(name, None)",
+        "known = self._namespaces.get(name)",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "no namespaceSelector means a namespace without labels",
+        "model.pod_affinity",
+        "return chosen is not None and chosen.matches(namespace_labels)",
+        "return chosen is not None and bool(namespace_labels) and chosen.matches(namespace_labels)",
+        FILTERING,
+    ),
+    Bug(
+        "the first labels of a namespace make no difference",
+        "cluster.counts.pod_sets",
+        "if pods.namespace_selector is not None\n        )",
+        "if pods.namespace_selector is not None and before\n        )",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "an empty namespaceSelector is null",
+        "wire.affinity",
+        "        None if chosen is None else read_selector(",
+        "        None if chosen == manifests.LabelSelector() else read_selector(",
+        "wire/test_objects.py",
+    ),
+    Bug(
+        "a null labelSelector selects everything",
+        "wire.affinity",
+        "        return NOTHING",
+        "        return Selector()",
+        "wire/test_objects.py",
+    ),
+    Bug(
+        "pods that have failed count",
+        "wire.objects",
+        'TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))',
+        'TERMINAL_PHASES = frozenset(("Succeeded",))',
+        "wire/test_objects.py",
+    ),
+    Bug(
+        "pods that are being deleted do not count",
+        "wire.objects",
+        "or self._name(node)) if node else None",
+        "or self._name(node)) if node and not deleting else None",
+        "wire/test_objects.py",
+    ),
+    Bug(
+        "a NoExecute taint keeps nobody away",
+        "wire.objects",
+        'KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))',
+        'KEEPING_AWAY = frozenset(("NoSchedule",))',
+        "wire/test_objects.py wire/test_placement.py",
+    ),
+    Bug(
+        "the end of a namesake is the end of a pod",
+        "cluster.view",
+        "return pod if pod is not None and pod.uid == uid else None",
+        "return pod",
+        "cluster/test_state.py",
+    ),
+    Bug(
+        "a namesake leaves the place of the pod before it reserved",
+        "cluster.state",
+        "            if old.uid != pod.uid:\n                self._settle(old.key, old.uid)\n",
+        "",
+        "cluster/test_reservations.py",
+    ),
+    Bug(
+        "2**63 is a number for Gt and Lt",
+        "model.node_affinity",
+        "_INT64 = range(-(1 << 63), 1 << 63)",
+        "_INT64 = range(-(1 << 63), (1 << 63) + 1)",
+        "verbs/test_node_affinity.py wire/test_node_affinity.py",
+    ),
+    Bug(
+        "-2**63 is none",
+        "model.node_affinity",
+        "_INT64 = range(-(1 << 63), 1 << 63)",
+        "_INT64 = range(1 - (1 << 63), 1 << 63)",
+        "verbs/test_node_affinity.py wire/test_node_affinity.py",
+    ),
+    Bug(
+        "Gt takes its bound as well",
+        "cluster.counts.node_index",
+        "bisect_right(self._values, comparison.bound)",
+        "bisect_left(self._values, comparison.bound)",
+        "cluster/test_node_index.py verbs/test_node_affinity.py",
+    ),
+    Bug(
+        "Lt takes its bound as well",
+        "cluster.counts.node_index",
+        "self._since(bisect_left(self._values, comparison.bound))",
+        "self._since(bisect_right(self._values, comparison.bound))",
+        "cluster/test_node_index.py verbs/test_node_affinity.py",
+    ),
+    Bug(
+        "a term that names nodes excludes none of them",
+        "model.node_affinity",
+        "            and name not in self.other_than",
+        "            and (self.names is not None or name not in self.other_than)",
+        "verbs/test_node_affinity.py wire/test_node_affinity.py",
+    ),
+    Bug(
+        "a node selector beside names of nodes does not count",
+        "cluster.counts.node_rules",
+        "            if all(condition.matches(nodes.labels(name)) for condition in rule.common)\n",
+        "",
+        "cluster/test_node_rules.py verbs/test_node_affinity.py",
+    ),
+    Bug(
+        "an empty term of node affinity matches every node",
+        "wire.node_terms",
+        "        if not term.is_empty:",
+        "        if term is not None:",
+        "wire/test_node_affinity.py",
+    ),
+    Bug(
+        "a pod takes the place of one as important that is nominated",
+        "verbs.nominated_pods",
+        "other.priority >= pod.priority",
+        "other.priority > pod.priority",
+        "verbs/test_nominated_pods.py",
+    ),
+    Bug(
+        "a pod as important is evicted",
+        "verbs.preempting",
+        "return other.priority < pod.priority and",
+        "return other.priority <= pod.priority and",
+        "verbs/test_preempting.py",
+    ),
+    Bug(
+        "a victim that is not known comes last",
+        "verbs.preempting",
+        "(uid in priorities, -priorities.get(uid, 0))",
+        "(uid not in priorities, -priorities.get(uid, 0))",
+        "verbs/test_preempting.py",
+    ),
+    Bug(
+        "a budget allows one pod more than it says",
+        "cluster.ledgers.budgets",
+        "if left[budget.key] < 0:",
+        "if left[budget.key] < -1:",
+        "cluster/test_budgets.py",
+    ),
+    Bug(
+        "who goes already is charged once more",
+        "model.disruption",
+        "            and name_of(pod.key) not in self.disrupted\n",
+        "",
+        "cluster/test_budgets.py model/test_disruption.py",
+    ),
+    Bug(
+        "a budget on the absence of a label is about pods without any",
+        "model.disruption",
+        "            bool(pod.pod_class.labels)\n            and bool(",
+        "            bool(",
+        "cluster/test_budgets.py model/test_disruption.py",
+    ),
+    Bug(
+        "the last pod that a quota allows is refused",
+        "verbs.quota",
+        "used.get(resource, 0) + amount > quota.hard[resource]",
+        "used.get(resource, 0) + amount >= quota.hard[resource]",
+        "verbs/test_quota.py",
+    ),
+    Bug(
+        "scopes that are listed the older way do not count",
+        "wire.quotas",
+        "enumerate(spec.scopes or ())",
+        "enumerate(())",
+        "wire/test_quotas.py",
+    ),
+    Bug(
+        "a deadline of no seconds is none",
+        "wire.charges",
+        "deadline is not None and deadline >= 0",
+        "deadline is not None and deadline > 0",
+        "wire/test_charges.py",
+    ),
+    Bug(
+        "the class of a priority is the same as any other",
+        "model.quota",
+        "scopes[PRIORITY_CLASS] = self.priority_class",
+        'scopes[PRIORITY_CLASS] = ""',
+        "verbs/test_quota.py",
+    ),
+    Bug(
+        "a port on all addresses leaves each of them free",
+        "model.host_ports",
+        " or port.address in addresses or EVERY_ADDRESS in addresses",
+        " or port.address in addresses",
+        "model/test_host_ports.py",
+    ),
+    Bug(
+        "a node that would be full has no room",
+        "cluster.ledgers.node_resources",
+        "used.get(resource, 0) + amount <= allocatable.get(resource, 0)",
+        "used.get(resource, 0) + amount < allocatable.get(resource, 0)",
+        "verbs/test_nominating.py",
+    ),
+    Bug(
+        "a score is divided as a whole number",
+        "verbs.inter_pod_affinity",
+        "int(MAX_NODE_SCORE * ((score - low) / span))",
+        "MAX_NODE_SCORE * (score - low) // span",
+        "verbs/test_prioritizing.py",
+    ),
+    Bug(
+        "a term that a pod prefers twice counts once",
+        "cluster.counts.existing_terms",
+        "tables[owners] = tables.get(owners, 0) + weight",
+        "tables[owners] = weight",
+        "verbs/test_prioritizing.py cluster/test_state.py",
+    ),
+    Bug(
+        "a list whose pages expire ends with those that came",
+        "kube.listing",
+        "return await self._whole()",
+        "return snapshot",
+        "kube/test_listing.py",
+    ),
+    Bug(
+        "a list at the very version of a promise proves nothing",
+        "kube.reflector",
+        "int(version) >= int(as_)",
+        "int(version) > int(as_)",
+        "kube/test_promises.py",
+    ),
+    Bug(
+        "the oldest eviction that is known makes room for the next",
+        "controllers.eviction.turns",
+        "self._times[-self._most] + WINDOW_SECONDS",
+        "self._times[0] + WINDOW_SECONDS",
+        "controllers/test_eviction.py",
+    ),
+)
