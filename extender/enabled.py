@@ -19,7 +19,7 @@ AFFINITY = (Plugin.INTER_POD_AFFINITY, Plugin.NODE_AFFINITY)
 def filter_plugins(config: Config) -> Plugins:
     """Build what refuses nodes where the hard rules are ours.
 
-    The plugins that are enabled; of affinity that is not, what pods have in annotations.
+    The plugins that are enabled; of the others, what pods have in annotations.
     """
     return _filters(config, config.plugins)
 
@@ -44,20 +44,24 @@ def _filters(config: Config, plugins: Sequence[Plugin]) -> Plugins:
     limited = config.cross_namespace_pod_affinity.limited_by_default
     built: dict[Plugin, FilterPlugin] = {
         **_affinity(config, plugins),
-        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(limited),
+        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(
+            limited, of_annotations=Plugin.CROSS_NAMESPACE_POD_AFFINITY not in plugins
+        ),
     }
-    return tuple(built[name] for name in _with_annotations(plugins))
+    return tuple(built[name] for name in _with_annotations(config, plugins))
 
 
 def score_plugins(config: Config) -> ScorePlugins:
     """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
     built = _affinity(config, config.plugins)
-    return tuple(built[name] for name in _with_annotations(config.plugins) if name in built)
+    names = _with_annotations(config, config.plugins)
+    return tuple(built[name] for name in names if name in built)
 
 
-def _with_annotations(plugins: Sequence[Plugin]) -> Sequence[Plugin]:
+def _with_annotations(config: Config, plugins: Sequence[Plugin]) -> Sequence[Plugin]:
     """Return plugins in their order; those that are there for annotations alone come last."""
-    return tuple(dict.fromkeys((*plugins, *AFFINITY)))
+    quota = (Plugin.CROSS_NAMESPACE_POD_AFFINITY,) if config.takes_annotations else ()
+    return tuple(dict.fromkeys((*plugins, *AFFINITY, *quota)))
 
 
 def _affinity(

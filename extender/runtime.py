@@ -129,7 +129,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         text=to_yaml(config),
     )
     state = ClusterState(
-        execution=config.required_during_execution.execution if config.moves_pods else None
+        execution=config.required_during_execution.execution if config.moves_pods else None,
+        annotations=config.annotations.selector,
+        limited=config.cross_namespace_pod_affinity.limited_by_default,
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)

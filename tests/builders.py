@@ -13,6 +13,7 @@ from typing import Any
 
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING
 from extender.model.objects import Namespace, Node
 from extender.model.objects import Pod as ModelPod
 from extender.model.quota import ResourceQuota
@@ -379,7 +380,7 @@ def state_of(
 
     The rules of placed pods with more than `many_terms` terms are taken together.
     """
-    state = ClusterState(many_terms=many_terms)
+    state = ClusterState(many_terms=many_terms, annotations=EVERYTHING)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

@@ -160,6 +160,7 @@ class Filters:
         return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
+        self._state.note_asked(args.pod)
         broken = broken_annotation(args.pod)
         if broken is not None:
             if self._plugins:

@@ -99,8 +99,10 @@ class Preemptions:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
         start = perf_counter()
         try:
-            args = await self._pods.read(len(body), partial(_read, body))
+            args = await self._pods.read(len(body), partial(read_preemption_args, body))
             check_ready(self._unready)
+            args = replace(args, pod=self._state.in_force(args.pod))
+            check_annotations(args.pod)
             await self._preparer.prepare(args.pod)
             chosen = await self._chosen(args)
             if chosen:
@@ -267,9 +269,3 @@ class Preemptions:
         if found is None:
             return victims
         return Victims([each.uid for each in found.victims], found.violations)
-
-
-def _read(body: bytes, pods: PodReader) -> PreemptionArgs:
-    args = read_preemption_args(body, pods)
-    check_annotations(args.pod)
-    return args

@@ -74,6 +74,7 @@ class Priorities:
                 args = await self._requests.read(body)
                 check_annotations(args.pod)
                 if self._is_attempt and not self._filter_is_asked:
+                    self._state.note_asked(args.pod)
                     self._tell_of_unenforced(args.pod)
                 if self._compares_pods:
                     await self._requests.prepare(args.pod)

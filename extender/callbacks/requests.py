@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from extender.callbacks.readiness import check_ready
@@ -36,7 +37,9 @@ class Requests:
         envelope = read_envelope(body)
         args = await self._pods.read(envelope.pod_bytes, partial(open_args, envelope))
         self.check_ready()
-        return args
+        # As annotations count now; what changes in between is seen at the next call.
+        pod = self._state.in_force(args.pod)
+        return args if pod is args.pod else replace(args, pod=pod)
 
     def check_ready(self) -> None:
         """Raise NotReadyError while the cluster is not known."""

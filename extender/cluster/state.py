@@ -9,6 +9,7 @@ from dataclasses import replace
 from extender.cluster.ledgers.reservations import Claim, Reservation
 from extender.cluster.view import ClusterView
 from extender.model.disruption import PodDisruptionBudget
+from extender.model.keys import namespace_of
 from extender.model.labels import NO_LABELS, Labels
 from extender.model.objects import Namespace, Node, Pod
 from extender.model.quota import ResourceQuota
@@ -47,17 +48,19 @@ class ClusterState(ClusterView):
     def taking_up(self, pod: Pod) -> Iterator[None]:
         """Do in steps what would make `upsert_pod` take long, for a pod with very many terms."""
         if pod.node is not None and not pod.terminal:
-            yield from self._counters.taking_up(self.class_of(pod))
+            yield from self._counters.taking_up(self._class_as_known(pod))
 
     def upsert_pod(self, pod: Pod) -> None:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""
         self._tell_of(pod.uid)
         old = self._pods.get(pod.key)
-        if old is not None and old.uid == pod.uid:
-            pod = pod.after(old)
-            if pod == old:
-                self._note_start(old, pod)
-                return
+        same = old if old is not None and old.uid == pod.uid else None
+        if same is not None:
+            pod = pod.after(same)
+        pod = self._judged.applied(pod, same)
+        if same is not None and pod == same:
+            self._note_start(same, pod)
+            return
         if pod.terminal:
             self._pods.pop(pod.key, None)
         else:
@@ -65,7 +68,7 @@ class ClusterState(ClusterView):
             pod = self._pods[pod.key] = self._place(pod)
             self._pods_by_node.add(pod)
             self._node_rules.count(pod.node_affinity, 1)
-        self._broken_annotations.learn(pod)
+        self._broken_annotations.learn(pod, old)
         if old is not None:
             self._groups.remove(old)
             self._node_rules.count(old.node_affinity, -1)
@@ -75,12 +78,20 @@ class ClusterState(ClusterView):
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.nominated is not None or self._nominated:
-            self.version += self._nominated.learn(pod)
+            # An edit while it holds a place is nothing to others.
+            self.version += self._nominated.learn(pod.judged_by(pod.judged))
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
             self._pods_by_node.remove(old)
             self._displace(old)
+
+    def note_asked(self, pod: Pod) -> None:
+        """Remember which rules in its annotation a waiting pod is judged by.
+
+        They count for others if it gets a place by that.
+        """
+        self._judged.note_asked(pod)
 
     def _tell_of(self, uid: str) -> None:
         for tell in self.pod_observers:
@@ -100,7 +111,7 @@ class ClusterState(ClusterView):
         pod = self.pod(key, uid)
         if pod is not None:
             del self._pods[key]
-            self._broken_annotations.forget(key)
+            self._broken_annotations.forget(pod)
             self._pods_by_node.remove(pod)
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
@@ -151,9 +162,18 @@ class ClusterState(ClusterView):
     def _book(self, pod: Pod, node: str, pods: int) -> None:
         self._node_resources.use(node, pod.requests, pods)
         self._node_resources.use_ports(node, pod.ports, pods)
-        self._quotas.count(pod, pods)
+        if pod.charge is not None:
+            self._quotas.count(pod, pods)
+            self._settle_quotas(pod.pod_class.namespace)
         self.version += 1
         self._rule_watch.moved(pod.pod_class, node)
+
+    def _settle_quotas(self, namespace: str) -> None:
+        """Have rules in annotations count for other namespaces as the quotas of theirs allow."""
+        exceeded, limiting = self._quotas.exceeded(namespace), bool(self._quotas.of(namespace))
+        if self._annotations.settle(namespace, exceeded=exceeded, limiting=limiting):
+            self._counters.existing_terms.version += 1
+            self.version += 1
 
     # Reservations
 
@@ -212,6 +232,7 @@ class ClusterState(ClusterView):
 
     def _settle(self, key: str, uid: str) -> None:
         """Release what was reserved for a pod of which the watch tells where it is, or is not."""
+        self._judged.forget(uid)
         for reservation in self._reservations.of(key, uid):
             self._drop(reservation)
         if self._nominated:
@@ -275,8 +296,12 @@ class ClusterState(ClusterView):
             self._rematch(name, known)
 
     def _rematch(self, namespace: str, before: Labels) -> None:
+        changed = self._annotations.relabelled(namespace, before)
+        if changed:
+            self._quotas.count_again(namespace)
+            self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
-        self._rule_watch.namespace_changed(namespace, before)
+        self._rule_watch.namespace_changed(namespace, before, annotations=changed)
         self.version += 1
 
     # Disruption budgets and quotas
@@ -291,8 +316,12 @@ class ClusterState(ClusterView):
 
     def upsert_quota(self, quota: ResourceQuota) -> None:
         """Add a quota or take over what changed."""
-        self.version += self._quotas.upsert(quota)
+        if self._quotas.upsert(quota):
+            self.version += 1
+            self._settle_quotas(quota.namespace)
 
     def remove_quota(self, key: str, uid: str) -> None:
         """Forget a quota; one that is unknown, or known under another uid, is left alone."""
-        self.version += self._quotas.remove(key, uid)
+        if self._quotas.remove(key, uid):
+            self.version += 1
+            self._settle_quotas(namespace_of(key))

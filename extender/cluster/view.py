@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_term import rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
@@ -20,6 +21,7 @@ from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.ledgers.broken_annotations import BrokenAnnotationLedger, BrokenAnnotations
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
+from extender.cluster.ledgers.judged import JudgedAnnotations
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
 from extender.cluster.ledgers.pod_groups import WaitingGroups
@@ -27,7 +29,7 @@ from extender.cluster.ledgers.pods_by_node import PodsByNode
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.model.execution import Execution
-from extender.model.labels import Labels
+from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector, Term
 
@@ -55,16 +57,19 @@ class ClusterView:
         most_matching_sets: int = MOST_MATCHING_SETS,
         many_terms: int = MANY_TERMS,
         execution: Execution | None = None,
+        annotations: Selector | None = None,
+        limited: bool = False,
     ) -> None:
         """With `execution`, say for which rules it matters whether they hold while pods run.
 
         From how many terms on the rules of a placed pod are taken together changes no answer.
+        Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
+        For pods of other namespaces, with `limited`, only where a quota is about that.
         """
         self._nodes = NodeRegistry()
         self._node_rules = NodeRuleRegistry(self._nodes)
         self._node_resources = NodeResourcesLedger()
         self._budgets = BudgetLedger()
-        self._quotas = QuotaLedger()
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.doubt: str | None = None
@@ -75,14 +80,19 @@ class ClusterView:
         self._pods: dict[str, Pod] = {}
         self._pods_by_node = PodsByNode()
         self._groups = WaitingGroups()
-        self._broken_annotations = BrokenAnnotationLedger()
         self._namespaces: dict[str, Labels] = {}
-        self._counters = Counters(self._nodes, self._namespaces, most_matching_sets, many_terms)
+        self._annotations = AnnotationScope(annotations, self._namespaces, limited=limited)
+        self._counters = Counters(
+            self._nodes, self._namespaces, most_matching_sets, many_terms, self._annotations
+        )
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
         self._relations = Relations(self._counters, self._nodes)
+        self._broken_annotations = BrokenAnnotationLedger(self._annotations.covers)
+        self._quotas = QuotaLedger(self._annotations.covers)
         self._reservations = ReservationLedger()
+        self._judged = JudgedAnnotations(self._reservations)
         self._nominated = NominationLedger()
-        self._rule_watch = RuleWatch(self._nodes, self._counters, execution)
+        self._rule_watch = RuleWatch(self._nodes, self._counters, execution, self._annotations)
 
     @property
     def rule_watch(self) -> RuleWatch:
@@ -212,8 +222,8 @@ class ClusterView:
         if owner.of_annotations:
             return None
         keys: set[str] = set()
-        for rules, annotated in rules_by_source(owner):
-            large = self.existing_terms.find_large(rules, annotated=annotated)
+        for rules, source in rules_by_source(owner):
+            large = self.existing_terms.find_large(rules, source)
             if large is None and rules.required_anti:
                 return None
             if large is not None:
@@ -235,9 +245,41 @@ class ClusterView:
         return self.prefilter_state(self.class_of(pod))
 
     def class_of(self, pod: Pod) -> PodClass:
-        """Return the class of a pod, its rules as they were when it was created."""
+        """Return the class of a pod, its rules as they were when it was created.
+
+        Those in its annotation are there if they count.
+        """
+        return self.class_in_force(self._class_as_known(pod))
+
+    def _class_as_known(self, pod: Pod) -> PodClass:
         known = self.pod(pod.key, pod.uid)
         return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
+
+    @property
+    def annotations(self) -> AnnotationScope:
+        """Return where rules in annotations count, and for whom."""
+        return self._annotations
+
+    def class_in_force(self, pod_class: PodClass) -> PodClass:
+        """Return a class with those rules that hold for its pods."""
+        if pod_class.annotated is None or self._annotations.covers(pod_class.namespace):
+            return pod_class
+        return pod_class.of_spec
+
+    def class_for_others(self, pod_class: PodClass, namespace: str) -> PodClass:
+        """Return a class with those rules that are something to pods of a namespace."""
+        if pod_class.annotated is None:
+            return pod_class
+        own, scope = pod_class.namespace, self._annotations
+        if not scope.covers(own) or (own != namespace and not scope.reaches_out(own)):
+            return pod_class.of_spec
+        return pod_class.for_others
+
+    def in_force(self, pod: Pod) -> Pod:
+        """Return a pod with those rules that hold for it."""
+        if pod.of_spec is None or self._annotations.covers(pod.pod_class.namespace):
+            return pod
+        return pod.without_annotations
 
     def expense(self, pod_class: PodClass) -> int:
         """Return how many comparisons, roughly, it takes before pods of a class can be judged."""

@@ -51,7 +51,8 @@ def _quota(config: Config) -> Iterator[ConfigError]:
         if is_given and not config.looks_at_quotas:
             yield ConfigError(
                 f"crossNamespacePodAffinity.{name}",
-                f"has no effect unless {Plugin.CROSS_NAMESPACE_POD_AFFINITY} is among the plugins",
+                f"has no effect unless {Plugin.CROSS_NAMESPACE_POD_AFFINITY} is among the plugins "
+                "or rules in annotations count (annotations.namespaceSelector)",
             )
 
 
@@ -67,7 +68,12 @@ def _node_affinity(config: Config) -> Iterator[ConfigError]:
 
 def _execution(config: Config) -> Iterator[ConfigError]:
     settings = config.required_during_execution
-    for read in (lambda: settings.execution, lambda: settings.share):
+    annotations = config.annotations
+    for read in (
+        lambda: settings.execution,
+        lambda: settings.share,
+        lambda: annotations.selector,
+    ):
         try:
             read()
         except ObjectError as error:

@@ -1,4 +1,4 @@
-"""The fields about rules that are to hold for as long as a pod runs."""
+"""The fields about rules that not every pod has: in annotations, and while it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from extender.config.connections import Block
 from extender.config.node_affinity import V1Object
 from extender.errors import ObjectError
 from extender.model.execution import Execution
-from extender.model.labels import Operator
+from extender.model.labels import Operator, Selector
 from extender.wire.affinity import read_selector
 from extender.wire.manifests import LabelSelector
 
@@ -37,6 +37,26 @@ class NamespaceSelector(V1Object, frozen=True, kw_only=True):
     def empty(self) -> bool:
         """Whether it has no conditions."""
         return not (self.match_labels or self.match_expressions)
+
+    def read(self, path: str) -> Selector:
+        """Return what it selects, everything if it is empty; ObjectError if it cannot be read."""
+        return read_selector(msgspec.json.decode(self.as_json(), type=LabelSelector), path)
+
+
+class Annotations(Block, frozen=True, kw_only=True):
+    """Rules in annotations of pods: affinity-extender.io/affinity and others of that name."""
+
+    namespace_selector: NamespaceSelector | None = None
+    """Selector of the namespaces in which rules in annotations count. null, the default, is
+    nowhere; `{}` is everywhere (unlike plainRules, where `{}` is nowhere). Elsewhere such
+    annotations are ignored. Who may edit pods in a namespace that is selected can keep pods of
+    other namespaces away, as far as the quotas of that namespace allow: see docs/annotations.md."""
+
+    @property
+    def selector(self) -> Selector | None:
+        """Where they count, None for nowhere; ObjectError for a selector that cannot be read."""
+        chosen = self.namespace_selector
+        return None if chosen is None else chosen.read("annotations.namespaceSelector")
 
 
 class RequiredDuringExecution(Block, frozen=True, kw_only=True):
@@ -86,5 +106,4 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
         """Which rules hold during execution; ObjectError for a selector that cannot be read."""
         if self.plain_rules.empty:
             return Execution()
-        selector = msgspec.json.decode(self.plain_rules.as_json(), type=LabelSelector)
-        return Execution(read_selector(selector, "requiredDuringExecution.plainRules"))
+        return Execution(self.plain_rules.read("requiredDuringExecution.plainRules"))

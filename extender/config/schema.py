@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 from extender.config.connections import Block, ClientConnection, Serving
-from extender.config.execution import RequiredDuringExecution
+from extender.config.execution import Annotations, RequiredDuringExecution
 from extender.config.node_affinity import NodeAffinityTerms
 
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
@@ -78,7 +78,8 @@ class CrossNamespacePodAffinity(Block, frozen=True, kw_only=True):
 
     limited_by_default: bool = False
     """True refuses a pod with cross-namespace terms unless a matching quota allows it. False
-    allows it unless a quota refuses it. Used only with CrossNamespacePodAffinity in plugins."""
+    allows it unless a quota refuses it. Used only with CrossNamespacePodAffinity in plugins, and
+    for rules in annotations."""
 
     admission_control_config_file: Path | None = None
     """The AdmissionConfiguration file that kube-apiserver has as --admission-control-config-file.
@@ -189,6 +190,7 @@ class Config(Block, frozen=True, kw_only=True):
     prioritize: Prioritize = Prioritize()
     hints: Hints = Hints()
     preemption: Preemption = Preemption()
+    annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
     serving: Serving = Serving()
@@ -212,7 +214,12 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def looks_at_quotas(self) -> bool:
         """Whether quotas and what pods use of them are wanted at all."""
-        return Plugin.CROSS_NAMESPACE_POD_AFFINITY in self.plugins
+        return Plugin.CROSS_NAMESPACE_POD_AFFINITY in self.plugins or self.takes_annotations
+
+    @property
+    def takes_annotations(self) -> bool:
+        """Whether rules in annotations count anywhere."""
+        return self.annotations.namespace_selector is not None
 
     @property
     def scheduler_takes_empty_victims(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
 
 from extender.model.labels import Labels
 from extender.model.pod_affinity import (
@@ -11,6 +13,36 @@ from extender.model.pod_affinity import (
     Affinity,
     WrittenAffinity,
 )
+
+REPLACES: Final = "replace:"
+"""How digests of annotations begin that replace the rules of the spec."""
+
+
+class Standing(Enum):
+    """What was judged, of the rules that a pod has, when it got its place."""
+
+    WHOLE = "whole"
+    """All of them: it has no place yet, or no history, or its annotation is what it was then."""
+    REPLACED = "replaced"
+    """Its annotation, which is what it was then and replaces the rules of the spec."""
+    SPEC = "spec"
+    """The rules of its spec: the annotation was another one, or was none."""
+    NOTHING = "nothing"
+    """None: the annotation was another one, which replaced the rules of the spec."""
+
+
+def standing(judged: str | None, digest: str) -> Standing:
+    """Compare the digest of the annotation that was judged with that of the one there is now.
+
+    `judged` is None for what has no history.
+    """
+    if judged == digest:
+        return Standing.REPLACED if digest.startswith(REPLACES) else Standing.WHOLE
+    if judged is None:
+        return Standing.WHOLE
+    if judged.startswith(REPLACES):
+        return Standing.NOTHING
+    return Standing.SPEC if digest else Standing.WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +56,12 @@ class WrittenAnnotation:
     replaces: bool = False
     """True: the rules of the pod's spec do not count. False: they count as well."""
 
+    @property
+    def named_labels(self) -> frozenset[str]:
+        """Return the keys of the pod's labels that the rules are made of."""
+        rules = self.rules, self.during_execution
+        return frozenset(key for each in rules for key in each.named_labels())
+
     def besides(self, own: WrittenAffinity) -> WrittenAffinity:
         """Return everything that is written: the spec's rules first, if they count."""
         mine = self.rules.plus(self.during_execution)
@@ -32,11 +70,11 @@ class WrittenAnnotation:
         # The API server charges quotas for what the spec has, whether it counts or not.
         return replace(mine, crosses_namespaces=mine.crosses_namespaces or own.crosses_namespaces)
 
-    def merged(self, own: Affinity, owner_labels: Labels) -> AnnotatedAffinity:
+    def merged(self, own: Affinity, owner_labels: Labels, digest: str = "") -> AnnotatedAffinity:
         """Return the effective rules beside those of the spec.
 
         No API server merges label keys in an annotation, so it is done here, by the labels that the
-        pod has when the annotation is seen first.
+        pod has when the annotation is seen first. `digest` tells them from all others.
         """
         during_execution = self.during_execution.merged(owner_labels)
         return AnnotatedAffinity(
@@ -44,6 +82,7 @@ class WrittenAnnotation:
             own=NO_AFFINITY if self.replaces else own,
             added=self.rules.merged(owner_labels).plus(during_execution),
             during_execution=during_execution,
+            digest=digest,
         )
 
 
@@ -59,6 +98,9 @@ class AnnotatedAffinity:
     during_execution: Affinity
     """Required terms from the annotation that also count while the pod runs: when one of them no
     longer holds, the pod is to be evicted. Required affinity and anti-affinity; none preferred."""
+    digest: str = ""
+    """Of the annotation, and of the labels that its label keys name: what was judged when the pod
+    was placed is known by it. It says whether the spec's rules were judged as well: `replaces`."""
 
     @property
     def all(self) -> Affinity:

@@ -36,6 +36,9 @@ class ExecutionRule:
     counted: frozenset[PodSelector] = frozenset()
     """What a pod has to match, all of it, to count: for affinity the selectors of all terms."""
     node_rule: NodeRule | None = None
+    annotations: bool | None = None
+    """True: it is there where rules in annotations count. False: where they do not. None: in any
+    case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +55,25 @@ class Execution:
 
 def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
     """Yield the rules that may have to hold for as long as a pod runs; O(required terms)."""
+    if pod.of_spec is None:
+        yield from _rules(pod, annotations=None)
+    else:
+        yield from _rules(pod, annotations=True)
+        yield from _rules(pod.without_annotations, annotations=False)
+
+
+def _rules(pod: Pod, *, annotations: bool | None) -> Iterator[ExecutionRule]:
     nodes, pod_class = pod.node_affinity, pod.pod_class
     for rule in () if nodes is None else nodes.required_rules:
         by_annotation = nodes is not None and rule is nodes.during_execution
-        yield ExecutionRule(RuleKind.NODE_AFFINITY, plain=not by_annotation, node_rule=rule)
+        yield ExecutionRule(
+            RuleKind.NODE_AFFINITY,
+            plain=not by_annotation,
+            node_rule=rule,
+            annotations=annotations,
+        )
     during = pod_class.during_execution
-    yield from _of_terms(during, during, plain=False)
+    yield from _of_terms(during, during, plain=False, annotations=annotations)
     ordinary = pod_class.affinity
     if during.constrains:
         # Sets, for there may be hundreds of each.
@@ -66,17 +82,19 @@ def execution_rules(pod: Pod) -> Iterator[ExecutionRule]:
             tuple(term for term in ordinary.required if term not in near),
             tuple(term for term in ordinary.required_anti if term not in apart),
         )
-    yield from _of_terms(ordinary, pod_class.affinity, plain=True)
+    yield from _of_terms(ordinary, pod_class.affinity, plain=True, annotations=annotations)
 
 
-def _of_terms(rules: Affinity, all_rules: Affinity, *, plain: bool) -> Iterator[ExecutionRule]:
+def _of_terms(
+    rules: Affinity, all_rules: Affinity, *, plain: bool, annotations: bool | None
+) -> Iterator[ExecutionRule]:
     """Yield the required terms of some rules; company is who matches all of `all_rules`."""
     group = frozenset(term.pods for term in all_rules.required)
     for term in rules.required:
-        yield ExecutionRule(RuleKind.AFFINITY, plain=plain, term=term, counted=group)
+        yield ExecutionRule(RuleKind.AFFINITY, plain, term, group, annotations=annotations)
     for term in rules.required_anti:
         alone = frozenset((term.pods,))
-        yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain=plain, term=term, counted=alone)
+        yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain, term, alone, annotations=annotations)
 
 
 STATIC: Final = "Node"

@@ -57,6 +57,8 @@ VICTIMS: Final = 4 * MIB
 """Whom preempt has just named."""
 EXPECTED: Final = 8 * MIB
 """Pods that were just nominated, until a watch shows it."""
+ASKED: Final = 8 * MIB
+"""Waiting pods with rules in annotations, and which they were when they were asked about last."""
 REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
@@ -92,6 +94,7 @@ TOTAL: Final = (
     + DIFFERENCES
     + VICTIMS
     + EXPECTED
+    + ASKED
     + REFUSALS
     + FRUITLESS
     + PREEMPTORS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from extender.model.annotation_rules import AnnotatedAffinity, WrittenAnnotation
+from extender.model.annotation_rules import AnnotatedAffinity, Standing, standing
 from extender.model.execution import Tenure
 from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
@@ -41,12 +41,15 @@ class PodClass:
         "__weakref__",
         "_by_annotation",
         "_hash",
+        "_of_spec",
+        "_placed",
         "affinity",
         "annotated",
         "labels",
         "namespace",
         "of_annotations",
         "size",
+        "standing",
         "written",
     )
 
@@ -59,12 +62,15 @@ class PodClass:
         size: int = 0,
         *,
         annotated: AnnotatedAffinity | None = None,
+        of_spec: PodClass | None = None,
+        standing: Standing = Standing.WHOLE,
         of_annotations: bool = False,
     ) -> None:
         """`size` is about what the class takes in memory, in bytes; who reads it can tell.
 
         `annotated` tells which of the rules come from an annotation; with it, `affinity` is
-        `annotated.all`. For `of_annotations` see `by_annotation`.
+        `annotated.all`, and `of_spec` the class without it. By its `standing` a class is something
+        to others or not. For `of_annotations` see `by_annotation`.
         """
         self.namespace = namespace
         self.labels = labels
@@ -73,6 +79,9 @@ class PodClass:
         self.size = size
         self.annotated = annotated
         self.of_annotations = of_annotations
+        self._of_spec = of_spec
+        self.standing = standing
+        self._placed: dict[Standing, PodClass] = {}
         self._by_annotation: PodClass | None = None
         self._hash = hash((namespace, frozenset(labels.items()), affinity, of_annotations))
 
@@ -90,12 +99,15 @@ class PodClass:
             and _are_equal(self.affinity, other.affinity)
             and _are_equal(self.written, other.written)
             and _are_equal(self.annotated, other.annotated)
+            and _are_equal(self._of_spec, other._of_spec)
+            and self.standing is other.standing
             and self.of_annotations is other.of_annotations
         ):
             return False
         # Thousands of terms take milliseconds to compare; next time they are the same objects.
         other.labels, other.affinity = self.labels, self.affinity
         other.written, other.annotated = self.written, self.annotated
+        other._of_spec = self._of_spec
         return True
 
     def __repr__(self) -> str:
@@ -109,6 +121,36 @@ class PodClass:
         affinity has the same: `NodeAffinity.during_execution`.
         """
         return NO_AFFINITY if self.annotated is None else self.annotated.during_execution
+
+    @property
+    def of_spec(self) -> PodClass:
+        """Return the class as if there were no annotations."""
+        return self if self._of_spec is None else self._of_spec
+
+    def placed(self, standing: Standing) -> PodClass:
+        """Return the class of a pod that got its place by these rules, or by others."""
+        if standing is self.standing:
+            return self
+        placed = self._placed.get(standing)
+        if placed is None:
+            placed = self._placed[standing] = PodClass(
+                self.namespace,
+                self.labels,
+                self.affinity,
+                self.written,
+                self.size,
+                annotated=self.annotated,
+                of_spec=self._of_spec,
+                standing=standing,
+            )
+        return placed
+
+    @property
+    def for_others(self) -> PodClass:
+        """Return the class with those rules alone that are something to other pods."""
+        if self.standing is Standing.NOTHING:
+            return PodClass(self.namespace, self.labels, size=self.size)
+        return self.of_spec if self.standing is Standing.SPEC else self
 
     @property
     def by_annotation(self) -> PodClass:
@@ -144,7 +186,11 @@ class PodClass:
         # An equal hash stands for equal labels and rules, which are dear to compare.
         if new._hash == self._hash or new.written != self.written or new.affinity == self.affinity:
             return new
-        if _written(self.annotated) != _written(new.annotated):
+        if self.annotated is None or new.annotated is None:
+            if self.annotated is not new.annotated:
+                return new
+            return PodClass(new.namespace, new.labels, self.affinity, self.written, new.size)
+        if self.annotated.written != new.annotated.written:
             return new
         return PodClass(
             new.namespace,
@@ -152,7 +198,8 @@ class PodClass:
             self.affinity,
             self.written,
             new.size,
-            annotated=self.annotated,
+            annotated=replace(self.annotated, digest=new.annotated.digest),
+            of_spec=self.of_spec.relabelled(new.of_spec),
         )
 
 
@@ -161,8 +208,12 @@ def _are_equal(one: object, other: object) -> bool:
     return one is other or one == other
 
 
-def _written(annotated: AnnotatedAffinity | None) -> WrittenAnnotation | None:
-    return None if annotated is None else annotated.written
+@dataclass(frozen=True, slots=True)
+class OfSpec:
+    """What the spec of a pod with rules in annotations says by itself, beside its class."""
+
+    node_affinity: NodeAffinity | None
+    charge: Charge | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +262,40 @@ class Pod:
     broken_annotation: tuple[str, str] | None = None
     """The field of an annotation with rules that cannot be read, and what is wrong with it. Such a
     pod is not placed; one that is there already counts with the rules of its spec alone."""
+    of_spec: OfSpec | None = None
+    """What counts where rules in annotations do not; None for a pod that has none."""
+    record: str | None = None
+    """The digest of its annotation that its status has on record, "" for none; None where objects
+    have no history, as manifests: what those have in annotations was there all the time."""
+    judged: str | None = None
+    """The digest of its annotation when it got its place, by the record or as we have seen it. The
+    state alone knows that."""
+
+    @property
+    def without_annotations(self) -> Pod:
+        """Return the pod as if there were no rules in annotations."""
+        if self.of_spec is None:
+            return self
+        return replace(
+            self,
+            pod_class=self.pod_class.of_spec,
+            node_affinity=self.of_spec.node_affinity,
+            charge=self.of_spec.charge,
+            broken_annotation=None,
+            of_spec=None,
+        )
+
+    def judged_by(self, digest: str | None) -> Pod:
+        """Return the pod with what is known of its annotation when it got its place.
+
+        None: it was there all the time. Rules that it did not have then are nothing to others.
+        """
+        annotated = self.pod_class.annotated
+        now = "" if annotated is None else annotated.digest
+        pod_class = self.pod_class.placed(standing(digest, now))
+        if pod_class is self.pod_class and digest == self.judged:
+            return self
+        return replace(self, pod_class=pod_class, judged=digest)
 
     @property
     def size(self) -> int:

@@ -197,8 +197,13 @@ class WrittenAffinity:
     @property
     def label_keys(self) -> int:
         """Return how many label keys the terms have, each of which may become a requirement."""
-        terms = (*self.required, *self.required_anti, *(term for term, _ in self.preferred))
-        return sum(len(term.match_label_keys) + len(term.mismatch_label_keys) for term in terms)
+        return sum(1 for _ in self.named_labels())
+
+    def named_labels(self) -> Iterator[str]:
+        """Yield the label keys of the terms, as often as they are there."""
+        for term in (*self.required, *self.required_anti, *(term for term, _ in self.preferred)):
+            yield from term.match_label_keys
+            yield from term.mismatch_label_keys
 
     def plus(self, other: WrittenAffinity) -> WrittenAffinity:
         """Return these rules followed by some more."""

@@ -36,6 +36,8 @@ class Charge:
     """It has a deadline (activeDeadlineSeconds)."""
     best_effort: bool = False
     priority_class: str | None = None
+    by_annotation: bool = False
+    """It has that affinity in its annotation alone: the API server does not see it."""
 
     @property
     def scopes(self) -> Labels:

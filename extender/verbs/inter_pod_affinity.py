@@ -46,8 +46,8 @@ class InterPodAffinity:
         """Tell that any pod may be refused where placed pods may repel it."""
         if not self.of_annotations:
             return True
-        mine = pod.pod_class.by_annotation.affinity
-        return mine.constrains or state.existing_terms.annotated_anti > 0
+        mine = state.class_in_force(pod.pod_class).by_annotation.affinity
+        return mine.constrains or state.existing_terms.keeps_away_by_annotation
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
@@ -56,7 +56,7 @@ class InterPodAffinity:
         """
         if state.doubt is not None and self._prefilter(state, pod).has_rules:
             return state.doubt
-        return entangled(state, pod, self._view)
+        return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
@@ -68,7 +68,9 @@ class InterPodAffinity:
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return whether the other would meet the pod's required affinity, or exclude it."""
-        return company(state, self._view(pod), self._view(other))
+        mine = state.class_in_force(pod)
+        theirs = state.class_for_others(other, pod.namespace)
+        return company(state, self._view(mine), self._view(theirs))
 
     def filter_beside(
         self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]

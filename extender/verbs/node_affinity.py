@@ -56,8 +56,7 @@ class NodeAffinityPlugin:
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether not every node will do."""
-        del state
-        return any(True for _ in self._required(pod))
+        return any(True for _ in self._required(state, pod))
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say that the labels of nodes may be old ones, of a pod that is particular about them."""
@@ -66,7 +65,7 @@ class NodeAffinityPlugin:
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Refuse the nodes that do not match; what is added to every pod's affinity is first."""
         refused: list[tuple[Reason, Sequence[str]]] = []
-        for reason, rule in self._required(pod):
+        for reason, rule in self._required(state, pod):
             if not asked.names:
                 break
             asked, hit = _split(state, rule, asked)
@@ -76,8 +75,8 @@ class NodeAffinityPlugin:
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
         """Yield what is added to every pod's node affinity, and the pod's own."""
-        own = pod.node_affinity or NO_NODE_AFFINITY
-        for reason, rule in self._required(pod):
+        own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
+        for reason, rule in self._required(state, pod):
             mine = reason is Reason.NODE_AFFINITY
             annotated = mine and (self.of_annotations or rule != own.required)
             yield NodeAffinityRule(reason, rule, annotated, state)
@@ -99,7 +98,7 @@ class NodeAffinityPlugin:
 
         ObjectError for a pod with a broken preferred term: the scheduler does not score it either.
         """
-        own = pod.node_affinity or NO_NODE_AFFINITY
+        own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
         rules = own.annotated.preferred_rules
         if not self.of_annotations:
             if own.fault is not None:
@@ -109,8 +108,8 @@ class NodeAffinityPlugin:
         heard = [each for each in judged if each.matching]
         return NodeScores(heard) if heard else None
 
-    def _required(self, pod: Pod) -> Iterator[tuple[Reason, NodeRule]]:
-        own = pod.node_affinity or NO_NODE_AFFINITY
+    def _required(self, state: ClusterState, pod: Pod) -> Iterator[tuple[Reason, NodeRule]]:
+        own = state.in_force(pod).node_affinity or NO_NODE_AFFINITY
         rules = own.annotated.required_rules
         if not self.of_annotations:
             if self.added.required is not None:

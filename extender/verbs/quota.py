@@ -58,15 +58,15 @@ class CrossNamespacePodAffinity:
 
     limited: bool = False
     """Such a pod needs a quota that allows it."""
+    of_annotations: bool = False
+    """Only pods that have it in an annotation alone, where the API server does not see it."""
 
     name: ClassVar[str] = CROSS_NAMESPACE_POD_AFFINITY
     compares_pods: ClassVar[bool] = False
-    of_annotations: ClassVar[bool] = False
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether a pod is in scope."""
-        del state
-        return pod.charge is not None
+        return self._charge(state, pod) is not None
 
     def unclear(self, state: ClusterState, pod: Pod) -> str | None:
         """Say nothing: what a quota counts does not hang on where pods go."""
@@ -75,15 +75,24 @@ class CrossNamespacePodAffinity:
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
         """Refuse every node, or none."""
-        if shortfall(state, pod, limited=self.limited) is None:
+        if self._shortfall(state, pod) is None:
             return Verdicts(asked, ())
         return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[QuotaRule]:
         """Yield the quota that does not allow the pod, or the lack of one."""
-        found = shortfall(state, pod, limited=self.limited)
+        found = self._shortfall(state, pod)
         if found is not None:
             yield QuotaRule(found)
+
+    def _charge(self, state: ClusterState, pod: Pod) -> Charge | None:
+        charge = state.in_force(pod).charge
+        return None if charge is None or charge.by_annotation < self.of_annotations else charge
+
+    def _shortfall(self, state: ClusterState, pod: Pod) -> Shortfall | None:
+        if self._charge(state, pod) is None:
+            return None
+        return shortfall(state, pod, limited=self.limited)
 
     def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
         """Return None: where other pods are is no matter."""
@@ -104,9 +113,10 @@ def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | No
     The pod has to be left out of the counts. With `limited`, cross-namespace affinity needs a quota
     that allows it.
     """
-    if pod.charge is None:
+    charge = state.in_force(pod).charge
+    if charge is None:
         return None
-    return judge_charge(pod.charge, state.quotas.of(pod.pod_class.namespace), limited=limited)
+    return judge_charge(charge, state.quotas.of(pod.pod_class.namespace), limited=limited)
 
 
 def judge_charge(

@@ -57,7 +57,7 @@ def survey(
     `what_if` supposes one more quota with these limits in each.
     """
     in_scope: dict[str, list[Pod]] = {}
-    for pod in state.pods.values():
+    for pod in map(state.in_force, state.pods.values()):
         if pod.charge is not None:
             in_scope.setdefault(pod.pod_class.namespace, []).append(pod)
     names = {*in_scope, *(namespace_of(key) for key in state.quotas)}
@@ -137,7 +137,7 @@ def counting_use(
     """
     names = {*state.quotas.namespaces, *(namespace_of(key) for key in state.quotas)}
     found = {name: _use_of(state, name) for name in names}
-    for pod in list(state.waiting_pods):
+    for pod in map(state.in_force, list(state.waiting_pods)):
         if pod.charge is not None:
             name = pod.pod_class.namespace
             if name not in found:

@@ -99,7 +99,7 @@ def pod_rules(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRul
         counts = each.annotated or not pod_class.of_annotations
         if counts and each.role is Role.REQUIRED_ANTI and each.owners.counts:
             yield PodRule(reason, (each.term,), each.annotated, each.owners)
-    for large in state.existing_terms.large:
+    for large in state.existing_terms.large_for(pod_class.namespace):
         if large.annotated or not pod_class.of_annotations:
             for owners, terms in large.excluding(pod_class, labels):
                 yield PodRule(reason, terms, large.annotated, owners, carried=large.number)

@@ -6,14 +6,16 @@ docs/annotations.md is written for those who write them.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.annotation_rules import WrittenAnnotation
+from extender.model.annotation_rules import REPLACES, WrittenAnnotation
 from extender.model.lru_cache import LruCache
 from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.model.objects import Pod
@@ -60,6 +62,14 @@ class Annotation:
     """The broken field, and what is wrong with it; then nothing is said of rules."""
     key: bytes = b""
     """What tells these rules about other pods from all others."""
+
+    def digest(self, labels: Mapping[str, str]) -> str:
+        """Return what tells the rules about other pods of an owner with these labels."""
+        if self.pods is None:
+            return ""
+        named = {key: labels[key] for key in sorted(self.pods.named_labels & labels.keys())}
+        digest = sha256(self.key + msgspec.json.encode(named)).hexdigest()
+        return f"{REPLACES}{digest}" if self.pods.replaces else digest
 
 
 NO_ANNOTATION: Final = Annotation()

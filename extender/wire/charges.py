@@ -7,6 +7,7 @@ larger of what is wanted and what is there; here it is what is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
@@ -37,18 +38,21 @@ _ALWAYS_COUNTED = frozenset(
 )
 
 
+_Key: TypeAlias = tuple[ResourcesKey, str, bool, bool]
+
+
 class ChargeReader:
     """Reads charges; pods of one workload share theirs, recognised by their bytes."""
 
     def __init__(self) -> None:
-        self._known: LruCache[tuple[ResourcesKey, str, bool], Charge] = LruCache(memory.CHARGES)
+        self._known: LruCache[_Key, Charge] = LruCache(memory.CHARGES)
         self._distinct: Pool[Charge] = Pool(memory.NUMBERS)
 
-    def read(self, spec: PodSpec) -> Charge:
+    def read(self, spec: PodSpec, *, by_annotation: bool = False) -> Charge:
         """Return what a pod with this spec is charged for."""
         deadline = spec.activeDeadlineSeconds
         terminating = deadline is not None and deadline >= 0
-        key = (resources_key(spec), spec.priorityClassName or "", terminating)
+        key = (resources_key(spec), spec.priorityClassName or "", terminating, by_annotation)
         known = self._known.peek(key)
         if known is None:
             resources = read_pod_resources(spec)
@@ -58,6 +62,7 @@ class ChargeReader:
                 terminating,
                 _best_effort(resources),
                 spec.priorityClassName or None,
+                by_annotation,
             )
             size = key_size(key[0]) + 2 * len(key[1])
             known = self._distinct.shared(charge, size)

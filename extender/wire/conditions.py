@@ -1,4 +1,4 @@
-"""What the conditions in a pod's status say of its end."""
+"""What the conditions in a pod's status say: of its end, and of the rules that it was placed by."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from extender.wire.decoding import decode
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
+"""The type of our own condition: its message is the digest of the rules in annotations that the pod
+was placed by. Whoever may edit a pod may not edit its status."""
 _NAME = DISRUPTION_TARGET.encode()
+_RECORD = RULES_AT_PLACEMENT.encode()
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -23,6 +27,16 @@ class _Condition(msgspec.Struct, gc=False):
 _CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(
     list[_Condition] | None
 )
+
+
+def recorded_rules(conditions: msgspec.Raw) -> str:
+    """Return the digest of the rules that a pod was placed by; "" where none is on record."""
+    if _RECORD not in bytes(conditions):
+        return ""
+    for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
+        if each.type == RULES_AT_PLACEMENT:
+            return each.message or "" if each.status == "True" else ""
+    return ""
 
 
 def preemption_message(conditions: msgspec.Raw) -> str | None:

@@ -15,16 +15,16 @@ from extender.model.lru_cache import LruCache, Pool
 from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import CORDONED, Allocatable, Taint
-from extender.model.objects import Namespace, Node, Pod, PodClass
+from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
-from extender.wire.annotations import Annotation, AnnotationReader
+from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
 from extender.wire.beyond import fields_beyond
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
-from extender.wire.conditions import preemption_message
+from extender.wire.conditions import preemption_message, recorded_rules
 from extender.wire.decoding import Json, decode
 from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
@@ -140,6 +140,7 @@ class PodReader:
         deleting = metadata.deletionTimestamp is not None
         annotation = self._annotations.read(namespace, metadata.annotations)
         pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
+        charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
         mark = preemption_message(status.conditions)
         terminal = status.phase in TERMINAL_PHASES
         waits = self._reads_waiting and not node and not terminal
@@ -159,9 +160,9 @@ class PodReader:
             nominated=None if node else status.nominatedNodeName or None,
             requests=self._requests.read(spec),
             ports=self._ports.read(spec),
-            charge=self._charge(pod_class, spec),
+            charge=charge,
             group=self._group(spec, namespace),
-            node_affinity=self._nodes(affinity, bytes(spec.nodeSelector), annotation),
+            node_affinity=self._nodes(affinity, node_selector, annotation),
             tenure=(
                 self._tenures.read(
                     metadata.ownerReferences, spec.tolerations, metadata.annotations
@@ -172,12 +173,22 @@ class PodReader:
             beyond=fields_beyond(raw) if waits else (),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             broken_annotation=annotation.fault,
+            of_spec=(
+                None
+                if annotation is NO_ANNOTATION
+                else OfSpec(
+                    self._nodes(affinity, node_selector, NO_ANNOTATION),
+                    charge if pod_class.of_spec.written.crosses_namespaces else None,
+                )
+            ),
+            record=recorded_rules(status.conditions) if stored else None,
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
         if self._charges is None or not pod_class.written.crosses_namespaces:
             return None
-        return self._charges.read(spec)
+        by_annotation = not pod_class.of_spec.written.crosses_namespaces
+        return self._charges.read(spec, by_annotation=by_annotation)
 
     def _nodes(
         self, affinity: bytes, node_selector: bytes, annotation: Annotation
@@ -197,12 +208,20 @@ class PodReader:
             namespace, affinity, lambda raw: self._affinity(namespace, raw)
         )
         rules = written.as_stored() if stored else written.merged(found)
-        annotated = None
+        annotated = of_spec = None
         if annotation.pods is not None:
-            annotated = annotation.pods.merged(rules, found)
+            annotated = annotation.pods.merged(rules, found, annotation.digest(found))
+            of_spec = self._class((*key[:-1], b""), NO_ANNOTATION)
             rules, written = annotated.all, annotation.pods.besides(written)
-        size = class_size(key, written)
-        pod_class = PodClass(namespace, found, rules, written, size, annotated=annotated)
+        pod_class = PodClass(
+            namespace,
+            found,
+            rules,
+            written,
+            class_size(key, written),
+            annotated=annotated,
+            of_spec=of_spec,
+        )
         return self._classes.keep(key, pod_class)
 
     def _affinity(self, namespace: str, raw: bytes) -> WrittenAffinity:

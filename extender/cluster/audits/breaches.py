@@ -72,7 +72,7 @@ def breaches(state: ClusterState, pod: Pod) -> Iterator[Breach]:
     if node is None or node not in state.nodes:
         return
     labels = state.nodes.labels(node)
-    for rule in state.rule_watch.rules_of(pod.uid):
+    for rule in state.rule_watch.rules_in_scope(pod):
         watched = state.rule_watch.watched(rule)
         if rule.node_rule is not None:
             if not rule.node_rule.judge(node, labels):
@@ -107,12 +107,12 @@ def excludes(state: ClusterState, execution: Execution, owner: Pod, pod: Pod, ke
         and rule.term.topology_key == key
         and execution.has(rule, labels)
         and state.is_about(rule.term, pod.pod_class)
-        for rule in state.rule_watch.rules_of(owner.uid)
+        for rule in state.rule_watch.rules_in_scope(owner)
     )
 
 
 def _watched(state: ClusterState, pod: Pod) -> Iterator[WatchedTerm]:
-    for rule in state.rule_watch.rules_of(pod.uid):
+    for rule in state.rule_watch.rules_in_scope(pod):
         watched = state.rule_watch.watched(rule)
         if watched is not None:
             yield watched

@@ -39,7 +39,7 @@ def _counting(state: ClusterState) -> Generator[None, None, dict[str, Counter[Ch
     counted: dict[str, Counter[Charge]] = {}
     pods = iter(list(state.placed_pods))
     while some := list(islice(pods, AUDITED_PODS)):
-        _count(some, counted)
+        _count(state, some, counted)
         if len(some) == AUDITED_PODS:
             yield
     return counted
@@ -58,7 +58,7 @@ def _wrong_charges(
     for namespace in list(islice(doubtful, MOST_DOUBTFUL)):
         yield
         there = (each for each in state.placed_pods if each.pod_class.namespace == namespace)
-        if quotas.charges(namespace) != _charges(there).get(namespace, {}):
+        if quotas.charges(namespace) != _charges(state, there).get(namespace, {}):
             wrong.append(namespace)
     return wrong
 
@@ -80,7 +80,7 @@ def _wrong_uses(state: ClusterState) -> Generator[None, None, list[str]]:
 
 def quota_mismatches(state: ClusterState) -> list[str]:
     """Return the namespaces whose pods in scope, or use of quotas, differ from a recount."""
-    truth = _charges(state.placed_pods)
+    truth = _charges(state, state.placed_pods)
     namespaces = {*truth, *state.quotas.namespaces, *map(namespace_of, state.quotas)}
     wrong = [each for each in namespaces if not _quotas_agree(state, each, truth.get(each, {}))]
     total = sum(sum(charges.values()) for charges in truth.values())
@@ -101,13 +101,14 @@ def _used(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]
     return {name: amount for name, amount in total.items() if name in quota.hard and amount}
 
 
-def _charges(pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
+def _charges(state: ClusterState, pods: Iterable[Pod]) -> dict[str, Counter[Charge]]:
     charges: dict[str, Counter[Charge]] = {}
-    _count(pods, charges)
+    _count(state, pods, charges)
     return charges
 
 
-def _count(pods: Iterable[Pod], charges: dict[str, Counter[Charge]]) -> None:
+def _count(state: ClusterState, pods: Iterable[Pod], charges: dict[str, Counter[Charge]]) -> None:
     for pod in pods:
-        if pod.charge is not None:
-            charges.setdefault(pod.pod_class.namespace, Counter())[pod.charge] += 1
+        charge = pod.charge
+        if charge is not None and state.in_force(pod).charge is not None:
+            charges.setdefault(pod.pod_class.namespace, Counter())[charge] += 1

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from extender.cluster.audits.node_rules import audit_columns
 from extender.cluster.audits.nominated_pods import nominated_mismatches
 from extender.cluster.audits.quotas import audit_quotas
+from extender.cluster.counts.annotation_scope import Kind, Scope
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
@@ -24,9 +25,11 @@ from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
+from extender.model.annotation_rules import Standing
 from extender.model.host_ports import UsedPorts
 from extender.model.labels import NO_LABELS
 from extender.model.objects import PodClass
+from extender.model.pod_affinity import NO_AFFINITY
 
 AUDITED_NODES = 100
 """Nodes of one step: a few thousand pods."""
@@ -135,7 +138,7 @@ def audit(state: ClusterState) -> Iterator[str | None]:
 
 def _audit_large(state: ClusterState, large: LargeRules) -> Iterator[str | None]:
     """Recount the carriers of large rules, over some topology keys at a time."""
-    source, tables = (large.rules, large.annotated), iter(list(large.tables))
+    source, tables = (large.rules, large.source), iter(list(large.tables))
     while some := list(islice(tables, AUDITED_KEYS)):
         carriers = {
             placed.pod_class: placed.on_nodes
@@ -210,17 +213,30 @@ def _live_placements(state: ClusterState) -> Placements:
     return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
 
 
+_KINDS: Final[Mapping[tuple[Standing, bool], tuple[Kind | None, Kind]]] = {
+    (Standing.WHOLE, False): (None, Kind.JUDGED),
+    (Standing.WHOLE, True): (Kind.REPLACED, Kind.JUDGED),
+    (Standing.REPLACED, True): (Kind.NEVER_JUDGED, Kind.JUDGED),
+    (Standing.SPEC, False): (None, Kind.LATER),
+    (Standing.SPEC, True): (None, Kind.LATER),
+    (Standing.NOTHING, False): (Kind.NEVER_JUDGED, Kind.LATER),
+    (Standing.NOTHING, True): (Kind.NEVER_JUDGED, Kind.LATER),
+}
+"""What the rules of specs and annotations are, by what was judged and whether one replaces the
+other."""
+
+
 def _carried_by(pod_class: PodClass) -> Iterable[tuple[Named, int]]:
-    """Yield each term with its role, whether it is from an annotation, and its weight."""
-    rules, annotated = pod_class.affinity, pod_class.annotated
-    mine = rules if annotated is None else annotated.own
-    for terms, role, of_spec in (
-        (rules.required, Role.REQUIRED, len(mine.required)),
-        (rules.required_anti, Role.REQUIRED_ANTI, len(mine.required_anti)),
-    ):
-        yield from (((term, role, at >= of_spec), 1) for at, term in enumerate(terms))
-    for at, each in enumerate(rules.preferred):
-        yield (each.term, Role.PREFERRED, at >= len(mine.preferred)), each.weight
+    """Yield each term with its role, where it is written, and its weight."""
+    annotated, namespace = pod_class.annotated, pod_class.namespace
+    kinds = _KINDS[pod_class.standing, annotated is not None and annotated.written.replaces]
+    rules = [pod_class.of_spec.affinity, NO_AFFINITY if annotated is None else annotated.added]
+    for affinity, kind in zip(rules, kinds, strict=True):
+        source = None if kind is None else Scope(namespace, kind)
+        yield from (((each, Role.REQUIRED, source), 1) for each in affinity.required)
+        yield from (((each, Role.REQUIRED_ANTI, source), 1) for each in affinity.required_anti)
+        for each in affinity.preferred:
+            yield (each.term, Role.PREFERRED, source), each.weight
 
 
 def _owners(
@@ -232,7 +248,7 @@ def _owners(
     weights = {
         pod_class: sum(weight for each, weight in carried(pod_class) if each == named)
         for pod_class in placements
-        if len(pod_class.affinity)
+        if len(pod_class.affinity) or pod_class.annotated is not None
     }
     return _by_domain(state, placements, named[0].topology_key, weights)
 
@@ -268,6 +284,6 @@ def _by_domain(
 
 def _carried_alone(state: ClusterState, pod_class: PodClass) -> Iterable[tuple[Named, int]]:
     """Yield those that are not kept together with the other terms of large rules."""
-    for rules, annotated in rules_by_source(pod_class):
+    for rules, source in rules_by_source(pod_class):
         if not state.existing_terms.are_large(rules):
-            yield from by_role(rules, annotated=annotated)
+            yield from by_role(rules, source)

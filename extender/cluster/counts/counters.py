@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 
+from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.chores import CHORES, Chores
 from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.existing_term import ExistingTerm
@@ -40,10 +41,11 @@ class Counters:
         namespaces: Mapping[str, Labels],
         most_sets: int,
         many_terms: int,
+        scope: AnnotationScope,
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
-        self._existing_terms = ExistingTerms(nodes, many_terms)
+        self._existing_terms = ExistingTerms(nodes, many_terms, scope)
         self._sets = MatchingPodSets(nodes, most_sets)
         self._placed: dict[PodClass, PlacedClass] = {}
         self._index = ClassIndex()

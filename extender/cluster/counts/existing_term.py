@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from extender.cluster.counts.annotation_scope import SPEC, Kind, Scope, Source
 from extender.cluster.counts.topology import DomainTable
+from extender.model.annotation_rules import Standing
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity, Term
 
@@ -20,9 +22,9 @@ class Role(Enum):
     PREFERRED = "preferred"
 
 
-Named: TypeAlias = tuple[Term, Role, bool]
-"""What tells an existing term from all others: the last is whether it is from annotations. Only
-the rules of large classes may have it once more."""
+Named: TypeAlias = tuple[Term, Role, Source]
+"""What tells an existing term from all others: the last is where its carriers have it. Only the
+rules of large classes may have it once more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +35,7 @@ class ExistingTerm:
     role: Role
     owners: DomainTable
     """Carriers per domain; for preferred terms the sum of their signed weights."""
-    annotated: bool
-    """Whether its carriers have it in an annotation, and not in their spec."""
+    source: Source
     number: int
     """Tells it from all others; later ones have higher numbers, and none is used twice."""
     factor: int = 1
@@ -46,12 +47,12 @@ class ExistingTerm:
     @property
     def named(self) -> Named:
         """Return what tells it from all others."""
-        return self.term, self.role, self.annotated
+        return self.term, self.role, self.source
 
     @property
-    def is_annotated_anti(self) -> bool:
-        """Return whether it keeps pods away by an annotation."""
-        return self.annotated and self.role is Role.REQUIRED_ANTI
+    def annotated(self) -> bool:
+        """Return whether its carriers have it in an annotation, and not in their spec."""
+        return is_annotated(self.source)
 
     @property
     def amount(self) -> int:
@@ -66,25 +67,34 @@ class ExistingTerm:
 
 def carried_by(pod_class: PodClass) -> Iterator[tuple[Named, int]]:
     """Yield the terms that pods of a class carry, with what one pod adds to the term's table."""
-    for affinity, annotated in rules_by_source(pod_class):
-        yield from by_role(affinity, annotated=annotated)
+    for affinity, source in rules_by_source(pod_class):
+        yield from by_role(affinity, source)
 
 
-def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, bool]]:
+def rules_by_source(pod_class: PodClass) -> Iterator[tuple[Affinity, Source]]:
     """Yield the rules that pods of a class have in their spec, then those in their annotation."""
-    annotated = pod_class.annotated
-    if annotated is None:
-        yield pod_class.affinity, False
+    annotated, namespace = pod_class.annotated, pod_class.namespace
+    if pod_class.standing in {Standing.NOTHING, Standing.REPLACED}:
+        yield pod_class.of_spec.affinity, Scope(namespace, Kind.NEVER_JUDGED)
+    elif annotated is None or not annotated.written.replaces or pod_class.standing is Standing.SPEC:
+        yield pod_class.of_spec.affinity, SPEC
     else:
-        yield annotated.own, False
-        yield annotated.added, True
+        yield pod_class.of_spec.affinity, Scope(namespace, Kind.REPLACED)
+    if annotated is not None:
+        judged = pod_class.standing in {Standing.WHOLE, Standing.REPLACED}
+        yield annotated.added, Scope(namespace, Kind.JUDGED if judged else Kind.LATER)
 
 
-def by_role(affinity: Affinity, *, annotated: bool) -> Iterator[tuple[Named, int]]:
+def is_annotated(source: Source) -> bool:
+    """Return whether rules from there are in annotations."""
+    return source is not None and source.kind in {Kind.JUDGED, Kind.LATER}
+
+
+def by_role(affinity: Affinity, source: Source) -> Iterator[tuple[Named, int]]:
     """Yield the terms of some rules in their roles, with what one carrier adds to each."""
     for term in affinity.required:
-        yield (term, Role.REQUIRED, annotated), 1
+        yield (term, Role.REQUIRED, source), 1
     for term in affinity.required_anti:
-        yield (term, Role.REQUIRED_ANTI, annotated), 1
+        yield (term, Role.REQUIRED_ANTI, source), 1
     for weighted in affinity.preferred:
-        yield (weighted.term, Role.PREFERRED, annotated), weighted.weight
+        yield (weighted.term, Role.PREFERRED, source), weighted.weight

@@ -7,9 +7,11 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
+from extender.cluster.counts.annotation_scope import AnnotationScope, Kind, Source
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
     Named,
+    Role,
     by_role,
     rules_by_source,
 )
@@ -20,8 +22,9 @@ from extender.model.labels import Labels
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
 from extender.model.selector_index import SelectorIndex
+from extender.model.signed import shift
 
-_Source: TypeAlias = tuple[Affinity, bool]
+_Carried: TypeAlias = tuple[Affinity, Source]
 
 
 class ExistingTerms:
@@ -31,16 +34,17 @@ class ExistingTerms:
     together, and a term that is in two such, or in one of them and elsewhere, is here as often.
     """
 
-    def __init__(self, nodes: NodeRegistry, many_terms: int) -> None:
+    def __init__(self, nodes: NodeRegistry, many_terms: int, scope: AnnotationScope) -> None:
         """Rules of more terms than `many_terms` are large."""
         self.version = 0
-        """Grows when a term appears or disappears."""
+        """Grows when a term appears or disappears, and when one begins or ceases to count."""
+        self._scope = scope
         self._nodes = nodes
         self._many_terms = many_terms
-        self.annotated_anti = 0
-        """Required anti-affinity terms among them that come from annotations."""
+        self._annotated_anti: dict[str, int] = {}
+        """Required anti-affinity terms from annotations among them, by their owners' namespace."""
         self._terms: dict[Named, ExistingTerm] = {}
-        self._large: dict[_Source, LargeRules] = {}
+        self._large: dict[_Carried, LargeRules] = {}
         self._in_order: dict[int, ExistingTerm | LargeRules] = {}
         """By the number of the (first) term."""
         self._last = 0
@@ -94,14 +98,24 @@ class ExistingTerms:
         """Yield the large rules, without those whose terms are not all there yet."""
         return (each for each in self._large.values() if each.is_filled)
 
+    def large_for(self, namespace: str) -> Iterator[LargeRules]:
+        """Yield those that count for pods of a namespace."""
+        counts = self._scope.counts
+        return (each for each in self.large if counts(each.source, namespace))
+
+    @property
+    def keeps_away_by_annotation(self) -> bool:
+        """Return whether anti-affinity in annotations counts anywhere."""
+        return self._scope.is_anywhere and any(map(self._scope.covers, self._annotated_anti))
+
     @property
     def most_large(self) -> int:
         """Return how many large rules there are, with those whose terms are not all there yet."""
         return len(self._large)
 
-    def find_large(self, rules: Affinity, *, annotated: bool) -> LargeRules | None:
+    def find_large(self, rules: Affinity, source: Source) -> LargeRules | None:
         """Return what is known of large rules, None when no placed pod carries them."""
-        found = self._large.get((rules, annotated))
+        found = self._large.get((rules, source))
         return found if found is not None and found.is_filled else None
 
     def carry(self, pod_class: PodClass) -> dict[DomainTable, int]:
@@ -113,7 +127,7 @@ class ExistingTerms:
                 deque(self.filling(large), maxlen=0)
                 tables.update(dict.fromkeys(large.tables, 1))
                 continue
-            for named, weight in by_role(source[0], annotated=source[1]):
+            for named, weight in by_role(*source):
                 owners = self._registered(named).owners
                 tables[owners] = tables.get(owners, 0) + weight
         return tables
@@ -128,28 +142,28 @@ class ExistingTerms:
             yield from large.filling()
             self.version += 1
 
-    def _held(self, source: _Source) -> LargeRules:
-        large = self._large.get(source)
+    def _held(self, carried: _Carried) -> LargeRules:
+        large = self._large.get(carried)
         if large is None:
-            rules, annotated = source
+            rules, source = carried
             number = self._last + 1
-            large = LargeRules(rules, self._nodes, number, annotated=annotated)
-            self._large[source] = self._in_order[number] = large
+            large = LargeRules(rules, self._nodes, number, source)
+            self._large[carried] = self._in_order[number] = large
             self._last += len(rules)
-            self.annotated_anti += annotated * large.anti_affinity_terms
+            self._count_annotated(source, large.anti_affinity_terms)
         large.classes += 1
         return large
 
     def _registered(self, named: Named) -> ExistingTerm:
         existing_term = self._terms.get(named)
         if existing_term is None:
-            term, role, annotated = named
+            term, role, source = named
             self._last += 1
             owners = self._nodes.table(term.topology_key)
-            existing_term = ExistingTerm(term, role, owners, annotated, self._last)
+            existing_term = ExistingTerm(term, role, owners, source, self._last)
             self._terms[named] = self._in_order[self._last] = existing_term
             self._index.add(term.pods, existing_term)
-            self.annotated_anti += existing_term.is_annotated_anti
+            self._count_annotated(source, role is Role.REQUIRED_ANTI)
             self.version += 1
         existing_term.classes += 1
         return existing_term
@@ -166,7 +180,7 @@ class ExistingTerms:
                 if self.release(large):
                     unused.append(large)
                 continue
-            for named, _ in by_role(source[0], annotated=source[1]):
+            for named, _ in by_role(*source):
                 self._dropped(named)
         return unused
 
@@ -175,8 +189,8 @@ class ExistingTerms:
         large.classes -= 1
         if large.classes:
             return False
-        del self._large[large.rules, large.annotated], self._in_order[large.number]
-        self.annotated_anti -= large.annotated * large.anti_affinity_terms
+        del self._large[large.rules, large.source], self._in_order[large.number]
+        self._count_annotated(large.source, -large.anti_affinity_terms)
         self.version += 1
         return True
 
@@ -185,11 +199,25 @@ class ExistingTerms:
         existing_term.classes -= 1
         if not existing_term.classes:
             del self._terms[named], self._in_order[existing_term.number]
-            self.annotated_anti -= existing_term.is_annotated_anti
+            self._count_annotated(existing_term.source, -(existing_term.role is Role.REQUIRED_ANTI))
             self._index.remove(existing_term.term.pods, existing_term)
             self._nodes.drop(existing_term.owners)
             self.version += 1
 
+    def _count_annotated(self, source: Source, terms: int) -> None:
+        if terms and source is not None and source.kind is Kind.JUDGED:
+            shift(self._annotated_anti, source.namespace, terms)
+
     def matching(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
-        """Yield the existing terms that match pods of a class, those of large rules left out."""
+        """Yield the existing terms that are about pods of a class, and something to them.
+
+        Those of large rules are left out.
+        """
+        counts, namespace = self._scope.counts, pod_class.namespace
+        for each in self.speaking_of(pod_class, namespace_labels):
+            if each.source is None or counts(each.source, namespace):
+                yield each
+
+    def speaking_of(self, pod_class: PodClass, namespace_labels: Labels) -> Iterator[ExistingTerm]:
+        """Yield those that are about pods of a class, whether they count for them or not."""
         return self._index.matching(pod_class.namespace, namespace_labels, pod_class.labels)

@@ -52,7 +52,7 @@ class LargeMatches:
         matched = self._of(pod_class).matched
         return [
             matched.get(each.number) or self.of(pod_class, each)
-            for each in self._counters.existing_terms.large
+            for each in self._counters.existing_terms.large_for(pod_class.namespace)
         ]
 
     def of(self, pod_class: PodClass, large: LargeRules) -> Matched:
@@ -65,14 +65,14 @@ class LargeMatches:
         matched = self._of(pod_class).matched
         return sum(
             each.comparisons
-            for each in self._counters.existing_terms.large
+            for each in self._counters.existing_terms.large_for(pod_class.namespace)
             if each.number not in matched
         )
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Compare in steps of about so many comparisons; yield what each took."""
         spent = 0
-        for large in list(self._counters.existing_terms.large):
+        for large in list(self._counters.existing_terms.large_for(pod_class.namespace)):
             if large.number not in self._of(pod_class).matched:
                 for step in self._finding(pod_class, large, comparisons - spent):
                     spent += step

@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role
+from extender.cluster.counts.annotation_scope import Source
+from extender.cluster.counts.existing_term import ExistingTerm, Role, by_role, is_annotated
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.cluster.counts.topology import DomainTable, Topology
 from extender.model.labels import Labels
@@ -114,12 +115,10 @@ class LargeRules:
     A term may be read from them, like any existing one, once it is `filled`.
     """
 
-    def __init__(
-        self, rules: Affinity, nodes: NodeRegistry, number: int, *, annotated: bool
-    ) -> None:
+    def __init__(self, rules: Affinity, nodes: NodeRegistry, number: int, source: Source) -> None:
         """`number` is that of the first term; the others have those that follow."""
         self.rules = rules
-        self.annotated = annotated
+        self.source = source
         self.number = number
         self.classes = 0
         """Classes that carry them, or are about to."""
@@ -132,6 +131,11 @@ class LargeRules:
         self._tables: dict[str, DomainTable] = {}
         self._groups: dict[tuple[Role, str], _Group] = {}
         self._left: Iterator[object] | None = self._filling()
+
+    @property
+    def annotated(self) -> bool:
+        """Return whether their carriers have them in an annotation."""
+        return is_annotated(self.source)
 
     @property
     def is_filled(self) -> bool:
@@ -157,14 +161,13 @@ class LargeRules:
                 yield
 
     def _filling(self) -> Iterator[object]:
-        for at, ((term, role, annotated), weight) in enumerate(
-            by_role(self.rules, annotated=self.annotated)
-        ):
+        source = self.source
+        for at, ((term, role, _), weight) in enumerate(by_role(self.rules, source)):
             key = term.topology_key
             table = self._tables.get(key)
             if table is None:
                 table = self._tables[key] = self._nodes.table(key)
-            existing = ExistingTerm(term, role, table, annotated, self.number + at, weight, 1)
+            existing = ExistingTerm(term, role, table, source, self.number + at, weight, 1)
             self.terms.append(existing)
             self.by_topology[table.topology] += 1
             group = self._groups.get((role, key))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
+from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
@@ -56,8 +57,15 @@ class _Place:
 class RuleWatch:
     """The rules that hold during execution, their owners, and what has changed for whom."""
 
-    def __init__(self, nodes: Nodes, counters: Counters, execution: Execution | None) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        counters: Counters,
+        execution: Execution | None,
+        scope: AnnotationScope,
+    ) -> None:
         """Without `execution`, nothing is watched."""
+        self._scope = scope
         self._nodes = nodes
         self._counters = counters
         self._execution = execution
@@ -67,8 +75,8 @@ class RuleWatch:
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
         self._places: dict[str, _Place] = {}
         self._on: dict[str, dict[str, _Place]] = {}
-        self._plain_in: dict[str, dict[str, Identity]] = {}
-        """Owners of ordinary rules, by namespace."""
+        self._chosen_in: dict[str, dict[str, Identity]] = {}
+        """Owners of rules that count in some namespaces only, by namespace."""
         self._keys: dict[str, int] = {}
         """How many rules of pods are about each label key of nodes."""
         self._latest: tuple[frozenset[PodSelector], PodSet, PodSelector] | None = None
@@ -88,7 +96,7 @@ class RuleWatch:
         return bool(self._suspects or self._marks or self._noted)
 
     def rules_of(self, uid: str) -> tuple[ExecutionRule, ...]:
-        """Return the rules of a placed pod."""
+        """Return the rules of a placed pod, wherever they count."""
         place = self._places.get(uid)
         return () if place is None else place.rules
 
@@ -96,6 +104,13 @@ class RuleWatch:
         """Return how many comparisons it takes, at most, to judge a placed pod by its rules."""
         place = self._places.get(uid)
         return 0 if place is None else place.conditions
+
+    def rules_in_scope(self, pod: Pod) -> Iterator[ExecutionRule]:
+        """Yield the rules of a placed pod that count in its namespace, as annotations go."""
+        covered = self._scope.covers(pod.pod_class.namespace)
+        for rule in self.rules_of(pod.uid):
+            if rule.annotations is None or rule.annotations is covered:
+                yield rule
 
     def watched(self, rule: ExecutionRule) -> WatchedTerm | None:
         """Return a term with its owners, None when no placed pod has it."""
@@ -208,8 +223,8 @@ class RuleWatch:
         self._places[identity.uid] = place
         self._on.setdefault(node, {})[identity.uid] = place
         self._count_keys(place, 1)
-        if any(rule.plain for rule in rules):
-            self._plain_in.setdefault(_namespace(identity), {})[identity.uid] = identity
+        if any(map(_is_chosen, rules)):
+            self._chosen_in.setdefault(_namespace(identity), {})[identity.uid] = identity
         self._suspects[identity.uid] = identity
 
     def _leave(self, place: _Place) -> None:
@@ -226,11 +241,11 @@ class RuleWatch:
             if not on:
                 del self._on[place.node]
         self._count_keys(place, -1)
-        if now is None or not any(rule.plain for rule in now.rules):
-            mine = self._plain_in.get(_namespace(place.identity), {})
+        if now is None or not any(map(_is_chosen, now.rules)):
+            mine = self._chosen_in.get(_namespace(place.identity), {})
             mine.pop(uid, None)
             if not mine:
-                self._plain_in.pop(_namespace(place.identity), None)
+                self._chosen_in.pop(_namespace(place.identity), None)
 
     def _count_keys(self, place: _Place, amount: int) -> None:
         for watched, _ in place.at:
@@ -325,16 +340,20 @@ class RuleWatch:
         self._suspects[place.identity.uid] = place.identity
         yield from repeat(None, 1 + 2 * len(place.rules))
 
-    def namespace_changed(self, name: str, before: Labels) -> None:
-        """Note that a namespace has other labels than before; O(its pods with ordinary rules)."""
+    def namespace_changed(self, name: str, before: Labels, *, annotations: bool) -> None:
+        """Note that a namespace has other labels than before; O(its pods with such rules).
+
+        With `annotations`, rules in annotations have begun or ceased to count there.
+        """
         after, execution = self._counters.namespace_labels(name), self._execution
         if execution is not None and before:
             self.changes.namespace(name, known=bool(after))
         if self._terms:
             self._note(self._choosing(name, before, after))
         plain = None if execution is None else execution.plain
-        if plain is not None and plain.matches(before) is not plain.matches(after):
-            self._suspects.update(self._plain_in.get(name, {}))
+        moved = plain is not None and plain.matches(before) is not plain.matches(after)
+        if moved or annotations:
+            self._suspects.update(self._chosen_in.get(name, {}))
 
     def _choosing(self, name: str, before: Labels, after: Labels) -> Iterator[None]:
         """Mark the terms that choose a namespace or leave it out by now; a term at a step."""
@@ -343,6 +362,10 @@ class RuleWatch:
                 for domain in watched.owners:
                     self._mark(watched, domain)
             yield
+
+
+def _is_chosen(rule: ExecutionRule) -> bool:
+    return rule.plain or rule.annotations is not None
 
 
 def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -31,6 +31,12 @@ class QuotaInUse:
             if resource in self.quota.hard:
                 shift(self.used, resource, pods * amount)
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Return whether more is in use than the quota allows."""
+        hard = self.quota.hard
+        return any(amount > hard[resource] for resource, amount in self.used.items())
+
 
 class Quotas:
     """Quotas that name the scope of cross-namespace affinity; others are not kept.
@@ -40,7 +46,9 @@ class Quotas:
     ended unclear counts for each node that it may turn up on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, takes_annotations: Callable[[str], bool]) -> None:
+        """Say of namespaces whether what pods have in annotations counts there."""
+        self._takes_annotations = takes_annotations
         self.pods = 0
         """Pods in scope that count."""
         self._in: dict[str, dict[str, QuotaInUse]] = {}
@@ -56,7 +64,7 @@ class Quotas:
     @property
     def namespaces(self) -> Collection[str]:
         """Return the namespaces that have pods in scope."""
-        return self._charges.keys()
+        return [each for each in self._charges if self.charges(each)]
 
     def keys(self) -> AbstractSet[str]:
         """Return namespace/name of all quotas that are kept."""
@@ -78,7 +86,14 @@ class Quotas:
 
     def charges(self, namespace: str) -> Mapping[Charge, int]:
         """Return the pods of a namespace that count, by what they are charged for."""
-        return self._charges.get(namespace, _NONE)
+        charges = self._charges.get(namespace, _NONE)
+        if self._takes_annotations(namespace):
+            return charges
+        return {each: pods for each, pods in charges.items() if not each.by_annotation}
+
+    def exceeded(self, namespace: str) -> bool:
+        """Return whether a namespace uses more than one of its quotas allows."""
+        return any(each.is_exceeded for each in self.of(namespace))
 
 
 class QuotaLedger(Quotas):
@@ -89,13 +104,22 @@ class QuotaLedger(Quotas):
         charge, namespace = pod.charge, pod.pod_class.namespace
         if charge is None:
             return
-        self.pods += pods
         charges = self._charges.setdefault(namespace, {})
         shift(charges, charge, pods)
         if not charges:
             del self._charges[namespace]
+        if not charge.by_annotation or self._takes_annotations(namespace):
+            self.pods += pods
+            for each in self.of(namespace):
+                each.count(charge, pods)
+
+    def count_again(self, namespace: str) -> None:
+        """Count what pods use anew, where annotations begin or cease to count; as `upsert`."""
+        charges = self._charges.get(namespace, _NONE)
+        pods = sum(pods for each, pods in charges.items() if each.by_annotation)
+        self.pods += pods if self._takes_annotations(namespace) else -pods
         for each in self.of(namespace):
-            each.count(charge, pods)
+            each.used = self._in_use(each.quota).used
 
     def upsert(self, quota: ResourceQuota) -> bool:
         """Add a quota, or replace the one of the same key; return whether anything changed.
@@ -107,11 +131,14 @@ class QuotaLedger(Quotas):
             return False
         if not quota.is_about_crossing:
             return known is not None and self.remove(quota.key, known.uid)
-        in_use = QuotaInUse(quota)
-        for charge, pods in self.charges(quota.namespace).items():
-            in_use.count(charge, pods)
-        self._in.setdefault(quota.namespace, {})[quota.key] = in_use
+        self._in.setdefault(quota.namespace, {})[quota.key] = self._in_use(quota)
         return True
+
+    def _in_use(self, quota: ResourceQuota) -> QuotaInUse:
+        in_use, namespace = QuotaInUse(quota), quota.namespace
+        for charge, pods in self.charges(namespace).items():
+            in_use.count(charge, pods)
+        return in_use
 
     def remove(self, key: str, uid: str) -> bool:
         """Forget a quota and return whether it was there, under this uid."""

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.annotation_rules import Standing
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Drift
@@ -56,6 +57,7 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
     own = state.class_of(explanation.pod)
     found = [
         *_verdict(explanation),
+        *_annotations(state, explanation),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
         *_older_revision(own, explanation),
@@ -82,6 +84,32 @@ def _verdict(explanation: Explanation) -> Iterator[Note]:
         yield Note("changed", "the cluster changed meanwhile, so some numbers may not add up")
     if explanation.score_fault is not None:
         yield Note("scores", f"nothing is scored: {explanation.score_fault}")
+
+
+def _annotations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Say that rules in the pod's annotations do not count, or not for all."""
+    pod, scope = explanation.pod, state.annotations
+    namespace = pod.pod_class.namespace
+    if pod.of_spec is None:
+        return
+    if not scope.covers(namespace):
+        yield Note(
+            "annotationIgnored",
+            f"the rules in its annotations are ignored: annotations.namespaceSelector of the "
+            f"configuration does not select the namespace {namespace}",
+        )
+    elif pod.node is not None and pod.pod_class.standing in {Standing.SPEC, Standing.NOTHING}:
+        yield Note(
+            "annotationLater",
+            "its annotation is not the one that it was placed by, as far as is on record, so the "
+            "rules in it hold for the pod itself and keep nobody away",
+        )
+    elif not scope.reaches_out(namespace):
+        yield Note(
+            "annotationOverQuota",
+            f"the quotas of {namespace} do not allow its cross-namespace affinity, so rules in "
+            "annotations there count for no pod of another namespace",
+        )
 
 
 def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
 from typing import Final, TypeAlias
@@ -46,7 +47,9 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     and from the tables that it looks at. The state may change between two steps.
     O(nodes x rules that refuse some + classes compared + pods named).
     """
-    pod, version = question.pod, state.version
+    asked, version = question.pod, state.version
+    pod = state.in_force(asked)
+    question = replace(question, pod=pod)
     for _ in state.preparing(state.class_of(pod), COMPARISONS):
         yield
     if pod.node_affinity is not None:
@@ -73,7 +76,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         yield from _leaving_unnamed(pod, found, misses)
     groups = yield from _grouped(found)
     return Explanation(
-        pod=pod,
+        pod=asked,
         names=question.names,
         fits=refusals.fits,
         refusals=found,

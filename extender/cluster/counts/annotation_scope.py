@@ -1,0 +1,115 @@
+"""Where rules in annotations count, and for whom.
+
+Whoever may edit a pod may edit its annotations, so what others have to put up with is decided
+elsewhere: by a selector of namespaces, by what a pod had when it was placed, and by quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from extender.model.labels import Labels, Selector
+
+
+class Kind(Enum):
+    """What rules of a pod with an annotation are."""
+
+    JUDGED = "judged"
+    """In the annotation, and the pod was placed by them."""
+    LATER = "later"
+    """In the annotation, and not there when the pod was placed."""
+    REPLACED = "replaced"
+    """In the spec, and the annotation takes their place where it counts."""
+    NEVER_JUDGED = "neverJudged"
+    """In the spec, and an annotation took their place when the pod was placed."""
+
+
+class Scope(NamedTuple):
+    """The rules of one kind of the pods of a namespace."""
+
+    namespace: str
+    kind: Kind
+
+
+Source: TypeAlias = Scope | None
+"""Where rules come from: None stands for specs, which count everywhere and for everybody."""
+
+SPEC: Final[Source] = None
+
+
+class AnnotationScope:
+    """Where rules in annotations count at present.
+
+    What changes that changes one entry here, and no counter: terms are kept by their source, and
+    whoever reads them asks. All look-ups are O(1).
+    """
+
+    def __init__(
+        self, selector: Selector | None, namespaces: Mapping[str, Labels], *, limited: bool
+    ) -> None:
+        """Choose namespaces by their labels, None for nowhere.
+
+        With `limited`, terms that reach other namespaces need a quota that allows them.
+        """
+        self._selector = selector
+        self._namespaces = namespaces
+        self._limited = limited
+        self._open: dict[str, bool] = {}
+        """Of known namespaces that were asked about since their labels changed."""
+        self._exceeded: set[str] = set()
+        """Those that use more than a quota on cross-namespace affinity allows."""
+        self._limiting: set[str] = set()
+        """Those with such a quota."""
+
+    @property
+    def is_anywhere(self) -> bool:
+        """Return whether rules in annotations can count at all."""
+        return self._selector is not None
+
+    def covers(self, namespace: str) -> bool:
+        """Return whether rules in annotations count in a namespace."""
+        if self._selector is None:
+            return False
+        known = self._open.get(namespace)
+        if known is None:
+            known = self._selector.matches(self._namespaces.get(namespace, {}))
+            if namespace in self._namespaces:
+                self._open[namespace] = known
+        return known
+
+    def reaches_out(self, namespace: str) -> bool:
+        """Return whether its rules in annotations count for pods of other namespaces."""
+        if namespace in self._exceeded:
+            return False
+        return not self._limited or namespace in self._limiting
+
+    def counts(self, source: Source, namespace: str) -> bool:
+        """Return whether rules of placed pods count for a pod of a namespace."""
+        if source is None:
+            return True
+        owner, kind = source
+        if kind is Kind.JUDGED:
+            return self.covers(owner) and (owner == namespace or self.reaches_out(owner))
+        return kind is Kind.REPLACED and not self.covers(owner)
+
+    def holds(self, source: Source) -> bool:
+        """Return whether rules of placed pods hold at least for the pods themselves."""
+        if source is None:
+            return True
+        in_annotation = source.kind in {Kind.JUDGED, Kind.LATER}
+        return self.covers(source.namespace) is in_annotation
+
+    def relabelled(self, namespace: str, before: Labels) -> bool:
+        """Take over that a namespace had other labels before; return whether that matters."""
+        self._open.pop(namespace, None)
+        selector = self._selector
+        return selector is not None and selector.matches(before) is not self.covers(namespace)
+
+    def settle(self, namespace: str, *, exceeded: bool, limiting: bool) -> bool:
+        """Take over what quotas say of a namespace; return whether that changes anything."""
+        before = self.reaches_out(namespace)
+        for named, now in ((self._exceeded, exceeded), (self._limiting, limiting)):
+            (named.add if now else named.discard)(namespace)
+        return self.reaches_out(namespace) is not before
