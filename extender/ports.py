@@ -36,6 +36,12 @@ class PodBinder(Protocol):
     async def read(self, key: str) -> SeenPod | None:
         """Return a pod as the API server has it."""
 
+    async def record(self, pod: Pod, digest: str) -> str | None:
+        """Put on record by which rules in annotations a pod is placed; return why that failed.
+
+        "" stands for none.
+        """
+
 
 class Nominator(Protocol):
     """Sets the field that points the scheduler to a node."""
@@ -164,3 +170,8 @@ class NoApiServer:
         """Know nothing beyond the file."""
         del key
         return None
+
+    async def record(self, pod: Pod, digest: str) -> str | None:
+        """Refuse: there is nothing to write to."""
+        del digest
+        return f"{pod.key} is in a file, which has no API server"

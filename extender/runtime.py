@@ -25,6 +25,7 @@ from extender.config import Config, Mode, to_yaml
 from extender.controllers.broken_annotations import keep_telling_of_broken
 from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
+from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_tidying
 from extender.controllers.violations import keep_patrolling
@@ -157,9 +158,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=found
         )
         _keep_running("patrol", patrolling, parts)
-        broken = state.broken_annotations
-        metrics.track_broken_annotations(lambda: len(broken))
-        _keep_running("annotations", keep_telling_of_broken(state), parts)
+        _look_after_annotations(config, state, source, metrics, parts)
         drift = DriftWatch(state)
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
@@ -229,6 +228,18 @@ async def running(config: Config) -> AsyncIterator[Running]:
         ops = build_ops(config, metrics, readiness, shown)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)
+
+
+def _look_after_annotations(
+    config: Config, state: ClusterState, source: Source, metrics: Metrics, parts: AsyncExitStack
+) -> None:
+    annotations = state.broken_annotations
+    metrics.track_annotations(broken=lambda: len(annotations), ignored=lambda: annotations.ignored)
+    _keep_running("annotations", keep_telling_of_broken(state), parts)
+    has_api = source.nominator is not None
+    if has_api and config.takes_annotations and config.mode is Mode.ASSIST:
+        recorder = Recorder(state, source.binder.record)
+        _keep_running("recorder", recorder.run(), parts)
 
 
 def _keep_running(name: str, eternal: Coroutine[Any, Any, NoReturn], parts: AsyncExitStack) -> None:

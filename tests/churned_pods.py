@@ -147,6 +147,11 @@ class Churn:
         del pod, node, within
         return Bound(BindOutcome.BOUND)
 
+    async def record(self, pod: Pod, digest: str) -> str | None:
+        """Put rules on record."""
+        del pod, digest
+        return None
+
     async def read(self, key: str) -> SeenPod | None:
         """Know no pod that the watch has not shown."""
         del key

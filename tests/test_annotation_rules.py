@@ -47,6 +47,7 @@ async def serving(
         "kind": config.KIND,
         "mode": mode,
         "plugins": list(plugins) or QUOTAS[:1],
+        "annotations": {"namespaceSelector": {}},
         "clusterFiles": [str(cluster)],
         "serving": {"port": 0, "opsPort": 0},
     }

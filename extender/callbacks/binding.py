@@ -15,6 +15,8 @@ from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.model import memory
+from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
@@ -61,6 +63,11 @@ COUNTED_AS = {
 }
 """The result that bind_total counts."""
 
+UNKNOWN = "?"
+"""Stands for what may be on record where nobody can tell; no digest is like that."""
+PER_RECORD = 256
+"""Bytes of a digest, under a uid."""
+
 LOG_SECONDS = 10.0
 LOG_BURST = 20
 """Lines about pods that were not bound, for each result in so long."""
@@ -93,6 +100,8 @@ class Binds:
         self._clock = clock
         self._leading = leading(plugins)
         metrics.begin_plugin(self._leading, "Bind", ("Success", "Unschedulable", "Error"))
+        self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
+        """What was put on record lately, by uid: the watch may be behind."""
         self._one_ended = asyncio.Event()
         self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
 
@@ -131,6 +140,7 @@ class Binds:
             if seen.pod.terminal:
                 # No watch would ever tell of it, and a place reserved for it would stay taken.
                 return Bound(BindOutcome.REFUSED, "the pod has ended")
+        seen = replace(seen, pod=self._state.in_force(seen.pod))
         check_annotations(seen.pod)
         return await self._place(seen, args.node, deadline)
 
@@ -140,12 +150,36 @@ class Binds:
             done = decided.decision is Decision.DONE
             return Bound(BindOutcome.BOUND if done else BindOutcome.REFUSED, decided.why)
         try:
-            bound = await self._binder.bind(pod, node, deadline - self._clock())
+            failed = await self._record(decided.reservation.pod)
+            if failed is None:
+                bound = await self._binder.bind(pod, node, deadline - self._clock())
+            else:
+                bound = Bound(BindOutcome.REFUSED, failed)
             self._note(pod, decided, bound)
             return bound
         finally:
             self._one_ended.set()
             self._one_ended = asyncio.Event()
+
+    async def _record(self, pod: Pod) -> str | None:
+        """Put on record which rules in annotations a pod is placed by; say why that failed.
+
+        Before it is bound: after a restart nobody could tell them from those of a later edit. What
+        is on record from an attempt that came to nothing is taken back in the same way.
+        """
+        annotated = pod.pod_class.annotated
+        digest = "" if annotated is None else annotated.digest
+        known = self._recorded.get(pod.uid) if self._recorded else None
+        if pod.record is None or digest == (pod.record if known is None else known):
+            return None
+        why = await self._binder.record(pod, digest)
+        self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)
+        if why is None:
+            return None
+        return (
+            "the rules in its annotation cannot be put on record in its status, which needs the "
+            f"right to patch pods/status: {why}"
+        )
 
     async def _decided(self, seen: SeenPod, node: str, deadline: float) -> BindVerdict | Claim:
         """Decide once the pods that this one must be near are bound.

@@ -57,7 +57,7 @@ class ClusterState(ClusterView):
         same = old if old is not None and old.uid == pod.uid else None
         if same is not None:
             pod = pod.after(same)
-        pod = self._judged.applied(pod, same)
+        pod = self._as_judged(pod, same)
         if same is not None and pod == same:
             self._note_start(same, pod)
             return
@@ -85,6 +85,13 @@ class ClusterState(ClusterView):
                 self._settle(old.key, old.uid)
             self._pods_by_node.remove(old)
             self._displace(old)
+
+    def _as_judged(self, pod: Pod, old: Pod | None) -> Pod:
+        pod = self._judged.applied(pod, old)
+        if pod.judged and not pod.record and pod.node and (old is None or old.node is None):
+            for tell in self.placement_observers:
+                tell(pod)
+        return pod
 
     def note_asked(self, pod: Pod) -> None:
         """Remember which rules in its annotation a waiting pod is judged by.
@@ -299,6 +306,7 @@ class ClusterState(ClusterView):
         changed = self._annotations.relabelled(namespace, before)
         if changed:
             self._quotas.count_again(namespace)
+            self._broken_annotations.count_again(namespace)
             self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
         self._rule_watch.namespace_changed(namespace, before, annotations=changed)

@@ -76,6 +76,8 @@ class ClusterView:
         """Why this picture is too old to judge hard rules by; None while it is not."""
         self.pod_observers: list[Callable[[str], None]] = []
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
+        self.placement_observers: list[Callable[[Pod], None]] = []
+        """Hear of each pod that was placed by rules in its annotation of which it has no record."""
         self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
         self._pods_by_node = PodsByNode()

@@ -1,4 +1,4 @@
-"""Says which pods have rules in annotations that cannot be read; they are placed by nobody."""
+"""Says which pods have rules in annotations that cannot be read, and that some are ignored."""
 
 from __future__ import annotations
 
@@ -23,9 +23,17 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SECONDS) -> NoReturn:
-    """Log each pod once when its annotation is found to be broken, and again when it is edited."""
+    """Log each pod once when its annotation is found to be broken, and again when it is edited.
+
+    Once, too, that there are annotations which do not count.
+    """
     told: frozenset[Told] = frozenset()
+    told_of_ignored = False
     while True:
+        if not told_of_ignored:
+            for namespace, pods in islice(state.broken_annotations.ignored_in, 1):
+                told_of_ignored = True
+                _log.warning("%s", _ignored(namespace, pods))
         now = {_told(pod): pod for pod in islice(state.broken_annotations, MOST_LOOKED_AT)}
         fresh = [pod for key, pod in now.items() if key not in told]
         for pod in fresh[:MOST_LINES]:
@@ -34,6 +42,15 @@ async def keep_telling_of_broken(state: ClusterState, *, pause: float = PAUSE_SE
             _log.warning("and %d more pods with broken rules", len(fresh) - MOST_LINES)
         told = frozenset(now)
         await asyncio.sleep(pause)
+
+
+def _ignored(namespace: str, pods: int) -> str:
+    plural = "s" if pods > 1 else ""
+    return (
+        f"{pods} pod{plural} in namespace {namespace} with rules in annotations, which are ignored "
+        "there: annotations.namespaceSelector of the configuration does not select it. This is "
+        "said once; /domains and the metric affinity_extender_ignored_annotations have the rest"
+    )
 
 
 def _told(pod: Pod) -> Told:

@@ -7,17 +7,21 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.calls import pod_path
+from extender.kube.calls import STRATEGIC_MERGE, condition_patch, pod_path, second_now
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.kube.flowcontrol import Flow
 from extender.kube.reader import READ_SECONDS, ObjectReader
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
+from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.objects import PodReader
 
 LOOK_SECONDS: Final = 1.5
 """Kept of the time for a bind to look what became of it when its own answer says too little."""
+RECORD_SECONDS: Final = 1.0
+"""For the record of a pod's rules, which comes before the bind, out of the same time."""
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
@@ -51,6 +55,28 @@ class Binder:
     async def read(self, key: str, within: float = READ_SECONDS) -> SeenPod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         return await self._objects.pod(Key(key), within)
+
+    async def record(self, pod: Pod, digest: str) -> str | None:
+        """Put on record by which rules in annotations a pod is placed; return why that failed.
+
+        As a condition of the pod's status, which nobody may write who may only edit pods, and which
+        kubelet and scheduler leave as it is.
+        """
+        condition = {
+            "type": RULES_AT_PLACEMENT,
+            "status": "True" if digest else "False",
+            "reason": "Judged" if digest else "NoRules",
+            "message": digest,
+            "lastTransitionTime": second_now(),
+        }
+        path, patch = f"{pod_path(pod.key)}/status", condition_patch(pod.uid, condition)
+        try:
+            await self._client.patch(
+                path, patch, STRATEGIC_MERGE, within=RECORD_SECONDS, flow=Flow.BINDS
+            )
+        except ExtenderError as error:
+            return str(error)
+        return None
 
     async def _look(self, pod: Pod, node: str, why: str) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.

@@ -24,6 +24,10 @@ class CacheMetrics:
         self._broken_annotations = make.gauge(
             "broken_annotations", "Pods with rules in annotations that cannot be read."
         )
+        self._ignored_annotations = make.gauge(
+            "ignored_annotations",
+            "Pods with rules in annotations in namespaces where annotations do not count.",
+        )
         self._reservations = make.gauge(
             "reservations", "Pods assumed on a node: reserved there, not yet shown by the watch."
         )
@@ -59,9 +63,10 @@ class CacheMetrics:
         """Ask `count` at each scrape, from another thread."""
         self._reservations.set_function(lambda: float(count()))
 
-    def track_broken_annotations(self, count: Callable[[], int]) -> None:
-        """Ask `count` at each scrape, from another thread."""
-        self._broken_annotations.set_function(lambda: float(count()))
+    def track_annotations(self, broken: Callable[[], int], ignored: Callable[[], int]) -> None:
+        """Ask at each scrape, from another thread."""
+        self._broken_annotations.set_function(lambda: float(broken()))
+        self._ignored_annotations.set_function(lambda: float(ignored()))
 
     def track_quotas(self, pods: Callable[[], int], namespaces: Callable[[], int]) -> None:
         """Ask for the pods in scope that count, and their namespaces, at each scrape."""

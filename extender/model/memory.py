@@ -59,6 +59,8 @@ EXPECTED: Final = 8 * MIB
 """Pods that were just nominated, until a watch shows it."""
 ASKED: Final = 8 * MIB
 """Waiting pods with rules in annotations, and which they were when they were asked about last."""
+RECORDED: Final = MIB
+"""What was put on record lately of the rules in annotations of pods that were about to be bound."""
 REFUSALS: Final = 8 * MIB
 """Refused pods, as hints need them."""
 FRUITLESS: Final = 4 * MIB
@@ -95,6 +97,7 @@ TOTAL: Final = (
     + VICTIMS
     + EXPECTED
     + ASKED
+    + RECORDED
     + REFUSALS
     + FRUITLESS
     + PREEMPTORS

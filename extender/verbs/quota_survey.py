@@ -135,7 +135,8 @@ def counting_use(
 
     Assumed pods are among those that are placed. The state may change between two steps.
     """
-    names = {*state.quotas.namespaces, *(namespace_of(key) for key in state.quotas)}
+    names = {each for each in state.quotas.namespaces if state.quotas.charges(each)}
+    names.update(namespace_of(key) for key in state.quotas)
     found = {name: _use_of(state, name) for name in names}
     for pod in map(state.in_force, list(state.waiting_pods)):
         if pod.charge is not None:

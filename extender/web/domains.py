@@ -105,6 +105,9 @@ class Domains:
                 "examples": [write_broken_annotation(each) for each in islice(broken, EXAMPLES)],
             },
         )
+        ignored = self._state.broken_annotations
+        names = [each for each, _ in islice(ignored.ignored_in, EXAMPLES)]
+        yield "ignoredAnnotations", {"pods": ignored.ignored, "namespaces": names}
 
     def _topologies(self) -> Iterator[Document | None]:
         """Tell of the keys that terms use, those of most terms first."""
@@ -244,7 +247,9 @@ def _described(existing: ExistingTerm) -> Document:
         "rule": RULES[existing.role],
         **write_term(existing.term),
     }
-    return described | ({"annotation": AFFINITY_ANNOTATION} if existing.annotated else {})
+    if existing.annotated:
+        described["annotation"] = AFFINITY_ANNOTATION
+    return described
 
 
 def _summary(existing: ExistingTerm) -> Document:

@@ -164,9 +164,7 @@ class PodReader:
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation),
             tenure=(
-                self._tenures.read(
-                    metadata.ownerReferences, spec.tolerations, metadata.annotations
-                )
+                self._tenures.read(metadata.ownerReferences, spec.tolerations, metadata.annotations)
                 if waits or self._reads_tenures
                 else None
             ),

@@ -75,6 +75,10 @@ class ApiServer:
         self.pods: dict[str, ModelPod] = {}
         self.broken = False
         self.bound: list[tuple[str, str]] = []
+        self.recorded: list[tuple[str, str]] = []
+        """Pods with the digests of their annotations, in the order in which they came."""
+        self.no_record: str | None = None
+        """Why none can be written."""
         self.arrived = asyncio.Event()
         self.within: list[float] = []
         """How long each bind may take."""
@@ -90,6 +94,12 @@ class ApiServer:
             await self.gate.wait()
         self.bound.append((pod.key, node))
         return self.end
+
+    async def record(self, pod: ModelPod, digest: str) -> str | None:
+        """Put rules on record, before any bind."""
+        assert (pod.key, str(pod.node)) not in self.bound
+        self.recorded.append((pod.key, digest))
+        return self.no_record
 
     async def read(self, key: str) -> SeenPod | None:
         """Show a pod."""

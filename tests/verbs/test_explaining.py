@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.existing_term import Role, carried_by
+from extender.cluster.counts.existing_term import Role, carried_by, is_annotated
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity
@@ -153,7 +153,8 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
 
 def _carries(rule: PodRule, other: Pod) -> bool:
     named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
-    return any(each in named for each, _ in carried_by(other.pod_class))
+    carried = (each for each, _ in carried_by(other.pod_class))
+    return any((term, role, is_annotated(source)) in named for term, role, source in carried)
 
 
 def _about(state: ClusterState, rule: PodRule, other: Pod) -> bool:

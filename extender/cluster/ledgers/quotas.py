@@ -63,8 +63,8 @@ class Quotas:
 
     @property
     def namespaces(self) -> Collection[str]:
-        """Return the namespaces that have pods in scope."""
-        return [each for each in self._charges if self.charges(each)]
+        """Return the namespaces that have pods in scope, whether these count or not."""
+        return self._charges.keys()
 
     def keys(self) -> AbstractSet[str]:
         """Return namespace/name of all quotas that are kept."""
