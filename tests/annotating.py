@@ -6,8 +6,9 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
-from tests.builders import HOST, ZONE, model_pod, pod, selector, term
+from tests.builders import HOST, ZONE, Pod, model_pod, pod, selector, term
 
 if TYPE_CHECKING:
     import random
@@ -75,6 +76,24 @@ def split(raw: Mapping[str, Any], dice: random.Random) -> Json:
             into = dice.choice((REQUIRED, DURING)) if strength == REQUIRED else PREFERRED
             taken.setdefault("nodeAffinity", {})[into] = nodes.pop(strength)
     return annotated(changed, taken) if taken else changed
+
+
+def stored(raw: Mapping[str, Any], record: Mapping[str, Any] | None = None) -> Pod:
+    """Return a pod as an API server has it; by `record` it was placed as that one is.
+
+    Without, nothing is on record.
+    """
+    made = Pod(deepcopy(dict(raw))).stored_at("1")
+    if record is not None:
+        condition = {"type": RULES_AT_PLACEMENT, "status": "True", "message": digest_of(record)}
+        made.setdefault("status", {})["conditions"] = [condition]
+    return made
+
+
+def digest_of(raw: Mapping[str, Any]) -> str:
+    """Return what tells a pod's annotation from others."""
+    rules = model_pod(raw).pod_class.annotated
+    return "" if rules is None else rules.digest
 
 
 def sound(raw: Mapping[str, Any], changed: Mapping[str, Any]) -> Mapping[str, Any]:

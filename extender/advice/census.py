@@ -66,7 +66,7 @@ def census(state: ClusterState) -> Census:
     with_rules = 0
     for pod_class, pods in classes.items():
         kinds: set[RuleKind] = set()
-        for kind, selector in _rules(pod_class):
+        for kind, selector in _rules(state.class_in_force(pod_class)):
             kinds.add(kind)
             selectors.setdefault(kind, {})[selector] = None
         carriers.update(dict.fromkeys(kinds, pods))

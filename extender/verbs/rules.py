@@ -51,7 +51,8 @@ class PodRule:
     of_several: bool = field(default=False, compare=False)
     """One pod has to match other terms as well, over whatever key."""
     carried: int = 0
-    """Tells large rules of placed pods from others that have the same terms."""
+    """Tells rules of placed pods from others that have the same terms: large ones, and those in
+    annotations."""
     _hash: int = field(init=False, repr=False, compare=False)
     """Taken once: a rule is looked up for each domain where it refuses nodes."""
 
@@ -98,7 +99,9 @@ def pod_rules(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRul
     for each in state.existing_terms.matching(pod_class, labels):
         counts = each.annotated or not pod_class.of_annotations
         if counts and each.role is Role.REQUIRED_ANTI and each.owners.counts:
-            yield PodRule(reason, (each.term,), each.annotated, each.owners)
+            # Owners in several namespaces may have the same term in annotations.
+            number = each.number if each.annotated else 0
+            yield PodRule(reason, (each.term,), each.annotated, each.owners, carried=number)
     for large in state.existing_terms.large_for(pod_class.namespace):
         if large.annotated or not pod_class.of_annotations:
             for owners, terms in large.excluding(pod_class, labels):

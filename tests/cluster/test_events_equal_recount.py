@@ -17,10 +17,21 @@ from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod as ModelPod
 from tests import strategies
-from tests.annotating import DECOY, moved, sound
-from tests.builders import Json, Pod, model_namespace, model_node, model_pod, model_quota
+from tests.annotating import DECOY, annotated, moved, sound, stored
+from tests.builders import (
+    Json,
+    Pod,
+    model_namespace,
+    model_node,
+    model_pod,
+    model_quota,
+)
+from tests.builders import (
+    pod as build,
+)
 from tests.oracle import Args, Cluster, is_finished, is_nominated, key_of, merged
 from tests.verbs.judging import (
     actual_refusals,
@@ -31,6 +42,9 @@ from tests.verbs.judging import (
 
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4", "p5")
 NOMINATED_TO = (*strategies.NODE_NAMES, strategies.UNKNOWN_NODE)
+EMPTY = build("empty")
+REPELS_ALL = DECOY
+"""As an annotation, it would keep every pod away from everywhere."""
 REMEMBERED = 3
 """Questions that are asked over and over; more of them, and each has its turn less often."""
 
@@ -46,6 +60,7 @@ class EventStream(RuleBasedStateMachine):
     """
 
     execution: Execution | None = None
+    annotations: Selector | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +96,7 @@ class EventStream(RuleBasedStateMachine):
             most_matching_sets=room,
             many_terms=many_terms,
             execution=self.execution,
+            annotations=self.annotations,
         )
         for node in cluster.nodes:
             self.put_node(node)
@@ -286,9 +302,13 @@ class EventStream(RuleBasedStateMachine):
         assert set(self.state.nodes) == set(self.nodes)
         assert set(self.state.namespaces) == set(self.namespaces)
         expected = [model_pod(pod) for pod in self.pods.values() if not is_finished(pod)]
-        assert {key: facts(pod) for key, pod in self.state.pods.items()} == {
-            pod.key: facts(pod) for pod in expected
+        assert {key: self.facts(pod) for key, pod in self.state.pods.items()} == {
+            pod.key: self.facts(pod) for pod in expected
         }
+
+    def facts(self, pod: ModelPod) -> tuple[object, ...]:
+        """Return what counts of a pod, however its manifest spelled it."""
+        return pod.uid, pod.node, pod.pod_class.labels, pod.pod_class.affinity
 
     @invariant()
     def residents_are_the_pods_bound(self) -> None:
@@ -318,11 +338,6 @@ class EventStream(RuleBasedStateMachine):
         assert mismatches(self.state) == []
 
 
-def facts(pod: ModelPod) -> tuple[object, ...]:
-    """Return what counts of a pod, however its manifest spelled it."""
-    return pod.uid, pod.node, pod.pod_class.labels, pod.pod_class.affinity
-
-
 def _name(pod: Json) -> str:
     name: str = pod["metadata"]["name"]
     return name
@@ -339,6 +354,8 @@ class AnnotatedEventStream(EventStream):
     Counters and answers have to be those of the rules, wherever they are written.
     """
 
+    annotations = EVERYTHING
+
     def read(self, pod: Pod) -> ModelPod:
         """Read a pod; which ones are annotated hangs on the uid, which lasts as long as the pod."""
         if crc32(pod["metadata"]["uid"].encode()) % 2:
@@ -346,5 +363,94 @@ class AnnotatedEventStream(EventStream):
         return model_pod(sound(pod, moved(pod, DECOY)))
 
 
+class EditedEventStream(EventStream):
+    """The same, where every pod was placed by its annotation, which anybody may edit at any time.
+
+    And where annotations count in some namespaces only, by labels that come and go. Others have to
+    reckon with the rules that a pod was placed by, as long as those are in its annotation and count
+    there, and with no others: neither those of a later edit nor those of the spec.
+    """
+
+    annotations = Selector.of((Requirement("team", Operator.EXISTS),))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edited: dict[str, Json | None] = {}
+        """Annotations by the uid of their pods, None for one that was taken out."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """What others have to reckon with."""
+        pods = [
+            pod if self._counts(pod) else self._without_rules(pod) for pod in self.pods.values()
+        ]
+        return Cluster(list(self.nodes.values()), list(self.namespaces.values()), pods)
+
+    def _counts(self, pod: Pod) -> bool:
+        if sound(pod, moved(pod)) is pod:
+            # In the spec, that is, and nobody can edit it.
+            return True
+        namespace = self.namespaces.get(_namespace(pod))
+        covered = namespace is not None and "team" in (namespace["metadata"].get("labels") or {})
+        return covered and pod["metadata"]["uid"] not in self.edited
+
+    def _without_rules(self, pod: Pod) -> Pod:
+        return Pod({**pod, "spec": {**pod["spec"], "affinity": None}})
+
+    @precondition(lambda self: self.written)
+    @rule(
+        data=st.data(),
+        affinity=st.sampled_from([None, REPELS_ALL, {}]),
+        policy=st.sampled_from([None, "Replace"]),
+    )
+    def edit(self, data: st.DataObject, affinity: Json | None, policy: str | None) -> None:
+        """Edit the annotation of a placed pod, or take it out."""
+        placed = [
+            each
+            for each in self.written.values()
+            # Label keys are merged anew by an edit, by the labels of that moment.
+            if "nodeName" in each["spec"] and "LabelKeys" not in str(each["spec"])
+        ]
+        if placed:
+            pod = data.draw(st.sampled_from(sorted(placed, key=key_of)))
+            edited = None if affinity is None else annotated(EMPTY, affinity, policy)
+            self.edited[pod["metadata"]["uid"]] = edited
+            self._put(pod)
+
+    @precondition(lambda self: self.edited)
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        """Have an annotation again as it was."""
+        uid = data.draw(st.sampled_from(sorted(self.edited)))
+        del self.edited[uid]
+        for pod in list(self.written.values()):
+            if pod["metadata"]["uid"] == uid:
+                self._put(pod)
+
+    def read(self, pod: Pod) -> ModelPod:
+        """Read a pod as the watch shows it, with what is on record of it."""
+        is_placed, uid = "nodeName" in self._known(pod)["spec"], pod["metadata"]["uid"]
+        made = sound(pod, moved(pod, DECOY if is_placed else None))
+        shown = stored(made, made if is_placed else None)
+        if not is_placed:
+            self.state.note_asked(model_pod(shown))
+        if uid in self.edited:
+            edited = self.edited[uid]
+            shown["metadata"]["annotations"] = (
+                {} if edited is None else edited["metadata"]["annotations"]
+            )
+        return model_pod(shown)
+
+    def _known(self, pod: Pod) -> Pod:
+        """Return a pod as it is by now: a bound one stays so, whatever it says."""
+        known = self.pods[key_of(pod)]
+        return known if known["metadata"]["uid"] == pod["metadata"]["uid"] else pod
+
+    def facts(self, pod: ModelPod) -> tuple[object, ...]:
+        """Return what is the same however annotations are edited."""
+        return pod.uid, pod.node, pod.pod_class.labels
+
+
 TestEventStream = EventStream.TestCase
+TestEditedEventStream = EditedEventStream.TestCase
 TestAnnotatedEventStream = AnnotatedEventStream.TestCase

@@ -56,7 +56,8 @@ class DriftWatch:
         left = most = classes * KEYS
         for placed in list(self._state.placed_classes):
             drift: dict[Drift, None] = {}
-            for each in chain(repeat(None, KEYS), placed.pod_class.drift_step_by_step()):
+            own = self._state.class_in_force(placed.pod_class)
+            for each in chain(repeat(None, KEYS), own.drift_step_by_step()):
                 if each is not None:
                     drift[each] = None
                 left -= 1

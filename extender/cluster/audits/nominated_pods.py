@@ -11,7 +11,11 @@ from extender.model.objects import Pod
 def nominated_mismatches(state: ClusterView) -> list[str]:
     """Return the uids of pods whose nomination is not held as it should be; O(pods)."""
     ledger = state.nominated
-    waiting = [pod for pod in state.pods.values() if pod.node is None and pod.nominated is not None]
+    waiting = [
+        pod.judged_by(pod.judged)
+        for pod in state.pods.values()
+        if pod.node is None and pod.nominated is not None
+    ]
     truth, shown = _by_uid(waiting), _by_uid(ledger.shown)
     wrong = {uid for uid in truth.keys() | shown.keys() if truth.get(uid) != shown.get(uid)}
     held = _by_uid(ledger.pods)

@@ -18,8 +18,8 @@ from extender.cluster.counts.large_rules import LargeRules
 from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
-from extender.model.pod_affinity import Term
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Affinity, Term
 
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
@@ -87,7 +87,7 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
     term = violation.term
     # Replicas have the same rules, of which there may be thousands.
     classes = {id(pod.pod_class): pod.pod_class for pod in pods}
-    owning = {key for key, each in classes.items() if term in each.affinity.required_anti}
+    owning = {key for key, each in classes.items() if term in _rules(state, each).required_anti}
     owners = [pod for pod in pods if id(pod.pod_class) in owning]
     matched: dict[int, bool] = {}
     for pod in pods if owners else ():
@@ -142,9 +142,14 @@ class Watch:
                 yield (violation, shown) if ended else None
 
 
+def _rules(state: ClusterState, pod_class: PodClass) -> Affinity:
+    """Return the rules that hold for pods of a class, whoever else has to keep to them."""
+    return state.class_in_force(pod_class).affinity
+
+
 def _company_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]:
     """Count what tells whether pods of a class have company, a step for each item."""
-    rules = placed.pod_class.affinity.required
+    rules = _rules(state, placed.pod_class).required
     if rules and placed.on_nodes:
         yield from (None for _ in state.counting_company(rules, COMPARISONS))
 
@@ -156,13 +161,16 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     if not placed.on_nodes:
         return
     # All at once: the state may change before the next item is asked for.
-    matching = list(state.existing_terms.matching(pod_class, labels))
+    holds = state.annotations.holds
+    matching = [
+        each for each in state.existing_terms.speaking_of(pod_class, labels) if holds(each.source)
+    ]
     yield set(), sum(existing.term.pods.conditions for existing in matching) // CONDITIONS
     for existing in matching:
         if existing.role is Role.REQUIRED_ANTI and placed.on_nodes:
             yield _broken_by(placed, existing.owners, (existing.term,)), len(placed.on_nodes)
     for large in list(state.existing_terms.large):
-        if placed.on_nodes:
+        if placed.on_nodes and holds(large.source):
             yield _broken_by_large(state, placed, large), len(placed.on_nodes)
 
 
@@ -200,7 +208,7 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     A pod that matches its own terms counts as its own company: it may have been the first of its
     group, and all others may have gone since. It is only ever wrong on a node without the key.
     """
-    rules = placed.pod_class.affinity.required
+    rules = _rules(state, placed.pod_class).required
     if not rules:
         return
     numbers = [number for number in placed.on_nodes if state.nodes.names[number] in state.nodes]
@@ -221,7 +229,7 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
 
 def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
     for pod in pods:
-        rules = pod.pod_class.affinity.required
+        rules = _rules(state, pod.pod_class).required
         company = state.company(rules) if violation.term in rules else None
         if company is not None:
             table = company[rules.index(violation.term)]

@@ -264,7 +264,7 @@ def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
     own = state.class_of(pod)
     found = []
     for other in holding(state, pod, refusal.nodes[0]):
-        between = company(state, own, other.pod_class)
+        between = company(state, own, state.class_for_others(other.pod_class, own.namespace))
         if between is not None:
             own_rule = refusal.reason is Reason.ANTI_AFFINITY
             if between.repelled if own_rule else between.repels:

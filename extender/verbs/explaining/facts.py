@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias
 
+from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.labels import Operator
 from extender.model.objects import Pod
@@ -40,7 +41,7 @@ class TermSurvey:
         self._pod = pod
         self._class = state.class_of(pod)
         self._refusals = refusals
-        self._rules: dict[_Named, PodRule] = {}
+        self._carriers: dict[_Named, list[DomainTable]] = {}
         self._hits: dict[_Named, int] = {}
         """Nodes that each term refuses."""
 
@@ -74,7 +75,7 @@ class TermSurvey:
         for number, (rule, nodes) in enumerate(hits.items()):
             for term in rule.terms:
                 key = rule.reason, term, rule.annotated
-                self._rules[key] = rule
+                self._carriers.setdefault(key, []).append(rule.table)
                 self._hits[key] = self._hits.get(key, 0) + nodes
             if number % LOOKS == 0:
                 yield
@@ -106,7 +107,7 @@ class TermSurvey:
         yield from self._choose(term.pods, chosen)
         facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
         if reason is Reason.EXISTING_ANTI_AFFINITY:
-            facts.matched = sum(self._rules[named].table.counts.values())
+            facts.matched = sum(sum(table.counts.values()) for table in self._carriers[named])
         else:
             yield from self._count(facts)
 

@@ -1,0 +1,308 @@
+"""Whom rules in annotations keep away: those that a pod was placed by, where they count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.recount import mismatches
+from extender.cluster.audits.violations import patrol
+from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.verbs.filtering import judge
+from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.quota import CrossNamespacePodAffinity
+from tests.annotating import REQUIRED, annotated, digest_of, stored
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    crossing,
+    model_namespace,
+    model_node,
+    model_pod,
+    model_quota,
+    namespace,
+    node,
+    pod,
+    quota,
+    selector,
+    term,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NODES = [node(name, {HOST: name, ZONE: zone}) for name, zone in zip("abc", "xyz", strict=True)]
+CHOSEN = Selector.of((Requirement("rules", Operator.IN, frozenset(("on",))),))
+PLUGINS = (InterPodAffinity(), CrossNamespacePodAffinity(of_annotations=True))
+IN_ASSIST = (
+    InterPodAffinity(of_annotations=True),
+    CrossNamespacePodAffinity(of_annotations=True),
+)
+
+EVERYBODY = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(), namespaceSelector={})]}}
+"""Keeps everybody out of the zone, whatever namespace they are in."""
+BATCH = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"), namespaceSelector={})]}}
+VICTIM = pod("victim", "kube-system")
+JOB = pod("job", "jobs").labels(app="batch")
+PLAIN = [pod(f"plain-{name}", "tenant").on(name) for name in "abc"]
+
+
+def state_of(
+    *pods: Mapping[str, Any], annotations: Selector | None = EVERYTHING, limited: bool = False
+) -> ClusterState:
+    """Return a cluster of three zones, with rules in annotations where that says."""
+    state = ClusterState(annotations=annotations, limited=limited)
+    for each in NODES:
+        state.upsert_node(model_node(each))
+    for name in ("tenant", "jobs", "kube-system"):
+        state.upsert_namespace(model_namespace(namespace(name)))
+    for each in pods:
+        state.upsert_pod(model_pod(each))
+    return state
+
+
+def fits(state: ClusterState, incoming: Mapping[str, Any], *, plugins: Any = PLUGINS) -> str:
+    """Return the nodes that a pod may go to; counters are sound whenever somebody asks."""
+    assert mismatches(state) == []
+    assert quota_mismatches(state) == []
+    names = state.nodes.asked(list("abc"))
+    return "".join(judge(state, model_pod(incoming), names, plugins).fits.names)
+
+
+def placed(state: ClusterState, waiting: Mapping[str, Any], name: str) -> None:
+    """Have a pod asked about, and shown on a node with its record, as the extender places it."""
+    state.upsert_pod(model_pod(stored(waiting)))
+    state.note_asked(model_pod(waiting))
+    state.upsert_pod(model_pod(on(waiting, name)))
+
+
+def on(raw: Mapping[str, Any], name: str, record: Mapping[str, Any] | None = None) -> Pod:
+    """Return a pod on its node, placed as it is or as another one is."""
+    return stored(Pod(raw).on(name), raw if record is None else record)
+
+
+def bare(name: str) -> Pod:
+    """Return a pod of the tenant."""
+    return pod(f"plain-{name}", "tenant")
+
+
+@pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
+@pytest.mark.parametrize("restarted", [False, True], ids=["watched", "after a restart"])
+@pytest.mark.parametrize(
+    "policy", [None, "Replace"], ids=["added to the spec", "instead of the spec"]
+)
+def test_running_pods_keep_nobody_away_by_an_edit(
+    *, plugins: Any, restarted: bool, policy: str | None
+) -> None:
+    before = [] if restarted else [stored(each) for each in PLAIN]
+    state = state_of(*before)
+    for each in PLAIN:
+        state.upsert_pod(model_pod(stored(annotated(each, EVERYBODY, policy))))
+    assert fits(state, VICTIM, plugins=plugins) == "abc"
+    assert fits(state, pod("own", "tenant"), plugins=plugins) == "abc"
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["watched", "after a restart"])
+def test_what_replaced_the_spec_at_placement_cannot_be_taken_out_later(*, restarted: bool) -> None:
+    repelling = [
+        each.anti_affinity(*EVERYBODY["podAntiAffinity"][REQUIRED]) for each in map(bare, "abc")
+    ]
+    state = state_of()
+    for raw, name in zip(repelling, "abc", strict=True):
+        harmless = annotated(raw, BATCH, "Replace")
+        if not restarted:
+            placed(state, harmless, name)
+        for edited in (raw, annotated(raw, {}, "Replace"), annotated(raw, {})):
+            state.upsert_pod(model_pod(on(edited, name, record=harmless)))
+            assert fits(state, VICTIM) == "abc"
+    # Nor by whoever stops annotations from counting.
+    for pod_ in list(state.pods.values()):
+        assert pod_.judged
+    closed = state_of(
+        *(on(annotated(raw, BATCH, "Replace"), "a") for raw in repelling[:1]), annotations=None
+    )
+    assert fits(closed, VICTIM) == "abc"
+
+
+def test_rules_count_that_a_pod_was_placed_by() -> None:
+    rules = annotated(bare("a"), BATCH)
+    state = state_of()
+    placed(state, rules, "a")
+    assert fits(state, JOB) == "bc"
+    # Nobody but us knows yet: nothing is on record.
+    state = state_of(stored(rules))
+    state.note_asked(model_pod(rules))
+    state.upsert_pod(model_pod(stored(Pod(rules).on("a"))))
+    assert fits(state, JOB) == "bc"
+    # As of a manifest, whose rules were there all along.
+    assert fits(state_of(Pod(rules).on("a")), JOB) == "bc"
+    # After a restart by what is on record.
+    assert fits(state_of(on(rules, "a")), JOB) == "bc"
+    assert fits(state_of(stored(Pod(rules).on("a"))), JOB) == "abc"
+
+
+def test_an_edit_ends_what_a_rule_is_to_others_until_it_is_undone() -> None:
+    rules, other = annotated(bare("a"), BATCH), annotated(bare("a"), EVERYBODY)
+    state = state_of()
+    placed(state, rules, "a")
+    state.upsert_pod(model_pod(on(other, "a", record=rules)))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    state.upsert_pod(model_pod(on(rules, "a")))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+
+
+def test_a_label_that_a_label_key_names_cannot_aim_a_rule_at_others_later() -> None:
+    aimed = term(ZONE, selector(), namespaceSelector={}, matchLabelKeys=["app"])
+    rules = {"podAntiAffinity": {REQUIRED: [aimed]}}
+    harmless = annotated(bare("a").labels(app="nobody"), rules)
+    edited = annotated(bare("a").labels(app="batch"), rules)
+    assert digest_of(harmless) != digest_of(edited)
+    for state in (state_of(on(harmless, "a")), state_of()):
+        state.upsert_pod(model_pod(on(edited, "a", record=harmless)))
+        assert fits(state, JOB) == "abc"
+
+
+def test_an_edit_while_a_pod_waits_counts_once_it_is_judged_by_it() -> None:
+    harmless, edited = annotated(bare("a"), BATCH), annotated(bare("a"), EVERYBODY)
+    state = state_of(stored(harmless))
+    state.note_asked(model_pod(harmless))
+    # Placed by another scheduler's word, between filter and bind.
+    state.upsert_pod(model_pod(stored(edited)))
+    state.upsert_pod(model_pod(stored(Pod(edited).on("a"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    state = state_of(stored(harmless), stored(edited))
+    state.note_asked(model_pod(edited))
+    state.upsert_pod(model_pod(stored(Pod(edited).on("a"))))
+    assert fits(state, VICTIM) == "bc"
+    state = state_of(stored(edited))
+    state.note_asked(model_pod(edited))
+    state.note_asked(model_pod(bare("a")))
+    state.upsert_pod(model_pod(stored(Pod(edited).on("a"))))
+    assert fits(state, VICTIM) == "abc"
+
+
+def test_an_edit_while_a_bind_is_under_way_is_nothing_to_others() -> None:
+    harmless, edited = annotated(bare("a"), BATCH), annotated(bare("a"), EVERYBODY)
+    state = state_of(stored(harmless))
+    state.reserve(model_pod(stored(harmless)), "a", 10)
+    state.upsert_pod(model_pod(stored(edited)))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+    state.upsert_pod(model_pod(stored(Pod(edited).on("a"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    state.upsert_pod(model_pod(stored(Pod(harmless).on("a"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+
+
+def test_an_edit_while_a_node_is_held_for_a_pod_is_nothing_to_others() -> None:
+    harmless, edited = annotated(bare("a"), BATCH), annotated(bare("a"), EVERYBODY)
+    state = state_of(stored(harmless))
+    state.note_asked(model_pod(harmless))
+    state.upsert_pod(model_pod(stored(Pod(harmless).nominated("a"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+    state.note_asked(model_pod(edited))
+    state.upsert_pod(model_pod(stored(Pod(edited).nominated("a"))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+    # Seen first with the edit, as after a restart.
+    assert fits(state_of(stored(Pod(edited).nominated("a"))), VICTIM) == "abc"
+    assert fits(state_of(Pod(edited).nominated("a")), VICTIM) == "bc"
+    # A pod that is placed after all is placed by what it has then.
+    state.upsert_pod(model_pod(on(edited, "a")))
+    assert fits(state, VICTIM) == "bc"
+
+
+def test_a_rule_of_a_later_edit_holds_for_the_pod_itself() -> None:
+    edited = annotated(bare("a"), EVERYBODY)
+    state = state_of(stored(PLAIN[0]), stored(pod("near", "jobs").on("a")))
+    assert [each for found in patrol(state, 100) for each in found] == []
+    state.upsert_pod(model_pod(stored(Pod(edited).on("a"))))
+    assert [each.domain for found in patrol(state, 100) for each in found] == ["x"]
+    assert fits(state, VICTIM) == "abc"
+
+
+@pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
+def test_annotations_count_where_the_labels_of_their_namespace_say(*, plugins: Any) -> None:
+    rules, incoming = annotated(bare("a"), BATCH), annotated(bare("new"), EVERYBODY)
+    state = state_of(on(rules, "a"), annotations=CHOSEN)
+    broken = annotated(bare("broken"), {"podAffinity": []})
+    state.upsert_pod(model_pod(stored(broken)))
+    on_and_off = (namespace("tenant", {"rules": "on"}), namespace("tenant", {"rules": "off"}))
+    moved = []
+    for labels in (*on_and_off, *on_and_off):
+        version = state.version
+        places = [(each.pod_class, dict(each.on_nodes)) for each in state.placed_classes]
+        state.upsert_namespace(model_namespace(labels))
+        assert state.version > version
+        assert [(each.pod_class, dict(each.on_nodes)) for each in state.placed_classes] == places
+        moved.append(fits(state, JOB, plugins=plugins))
+        is_on = labels["metadata"]["labels"]["rules"] == "on"
+        assert fits(state, incoming, plugins=plugins) == ("bc" if is_on else "abc")
+        assert len(state.broken_annotations) == is_on
+        assert state.broken_annotations.ignored == (0 if is_on else 2)
+    assert moved == ["bc", "abc", "bc", "abc"]
+    state.remove_namespace("tenant")
+    assert fits(state, JOB, plugins=plugins) == "abc"
+
+
+def test_by_default_annotations_count_nowhere() -> None:
+    state = ClusterState()
+    assert not state.annotations.is_anywhere
+    repelling = annotated(bare("a").anti_affinity(term(HOST, selector(app="db"))), EVERYBODY)
+    state = state_of(Pod(annotated(repelling, EVERYBODY, "Replace")).on("a"), annotations=None)
+    assert fits(state, VICTIM) == "abc"
+    # What the annotation would replace counts.
+    assert fits(state, pod("db", "tenant").labels(app="db")) == "bc"
+    assert list(state.broken_annotations.ignored_in) == [("tenant", 1)]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_what_exceeds_a_quota_is_nothing_to_other_namespaces(*, limited: bool) -> None:
+    rules = [annotated(bare(name), BATCH) for name in "ab"]
+    own = pod("job", "tenant").labels(app="batch")
+    state = state_of(on(rules[0], "a"), limited=limited)
+    assert fits(state, JOB) == ("abc" if limited else "bc")
+    one = model_quota(quota("crossing", {"pods": "1"}, crossing(), namespace_name="tenant"))
+    state.upsert_quota(one)
+    assert fits(state, JOB) == "bc"
+    state.upsert_pod(model_pod(on(rules[1], "b")))
+    assert (fits(state, JOB), fits(state, own)) == ("abc", "c")
+    state.remove_pod("tenant/plain-b", "tenant-plain-b")
+    assert fits(state, JOB) == "bc"
+    state.upsert_quota(replace(one, hard={"pods": 0}))
+    assert fits(state, JOB) == "abc"
+    state.remove_quota(one.key, one.uid)
+    assert fits(state, JOB) == ("abc" if limited else "bc")
+
+
+def test_a_pod_beyond_the_quota_is_refused_though_the_api_server_does_not_see_it() -> None:
+    state = state_of()
+    state.upsert_quota(
+        model_quota(quota("none", {"pods": "0"}, crossing(), namespace_name="tenant"))
+    )
+    assert fits(state, annotated(bare("new"), BATCH)) == ""
+    inside = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="batch"))]}}
+    assert fits(state, annotated(bare("new"), inside)) == "abc"
+    # That one the API server has let through already.
+    spec = bare("new").anti_affinity(*BATCH["podAntiAffinity"][REQUIRED])
+    assert fits(state, spec) == "abc"
+    # An edit that goes beyond it does not count, and is seen.
+    for each in PLAIN:
+        state.upsert_pod(model_pod(stored(annotated(each, EVERYBODY))))
+    assert fits(state, VICTIM) == "abc"
+    assert dict(state.quotas.used("tenant/none")) == {"pods": 3 * 10**9}
+
+
+def test_quotas_count_annotations_only_where_these_count() -> None:
+    state = state_of(on(annotated(bare("a"), BATCH), "a"), annotations=CHOSEN)
+    state.upsert_quota(
+        model_quota(quota("some", {"pods": "5"}, crossing(), namespace_name="tenant"))
+    )
+    for labels, used in (({"rules": "on"}, {"pods": 10**9}), ({}, {})):
+        state.upsert_namespace(model_namespace(namespace("tenant", labels)))
+        assert dict(state.quotas.used("tenant/some")) == used
+        assert state.quotas.pods == len(used)
+        assert quota_mismatches(state) == []
