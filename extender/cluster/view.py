@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.counters import Counters
-from extender.cluster.counts.existing_term import rules_by_source
+from extender.cluster.counts.existing_term import is_annotated, rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.counts.matching_sets import MatchingPodSets
@@ -224,7 +224,10 @@ class ClusterView:
         if owner.of_annotations:
             return None
         keys: set[str] = set()
+        replaced = owner.annotated is not None and owner.annotated.written.replaces
         for rules, source in rules_by_source(owner):
+            if replaced and not is_annotated(source):
+                continue
             large = self.existing_terms.find_large(rules, source)
             if large is None and rules.required_anti:
                 return None

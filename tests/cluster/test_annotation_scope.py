@@ -57,8 +57,8 @@ def state_of(
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
     state = ClusterState(annotations=annotations, limited=limited)
-    for each in NODES:
-        state.upsert_node(model_node(each))
+    for raw in NODES:
+        state.upsert_node(model_node(raw))
     for name in ("tenant", "jobs", "kube-system"):
         state.upsert_namespace(model_namespace(namespace(name)))
     for each in pods:
