@@ -223,8 +223,8 @@ async def mirror(
     from extender.kube.frames import Kind, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
-    from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
     from extender.kube.reader import ObjectReader  # noqa: PLC0415
+    from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
     from extender.kube.resources import build_reflectors  # noqa: PLC0415
     from extender.kube.watchers import Watchers  # noqa: PLC0415
 

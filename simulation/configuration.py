@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.config import Config, Mode, Plugin
-from extender.config.execution import NamespaceSelector, RequiredDuringExecution
+from extender.config.execution import Annotations, NamespaceSelector, RequiredDuringExecution
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
 
@@ -27,5 +27,6 @@ def replacing(evicting: Evicting | None = None) -> Config:
         kind="AffinityExtenderConfiguration",
         mode=Mode.REPLACE,
         plugins=plugins,
+        annotations=Annotations(namespace_selector=NamespaceSelector()),
         required_during_execution=moves,
     )

@@ -58,7 +58,9 @@ class Incarnation:
     ) -> None:
         self.name = name
         self.state = ClusterState(
-            execution=config.required_during_execution.execution if config.moves_pods else None
+            execution=config.required_during_execution.execution if config.moves_pods else None,
+            annotations=config.annotations.selector,
+            limited=config.cross_namespace_pod_affinity.limited_by_default,
         )
         self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None

@@ -110,7 +110,7 @@ def add_to(commands: Commands) -> None:
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import explain_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.cluster import cluster_with_nodes  # noqa: PLC0415
-    from extender.cli.judging import judging  # noqa: PLC0415
+    from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     if (flags.pod is None) is (flags.filename is None):
@@ -119,7 +119,8 @@ def _run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     pods = PodReader(by.gates, charges=True, node_affinity=True, waiting=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
-    state, _ = cluster_with_nodes(flags, pods)
+    state, _ = cluster_with_nodes(flags, pods, by.annotations)
+    note_ignored_annotations(state)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     found = [_explained(state, by, each, names) for each in asked]

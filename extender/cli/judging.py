@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from extender.cli.parsing import complain
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.whatif.profile import BY_DEFAULT, Profile
@@ -13,6 +14,9 @@ from extender.wire.affinity import EVERY_GATE_ON, Gates
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from extender.cluster.state import ClusterState
+    from extender.model.labels import Selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Judging:
     profile: Profile = BY_DEFAULT
     max_score: int = MAX_NODE_SCORE
     gates: Gates = EVERY_GATE_ON
+    annotations: Selector | None = None
+    """Where rules in annotations count; None for nowhere."""
 
 
 def judging(path: Path | None) -> Judging:
@@ -39,4 +45,20 @@ def judging(path: Path | None) -> Judging:
         enabled.inter_pod_affinity(loaded),
         CrossNamespacePodAffinity(loaded.cross_namespace_pod_affinity.limited_by_default),
     )
-    return Judging(profile, loaded.prioritize.max_score, source.gates_of(loaded))
+    return Judging(
+        profile,
+        loaded.prioritize.max_score,
+        source.gates_of(loaded),
+        loaded.annotations.selector,
+    )
+
+
+def note_ignored_annotations(state: ClusterState) -> None:
+    """Say that rules in annotations were left out, and how to have them counted."""
+    ignored = state.broken_annotations.ignored
+    if ignored:
+        complain(
+            f"note: rules in annotations of {ignored} {'pods are' if ignored > 1 else 'pod is'} "
+            "ignored; they count in the namespaces that annotations.namespaceSelector of a "
+            "configuration selects (--config FILE)"
+        )

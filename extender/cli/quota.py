@@ -9,6 +9,7 @@ from extender.cli.parsing import (
     NOT_FINE,
     Commands,
     command,
+    config_flag,
     exit_codes,
     namespace_flags,
     note_empty_namespaces,
@@ -21,6 +22,7 @@ from extender.errors import ConfigError, ObjectError
 if TYPE_CHECKING:
     import argparse
 
+    from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.model.quota import Amounts
     from extender.verbs.quota_survey import NamespaceSurvey
@@ -93,16 +95,20 @@ def add_to(commands: Commands) -> None:
         help="suppose that cross-namespace affinity needs a quota that allows it (default: it does "
         "not)",
     )
+    config_flag(quota, "where rules in annotations count", "nowhere")
     output_flag(quota, "text", "json")
     whole_cluster_group(quota)
 
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import quota_report  # noqa: PLC0415 - see the head of this package
+    from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
     from extender.verbs.quota_survey import survey  # noqa: PLC0415
 
     what_if = _limits(flags.what_if)
-    state = _cluster(flags)
+    by = judging(flags.config)
+    state = _cluster(flags, by)
+    note_ignored_annotations(state)
     note_empty_namespaces(state, flags.namespace)
     found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
     report = quota_report.Report(found, flags.what_if)
@@ -140,13 +146,16 @@ def _limits(texts: list[str]) -> Amounts | None:
         raise ConfigError(error.path, error.message) from error
 
 
-def _cluster(flags: argparse.Namespace) -> ClusterState:
+def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     """Return the pods and quotas of the cluster that the flags name."""
     from extender.cli.cluster import fill  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.mirrored import PODS, QUOTAS  # noqa: PLC0415
+    from extender.mirrored import NAMESPACES, PODS, QUOTAS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
-    state = ClusterState()
-    fill(flags, state, PodReader(charges=True), (QUOTAS, PODS), templated=True)
+    state = ClusterState(annotations=by.annotations)
+    # Their labels matter to annotations alone.
+    namespaces = () if by.annotations is None else (NAMESPACES,)
+    resources = (*namespaces, QUOTAS, PODS)
+    fill(flags, state, PodReader(charges=True), resources, templated=True)
     return state

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.model.workload import Identity
     from extender.wire.decoding import Json
@@ -103,7 +104,7 @@ def add_to(commands: Commands) -> None:
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
-    from extender.cli.judging import judging  # noqa: PLC0415
+    from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
     from extender.cli.progress import Progress  # noqa: PLC0415
     from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
     from extender.whatif.outcome import Simulation  # noqa: PLC0415
@@ -115,7 +116,8 @@ def _run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     files = read_files(flags.changes, flags.namespace)
     pods = NotingReader(by.gates)
-    state, workloads = _cluster(flags, pods)
+    state, workloads = _cluster(flags, pods, by)
+    note_ignored_annotations(state)
     chance = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     scheduler = Scheduler(state, chance, by.profile)
     progress = Progress()
@@ -135,13 +137,13 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _cluster(
-    flags: argparse.Namespace, pods: NotingReader
+    flags: argparse.Namespace, pods: NotingReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Json]]:
     """Return the cluster that the flags name, and the manifests of its workloads."""
     from extender.cli.cluster import cluster_with_nodes, list_workloads  # noqa: PLC0415 - see above
     from extender.mirrored import BUDGETS  # noqa: PLC0415
 
-    state, found = cluster_with_nodes(flags, pods, BUDGETS)
+    state, found = cluster_with_nodes(flags, pods, by.annotations, BUDGETS)
     if found is not None:
         return state, found.raw
     named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)

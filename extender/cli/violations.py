@@ -9,6 +9,7 @@ from extender.cli.parsing import (
     NOT_FINE,
     Commands,
     command,
+    config_flag,
     exit_codes,
     namespace_flags,
     note_empty_namespaces,
@@ -21,6 +22,7 @@ from extender.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
+    from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.model.execution import Execution
 
@@ -29,7 +31,8 @@ Show which placed pods break a required rule where they are: their node affinity
 or their pod anti-affinity; who is in their way; and which of them would be evicted if
 requiredDuringExecution were on, and which not, and why.
 
-Rules of the annotation affinity-extender.io/affinity hold during execution where they say so.
+Rules of the annotation affinity-extender.io/affinity hold during execution where they say so, in
+the namespaces that annotations.namespaceSelector of --config selects; without it they are ignored.
 Ordinary rules do in the namespaces that --plain-rules selects, as plainRules does in the
 configuration. Placed pods whose annotation cannot be read are shown as well: nobody can tell
 whether they break what it means. Nothing is changed.
@@ -79,19 +82,25 @@ def add_to(commands: Commands) -> None:
         help="labels of namespaces, such as team=shop,!test, in which ordinary rules hold during "
         "execution; an empty one selects all (default: none)",
     )
+    config_flag(
+        violations,
+        "where rules in annotations count, and the plugins' arguments",
+        "nowhere, the scheduler's defaults",
+    )
     output_flag(violations, "text", "json")
     whole_cluster_group(violations)
 
 
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import violations_report  # noqa: PLC0415 - see the head of this package
-    from extender.verbs.inter_pod_affinity import InterPodAffinity  # noqa: PLC0415
-    from extender.verbs.node_affinity import NodeAffinityPlugin  # noqa: PLC0415
+    from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
     from extender.verbs.violation_survey import survey  # noqa: PLC0415
 
     execution = _execution(flags.plain_rules)
-    plugins = (InterPodAffinity(), NodeAffinityPlugin())
-    state = _cluster(flags)
+    by = judging(flags.config)
+    plugins = (by.profile.affinity, by.profile.nodes)
+    state = _cluster(flags, by)
+    note_ignored_annotations(state)
     note_empty_namespaces(state, flags.namespace)
     found = survey(state, execution, plugins)
     chosen = set(flags.namespace)
@@ -106,7 +115,7 @@ def _run(flags: argparse.Namespace) -> int:
     return NOT_FINE if shown or broken else DONE
 
 
-def _cluster(flags: argparse.Namespace) -> ClusterState:
+def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
@@ -114,7 +123,7 @@ def _cluster(flags: argparse.Namespace) -> ClusterState:
     from extender.model.labels import EVERYTHING  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
-    state = ClusterState(execution=Execution(EVERYTHING))
+    state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
     pods = PodReader(node_affinity=True, tenures=True)
     fill(flags, state, pods, (NAMESPACES, NODES, BUDGETS, PODS))
     return state

@@ -222,6 +222,11 @@ class Config(Block, frozen=True, kw_only=True):
         return self.annotations.namespace_selector is not None
 
     @property
+    def records_rules(self) -> bool:
+        """Whether it is written into the status of pods by which annotations they were placed."""
+        return self.takes_annotations and self.mode is not Mode.SHADOW
+
+    @property
     def scheduler_takes_empty_victims(self) -> bool:
         """Whether preempt may answer a node from which nobody has to be evicted."""
         return int(self.scheduler_version.removeprefix("1.")) >= FIRST_WITH_EMPTY_VICTIMS

@@ -128,6 +128,8 @@ class Granted:
         used = {*_to_read(needed(self.config))}
         if self.config.mode is Mode.REPLACE:
             used.update((*_TO_BIND, *_TO_PREEMPT))
+        if self.config.records_rules:
+            used.update(_TO_PATCH_STATUS)
         if self.config.moves_pods:
             used.update(_TO_EVICT)
         for index, rule in enumerate(self.rules):
@@ -150,10 +152,10 @@ _TO_BIND: Final = (
 )
 _TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
 """Right before a pod is ended, as its watch may have been silent."""
-_TO_NOMINATE: Final = (Right("", "pods/status", "patch"),)
+_TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
 _TO_PREEMPT: Final = (
     Right("", "pods", "delete"),
-    *_TO_NOMINATE,
+    *_TO_PATCH_STATUS,
     *_TO_LOOK,
     Right("events.k8s.io", "events", "create"),
 )
@@ -170,8 +172,9 @@ def needed_rights(config: Config) -> tuple[Right, ...]:
     watched = [*_to_read(needed(config))]
     if config.mode is Mode.REPLACE:
         watched += _TO_BIND
-        watched += _TO_NOMINATE if config.hints.enabled else ()
+        watched += _TO_PATCH_STATUS if config.hints.enabled else ()
         watched += _TO_PREEMPT if config.preemption.enabled else ()
+    watched += _TO_PATCH_STATUS if config.records_rules else ()
     if config.moves_pods and not config.required_during_execution.dry_run:
         watched += _TO_EVICT
     return tuple(dict.fromkeys(watched))

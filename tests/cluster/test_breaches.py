@@ -53,7 +53,7 @@ class Cluster:
 
     def __init__(self, execution: Execution = EVERYWHERE) -> None:
         self.execution = execution
-        self.state = ClusterState(execution=execution)
+        self.state = ClusterState(execution=execution, annotations=EVERYTHING)
         for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
             self.label(name, zone=zone)
         self.broken: dict[str, list[str]] = {}

@@ -97,6 +97,7 @@ def test_defaults() -> None:
             "patienceSeconds": 5,
         },
         "preemption": {"enabled": True},
+        "annotations": {},
         "requiredDuringExecution": {
             "enabled": False,
             "dryRun": True,
@@ -503,7 +504,8 @@ def test_settings_of_the_quota_plugin_need_the_plugin(field: str, value: object)
         load_fields({"crossNamespacePodAffinity": {field: value}})
     assert str(caught.value) == (
         f"{FILE}: crossNamespacePodAffinity.{field}: has no effect unless "
-        "CrossNamespacePodAffinity is among the plugins"
+        "CrossNamespacePodAffinity is among the plugins or rules in annotations count "
+        "(annotations.namespaceSelector)"
     )
 
 

@@ -49,7 +49,6 @@ VALUES: dict[str, JSON] = {
 }
 COMPONENTS: dict[str, JSON] = {
     "eviction": {"eviction": {"enabled": True}},
-    "annotation-policy": {"annotationPolicy": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
     "monitoring,servicemonitor": {"monitoring": {"enabled": True, "kind": "ServiceMonitor"}},
 }
@@ -165,6 +164,31 @@ def test_helm_s_own_lint_has_no_remark(helm: Helm) -> None:
 )
 def test_wrong_values_are_refused(helm: Helm, values: JSON, named: str) -> None:
     assert named in helm("template", "affinity-extender", values=values, code=1)
+
+
+def test_where_annotations_count_the_chart_gives_the_rights_and_has_filter_asked(
+    helm: Helm,
+) -> None:
+    values: JSON = {"annotations": {"namespaceSelector": {}}}
+    found = compared(templated(helm, values))
+    extender = found["ConfigMap", "kube-system", "affinity-extender-config"]["data"]
+    assert extender["annotations"] == {"namespaceSelector": {}}
+    scheduler = found["ConfigMap", "kube-system", "affinity-scheduler-config"]["data"]
+    assert {"filterVerb", "preemptVerb"} <= scheduler["extenders"][0].keys()
+    rights = list(yaml.safe_load_all((MANIFESTS / "components/annotations/rbac.yaml").read_text()))
+    name = rights[0]["metadata"]["name"]
+    assert found["ClusterRole", "", name]["rules"] == rights[0]["rules"]
+    assert ("ClusterRoleBinding", "", name) in found
+    assert ("ClusterRole", "", name) not in compared(templated(helm, {}))
+
+
+def test_without_its_policy_the_chart_is_as_it_is_otherwise(helm: Helm) -> None:
+    found = compared(templated(helm, {}))
+    off = compared(templated(helm, {"annotationPolicy": {"enabled": False}}))
+    assert {kind for kind, *_ in found.keys() - off.keys()} == {
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
 
 
 def test_values_reach_the_two_configurations(helm: Helm) -> None:

@@ -11,6 +11,9 @@
 {{- $limited := dict "limitedByDefault" .Values.quota.limitedByDefault }}
 {{- $_ := set $config "crossNamespacePodAffinity" $limited }}
 {{- end }}
+{{- if kindIs "map" .Values.annotations.namespaceSelector }}
+{{- $_ := set $config "annotations" .Values.annotations }}
+{{- end }}
 {{- if eq .Values.form "service" }}
 {{- $folder := "/etc/affinity-extender-tls" }}
 {{- $_ := set $config "serving" (dict
@@ -35,10 +38,11 @@
     "nodeCacheCapable" true
     "httpTimeout" "5s"
     "ignorable" (ne .Values.mode "replace") }}
-{{- if or (ne .Values.mode "assist") .Values.quota.enabled }}
+{{- $judges := or .Values.quota.enabled (kindIs "map" .Values.annotations.namespaceSelector) }}
+{{- if or (ne .Values.mode "assist") $judges }}
 {{- $_ := set $extender "filterVerb" "filter" }}
 {{- end }}
-{{- if or (eq .Values.mode "replace") (and (eq .Values.mode "assist") .Values.quota.enabled) }}
+{{- if or (eq .Values.mode "replace") (and (eq .Values.mode "assist") $judges) }}
 {{- $_ := set $extender "preemptVerb" "preempt" }}
 {{- end }}
 {{- if eq .Values.mode "assist" }}

@@ -28,8 +28,8 @@ RULES: Final = (
         "The rules in an annotation cannot be read.",
         "In the modes assist and replace such a pod is not placed; the event says what is wrong.",
         "Correct the field; docs/annotations.md has the format. The policy in "
-        "manifests/components/annotation-policy refuses most of these mistakes when pods are "
-        "created.",
+        "manifests/components/annotation-policy, a part of every overlay, refuses most of these "
+        "mistakes when pods are created.",
         _broken,
     ),
     Rule(
