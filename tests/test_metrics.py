@@ -89,6 +89,7 @@ CONTRACT = {
     "affinity_extender_shadow_disagreements": {"plugin", "reason", "cause"},
     "affinity_extender_violations": {"plugin", "rule"},
     "affinity_extender_broken_annotations": set(),
+    "affinity_extender_ignored_annotations": set(),
     "affinity_extender_drifted_pods": set(),
     "affinity_extender_bind": {"result"},
     "affinity_extender_hints": {"result"},

@@ -58,7 +58,7 @@ def note_ignored_annotations(state: ClusterState) -> None:
     ignored = state.broken_annotations.ignored
     if ignored:
         complain(
-            f"note: rules in annotations of {ignored} {'pods are' if ignored > 1 else 'pod is'} "
-            "ignored; they count in the namespaces that annotations.namespaceSelector of a "
+            f"note: rules in annotations of {ignored} pod{'s' * (ignored > 1)} are ignored; "
+            "they count in the namespaces that annotations.namespaceSelector of a "
             "configuration selects (--config FILE)"
         )

@@ -117,7 +117,12 @@ def test_for_quotas_the_extender_also_reads_these_and_no_more(overlay: Path) -> 
 
 def test_on_kubeadm_it_goes_to_the_holder_of_a_certificate() -> None:
     objects = render(KUBEADM)
-    assert {one["kind"] for one in objects} == {"ClusterRole", "ClusterRoleBinding"}
+    assert {one["kind"] for one in objects} == {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
     binding = named(objects, "ClusterRoleBinding", "affinity-extender")
     assert [(one["kind"], one["name"]) for one in binding["subjects"]] == [
         ("User", "affinity-extender")

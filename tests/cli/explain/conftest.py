@@ -12,6 +12,14 @@ import yaml
 from extender import cli
 from tests.cli.explain.cluster import NODES, Explain
 
+WITH_ANNOTATIONS = {
+    "apiVersion": "affinity-extender.io/v1alpha1",
+    "kind": "AffinityExtenderConfiguration",
+    "annotations": {"namespaceSelector": {}},
+    "prioritize": {"maxScore": 100},
+}
+"""As without a configuration, but that rules in annotations count."""
+
 
 @pytest.fixture
 def explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
@@ -21,6 +29,10 @@ def explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
         dump = tmp_path / "dump.json"
         dump.write_text(json.dumps({"kind": "List", "items": [*NODES, *objects]}))
         arguments = ["explain", *line.split(), "--cluster", str(dump)]
+        if "annotations" in json.dumps(objects) and "--config" not in line:
+            config = tmp_path / "annotations.yaml"
+            config.write_text(json.dumps(WITH_ANNOTATIONS))
+            arguments += ["--config", str(config)]
         if manifest is not None:
             path = tmp_path / "manifest.yaml"
             path.write_text(manifest if isinstance(manifest, str) else yaml.safe_dump(manifest))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from extender.config import API_VERSION, KIND
 from tests.annotating import annotated
 from tests.builders import HOST, node, pod, workload
 from tests.cli.explain.cluster import Explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TAINT = {"key": "old", "value": "yes", "effect": "NoSchedule"}
 SPREAD = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
@@ -102,6 +106,22 @@ def test_what_a_template_asks_for_besides(explain: Explain) -> None:
     ):
         _, text = explain(line, *objects, manifest=manifest)
         assert "topologySpreadConstraints" in text
+
+
+def test_rules_in_annotations_are_ignored_unless_a_configuration_counts_them(
+    explain: Explain, tmp_path: Path
+) -> None:
+    config = tmp_path / "none.yaml"
+    head = {"apiVersion": API_VERSION, "kind": KIND}
+    for selected in (None, {"matchLabels": {"team": "shop"}}):
+        config.write_text(json.dumps(head | {"annotations": {"namespaceSelector": selected}}))
+        broken = annotated(pod("new"), {"podAffinity": 7})
+        code, text = explain(f"new --config {config}", broken)
+        said = " ".join(text.split())
+        assert code == 0
+        assert "Note: the rules in its annotations are ignored" in said
+        assert "note: rules in annotations of 1 pod are ignored" in said
+        assert "annotations.namespaceSelector of a configuration selects (--config FILE)" in said
 
 
 def test_a_pod_whose_annotation_is_broken_is_not_fine(explain: Explain) -> None:
