@@ -146,7 +146,7 @@ def _rack(affected: int) -> range:
 
 
 def _state(pods: int) -> ClusterState:
-    state = ClusterState(execution=EVERYWHERE)
+    state = ClusterState(execution=EVERYWHERE, annotations=EVERYTHING)
     nodes = pods // A_NODE
     for number in range(nodes):
         _label(state, number, "ssd")

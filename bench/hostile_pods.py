@@ -13,7 +13,7 @@ from bench.hostile_eviction import EVERYWHERE
 from bench.workloads import HOST, ZONE, Json
 from extender.cluster.state import ClusterState
 from extender.model.keys import key_of
-from extender.model.labels import Operator, Requirement, Selector
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.node_resources import Allocatable
 from extender.model.objects import Namespace, Node, Pod, PodClass
 from extender.model.pod_affinity import NO_AFFINITY, Affinity, PodSelector, Term, WeightedTerm
@@ -165,7 +165,7 @@ def shown(pod: Json, *, node: str | None = None, nominated: str | None = None) -
 
 def cluster(pods: int) -> ClusterState:
     """Build a cluster: a third of the classes apart by host, a third spread by zone."""
-    state, chance = ClusterState(execution=EVERYWHERE), random.Random(1)
+    state, chance = ClusterState(execution=EVERYWHERE, annotations=EVERYTHING), random.Random(1)
     for number in range(NODES):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3], "number": str(number)}
         state.upsert_node(Node(f"n{number}", labels, _ROOM))

@@ -20,6 +20,7 @@ from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
+from extender.model.labels import EVERYTHING
 from extender.model.marks import preemptor_in
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
@@ -73,7 +74,7 @@ class Churn:
         self._placed: deque[tuple[str, str]] = deque()
         self._pods = PodReader(charges=True, node_affinity=True)
         self._nodes = NodeReader()
-        self.state = ClusterState(most_matching_sets=most_matching_sets)
+        self.state = ClusterState(most_matching_sets=most_matching_sets, annotations=EVERYTHING)
         self.outcomes = {"placed": 0, "refused": 0}
         self.evicted = 0
         metrics = Metrics()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING
 from tests.builders import (
     HOST,
     ZONE,
@@ -24,7 +25,7 @@ NAMESPACES = 10
 
 def crowded(classes: int, pods: int, nodes: int) -> ClusterState:
     """Build a cluster of many workloads; a third of them keep their replicas apart by host."""
-    state = ClusterState()
+    state = ClusterState(annotations=EVERYTHING)
     for number in range(nodes):
         labels = {HOST: f"n{number}", ZONE: "abc"[number % 3]}
         state.upsert_node(model_node(node(f"n{number}", labels)))

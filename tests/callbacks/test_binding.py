@@ -77,6 +77,8 @@ class ApiServer:
         self.bound: list[tuple[str, str]] = []
         self.recorded: list[tuple[str, str]] = []
         """Pods with the digests of their annotations, in the order in which they came."""
+        self.order: list[str] = []
+        """What it was asked for."""
         self.no_record: str | None = None
         """Why none can be written."""
         self.arrived = asyncio.Event()
@@ -92,12 +94,13 @@ class ApiServer:
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
+        self.order.append("bind")
         self.bound.append((pod.key, node))
         return self.end
 
     async def record(self, pod: ModelPod, digest: str) -> str | None:
         """Put rules on record, before any bind."""
-        assert (pod.key, str(pod.node)) not in self.bound
+        self.order.append("record")
         self.recorded.append((pod.key, digest))
         return self.no_record
 

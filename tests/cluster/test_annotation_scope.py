@@ -10,6 +10,7 @@ import pytest
 from extender.cluster.audits.quotas import quota_mismatches
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.audits.violations import patrol
+from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.verbs.filtering import judge
@@ -53,10 +54,13 @@ PLAIN = [pod(f"plain-{name}", "tenant").on(name) for name in "abc"]
 
 
 def state_of(
-    *pods: Mapping[str, Any], annotations: Selector | None = EVERYTHING, limited: bool = False
+    *pods: Mapping[str, Any],
+    annotations: Selector | None = EVERYTHING,
+    limited: bool = False,
+    many_terms: int = MANY_TERMS,
 ) -> ClusterState:
     """Return a cluster of three zones, with rules in annotations where that says."""
-    state = ClusterState(annotations=annotations, limited=limited)
+    state = ClusterState(annotations=annotations, limited=limited, many_terms=many_terms)
     for raw in NODES:
         state.upsert_node(model_node(raw))
     for name in ("tenant", "jobs", "kube-system"):
@@ -213,6 +217,19 @@ def test_an_edit_while_a_node_is_held_for_a_pod_is_nothing_to_others() -> None:
     # A pod that is placed after all is placed by what it has then.
     state.upsert_pod(model_pod(on(edited, "a")))
     assert fits(state, VICTIM) == "bc"
+
+
+@pytest.mark.parametrize("many_terms", [MANY_TERMS, 0], ids=["few terms", "large rules"])
+def test_what_an_annotation_replaces_is_nothing_to_others(many_terms: int) -> None:
+    away = EVERYBODY["podAntiAffinity"][REQUIRED]
+    terms = [*away, *(term(ZONE, selector(app=f"a{n}")) for n in range(70))]
+    replaced = Pod(annotated(bare("a").anti_affinity(*terms), {}, "Replace"))
+    state = state_of(replaced.on("a"), many_terms=many_terms)
+    assert fits(state, VICTIM) == "abc"
+    state.upsert_pod(model_pod(replaced.uid("held").nominated("b")))
+    assert fits(state, VICTIM) == "abc"
+    state.upsert_pod(model_pod(on(replaced, "c")))
+    assert fits(state, VICTIM) == "abc"
 
 
 def test_a_rule_of_a_later_edit_holds_for_the_pod_itself() -> None:

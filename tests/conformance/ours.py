@@ -7,6 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.wire.node_affinity import read_node_affinity
@@ -29,7 +30,7 @@ class Ours:
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         """Objects arrive in an order of their own: any order has to give the same picture."""
-        state = ClusterState()
+        state = ClusterState(annotations=EVERYTHING)
         dice = random.Random(case["order"])
         for kind in dice.sample(["nodes", "namespaces", "pods"], 3):
             for raw in dice.sample(case["cluster"][kind], len(case["cluster"][kind])):

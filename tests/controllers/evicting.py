@@ -108,7 +108,7 @@ class Rig:
         execution: Execution = EVERYWHERE,
     ) -> None:
         self.now = 1000.0
-        self.state = ClusterState(execution=execution)
+        self.state = ClusterState(execution=execution, annotations=EVERYTHING)
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
         self.reader = PodReader(node_affinity=True, tenures=True)

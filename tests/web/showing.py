@@ -15,6 +15,7 @@ from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.metrics import Metrics
+from extender.model.labels import EVERYTHING
 from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
@@ -41,7 +42,7 @@ def shown(
     state: ClusterState | None = None, metrics: Metrics | None = None, **changed: Any
 ) -> Shown:
     """Return what the page shows parts of."""
-    state = state or ClusterState()
+    state = state or ClusterState(annotations=EVERYTHING)
     known = Shown(
         state,
         DriftWatch(state),
