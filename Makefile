@@ -92,7 +92,8 @@ fuzz: $(STAMP) ## mutated callbacks, objects, files and event streams; FUZZ_SECO
 simulate: $(STAMP) ## the program in simulated clusters, until BINDS (1,000,000) were contested, or PREEMPTIONS or EVICTIONS, or for SEEDS or SECONDS; of one THEME or of all; or one SEED again
 	@$(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),$(if $(BINDS),--binds $(BINDS)) $(if $(PREEMPTIONS),--preemptions $(PREEMPTIONS)) $(if $(EVICTIONS),--evictions $(EVICTIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(THEME),--theme $(THEME)))
 
-planted: $(STAMP) ## every bug that is planted to see whether the simulation finds it, and what finds it
+planted: $(STAMP) ## every bug that is planted to see whether the tests find it (two minutes), and those that the simulation has to find, with what finds each
+	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/planted -q
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions

@@ -26,8 +26,8 @@ RESOLUTION: Final = 1e-9
 
 STRETCH: Final = 20.0
 LONGEST_STRETCHED: Final = 20.0
-"""While all is quiet, an extender waits so many times as long, up to so many seconds: nine tenths of
-a quiet hour are what it does several times a second, or every few seconds."""
+"""While all is quiet, an extender waits so many times as long, up to so many seconds: most of a
+quiet hour goes to what it does several times a second, or every few seconds."""
 
 FEW_TASKS: Final = 1_000
 """Kept before any is looked at whether it has ended."""

@@ -35,8 +35,9 @@ SORTS: Final = (
 def movable(chance: Random, app: str, apps: list[str]) -> Json:
     """Build what the pods of a workload are made of.
 
-    Most ask for a disk, some for a model or for nodes by name. A rule by annotation is in the spec as well, or the scheduler and those who
-    judge it would have to be told; one for a disk may be in the annotation alone.
+    Most ask for a disk, some for a model or for nodes by name. A rule by annotation is in the spec
+    as well, or the scheduler and those who judge it would have to be told; one about nodes may be
+    in the annotation alone.
     """
     sort = chance.choice(SORTS)
     made_of = templates.template(sort, app, chance.choice(apps or [app]), chance.choice((0, 0, 5)))

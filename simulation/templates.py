@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -69,59 +70,61 @@ def template(sort: str, app: str, other: str, priority: int = 0) -> Json:
 
     `apart` is the topology key by which they exclude each other.
     """
-    affinity: Json = {}
     labels = {"app": app}
     if sort.startswith(("rivals", "avoided")):
         labels["group"] = other
     if sort.startswith("of a tenant"):
         labels[TENANT] = f"tenant{sum(app.encode()) % 3}"
     apart = ZONE if sort.endswith("by zone") else HOST if sort.endswith("by host") else ""
-    own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
-    group: Json = {"matchLabels": {"group": other}}
-    keys: Json = {}
-    if sort.startswith("rivals") and sum(other.encode()) % 3 == 0:
-        # Their own group, said in another way.
-        group = {"matchExpressions": [_expression("group", "Exists")]}
-        keys = {"matchLabelKeys": ["group"]}
-    match sort:
-        case "apart by host" | "apart by zone" | "avoided by host" | "avoided by zone":
-            affinity = _anti(_term(apart, own))
-        case "together":
-            affinity = _towards(_term(ZONE, own))
-        case "together, over two keys":
-            affinity = _towards(_term(ZONE, own), _term(RACK, own))
-        case "revision apart by host":
-            affinity = _anti(_term(HOST, own, matchLabelKeys=[REVISION]))
-        case "revision together":
-            affinity = _towards(_term(ZONE, own, matchLabelKeys=[REVISION]))
-        case "of a tenant apart by host":
-            everybody = {"matchExpressions": [_expression(TENANT, "Exists")]}
-            affinity = _anti(_term(HOST, everybody, mismatchLabelKeys=[TENANT]))
-        case "of a tenant, away from two":
-            others_but = {"matchExpressions": [_expression(TENANT, "NotIn", "tenant0")]}
-            others_but["matchExpressions"].append(_expression(TENANT, "Exists"))
-            affinity = _anti(_term(HOST, others_but, mismatchLabelKeys=[TENANT]))
-        case "away from whatever is like another":
-            alike = [_expression("app", "NotIn", app), _expression("app", "In", app, other)]
-            lonely = _expression(TENANT, "DoesNotExist")
-            chosen = {"namespaces": ["other"], "namespaceSelector": {}}
-            affinity = _anti(_term(HOST, {"matchExpressions": [*alike, lonely]}, **chosen))
-        case "near another":
-            affinity = _towards(_term(ZONE, others))
-        case "away from another":
-            affinity = _anti(_term(HOST, others))
-        case "away from a team":
-            teams = {"matchLabels": {"team": "green"}}
-            affinity = _anti(_term(HOST, others, namespaceSelector=teams))
-        case _ if sort.startswith(("rivals", "avoiding", "shunning")):
-            also = [_term(apart, own)] if sort.startswith("shunning") else []
-            affinity = _anti(_term(apart, group, **keys), *also)
-        case "spread if possible":
-            wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
-            affinity = {"podAntiAffinity": {_PREFERRED: [wish]}}
-        case "hostile":
-            affinity = _hostile(app)
+    affinity = _affinity(sort, app, other, apart)
     return {"labels": labels, "affinity": affinity, "priority": priority, "apart": apart}
+
+
+def _affinity(sort: str, app: str, other: str, apart: str) -> Json:
+    own, others = {"matchLabels": {"app": app}}, {"matchLabels": {"app": other}}
+    if sort.startswith(("rivals", "avoiding", "shunning")):
+        also = [_term(apart, own)] if sort.startswith("shunning") else []
+        group: Json = {"labelSelector": {"matchLabels": {"group": other}}}
+        if sort.startswith("rivals") and sum(other.encode()) % 3 == 0:
+            # Their own group, said in another way.
+            any_group = {"matchExpressions": [_expression("group", "Exists")]}
+            group = {"labelSelector": any_group, "matchLabelKeys": ["group"]}
+        return _anti({"topologyKey": apart, **group}, *also)
+    if sort == "hostile":
+        return _hostile(app)
+    wish = {"weight": 10, "podAffinityTerm": _term(ZONE, own)}
+    tenants = _expression(TENANT, "Exists")
+    some_tenants = [_expression(TENANT, "NotIn", "tenant0"), tenants]
+    alike = [
+        _expression("app", "NotIn", app),
+        _expression("app", "In", app, other),
+        _expression(TENANT, "DoesNotExist"),
+    ]
+    teams = {"matchLabels": {"team": "green"}}
+    sorts: Mapping[str, Json] = {
+        "apart by host": _anti(_term(HOST, own)),
+        "apart by zone": _anti(_term(ZONE, own)),
+        "avoided by host": _anti(_term(HOST, own)),
+        "avoided by zone": _anti(_term(ZONE, own)),
+        "together": _towards(_term(ZONE, own)),
+        "together, over two keys": _towards(_term(ZONE, own), _term(RACK, own)),
+        "revision apart by host": _anti(_term(HOST, own, matchLabelKeys=[REVISION])),
+        "revision together": _towards(_term(ZONE, own, matchLabelKeys=[REVISION])),
+        "of a tenant apart by host": _anti(
+            _term(HOST, {"matchExpressions": [tenants]}, mismatchLabelKeys=[TENANT])
+        ),
+        "of a tenant, away from two": _anti(
+            _term(HOST, {"matchExpressions": some_tenants}, mismatchLabelKeys=[TENANT])
+        ),
+        "near another": _towards(_term(ZONE, others)),
+        "away from another": _anti(_term(HOST, others)),
+        "away from a team": _anti(_term(HOST, others, namespaceSelector=teams)),
+        "away from whatever is like another": _anti(
+            _term(HOST, {"matchExpressions": alike}, namespaces=["other"], namespaceSelector={})
+        ),
+        "spread if possible": {"podAntiAffinity": {_PREFERRED: [wish]}},
+    }
+    return sorts.get(sort, {})
 
 
 SORTS: Final = (

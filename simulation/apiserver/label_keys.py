@@ -1,7 +1,7 @@
 """Label keys of pod affinity, merged into the selectors when a pod is created.
 
-As the API server does (applyMatchLabelKeysAndMismatchLabelKeys): a requirement is added for each key
-that the pod has a label for, whatever the selector has already; null, it selects nothing anyway.
+As the API server does (applyMatchLabelKeysAndMismatchLabelKeys), a requirement is added for each
+key that the pod has a label for, whatever the selector has; null, it selects nothing anyway.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rooms import milli
-from simulation.invariants.rules import Labels, selects, speaks_of, weighted_terms
+from simulation.invariants.rules import Labels, speaks_of, weighted_terms
 
 Name: TypeAlias = tuple[object, ...]
 Tables: TypeAlias = dict[Name, dict[str, int]]
@@ -90,7 +90,7 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
             amounts = ((node, _weigh(pods, pod, stored.spaces)) for pod, node in stored.placed)
             truth[said] = stored.by_domain(str(key), amounts)
         else:
-            term, role, annotated = name  # type: ignore[misc]
+            term, role, annotated = name
             said = role.value, annotated, _canonical(_as_said(term.pods), ""), term.topology_key
         counted[said] = table
     for each in {**counted, **truth}:
@@ -121,7 +121,8 @@ def _terms(pod: Json) -> Iterator[tuple[str, bool, Json, int]]:
 
 def _weigh(pods: PodSet, pod: Json, spaces: Mapping[str, Labels]) -> int:
     found = [
-        weight if speaks_of(_as_said(each), pod, pod, spaces) else 0 for each, weight in pods.weights
+        weight if speaks_of(_as_said(each), pod, pod, spaces) else 0
+        for each, weight in pods.weights
     ]
     return int(all(found)) if pods.how is How.ALL else sum(found)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from simulation.apiserver.store import Json
 from simulation.apiserver.label_keys import merged_affinity
+from simulation.apiserver.store import Json
 from simulation.invariants.node_terms import allows
 from simulation.invariants.owners import owner_of
 from simulation.invariants.rules import Labels, selects, speaks_of
@@ -214,9 +214,7 @@ class _Same:
 
 
 @lru_cache(maxsize=10_000)
-def _rules(
-    spec: _Same, annotation: str, labels: tuple[tuple[str, str], ...]
-) -> tuple[Rule, ...]:
+def _rules(spec: _Same, annotation: str, labels: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
     during = _of(merged_affinity(json.loads(annotation), dict(labels)), DURING, plain=False)
     return (*during, *_of(spec.affinity, REQUIRED, plain=True))
 

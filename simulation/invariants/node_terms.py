@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Final
 
 from simulation.invariants.rules import Json, Labels
@@ -18,9 +19,7 @@ def wanted_nodes(spec: Json) -> Json | None:
 
 
 def allows(wanted: Json, name: str, labels: Labels) -> bool:
-    """Tell whether a node selector allows a node: by one of its terms, of which an empty one
-    allows none.
-    """
+    """Tell whether a node selector allows a node by one of its terms; an empty one allows none."""
     return any(_matches(each or {}, name, labels) for each in wanted["nodeSelectorTerms"] or ())
 
 
@@ -35,7 +34,7 @@ def _matches(term: Json, name: str, labels: Labels) -> bool:
 
 def _holds(requirement: Json, labels: Labels) -> bool:
     """Tell whether a label is as required; a requirement that is broken is met by nothing."""
-    found, values = labels.get(requirement["key"]), requirement.get("values") or ()
+    found, values = labels.get(requirement["key"]), _values(requirement)
     match requirement["operator"]:
         case "In":
             return found is not None and found in values
@@ -46,7 +45,7 @@ def _holds(requirement: Json, labels: Labels) -> bool:
         case "DoesNotExist":
             return not values and found is None
         case "Gt" | "Lt" as operator:
-            number, bound = int64(found or ""), int64(values[0]) if len(values) == 1 else None
+            number, bound = int64(found or ""), _only_number(values)
             if number is None or bound is None:
                 return False
             return number > bound if operator == "Gt" else number < bound
@@ -54,9 +53,13 @@ def _holds(requirement: Json, labels: Labels) -> bool:
             raise ValueError(f"no operator of a node selector: {other}")
 
 
+def _only_number(values: Sequence[str]) -> int | None:
+    return int64(values[0]) if len(values) == 1 else None
+
+
 def _is_named(requirement: Json, name: str) -> bool:
     """Tell whether a node has the name that is asked for; it is the only field there is."""
-    values = requirement.get("values") or ()
+    values = _values(requirement)
     if requirement["key"] != "metadata.name" or len(values) != 1:
         return False
     match requirement["operator"]:
@@ -68,8 +71,13 @@ def _is_named(requirement: Json, name: str) -> bool:
             return False
 
 
+def _values(requirement: Json) -> Sequence[str]:
+    found: Sequence[str] = requirement.get("values") or ()
+    return found
+
+
 def int64(text: str) -> int | None:
-    """Return the number that a text is for Go (ParseInt, base 10, 64 bits), None when it is none."""
+    """Return the number of 64 bits that a text is for Go's ParseInt, None when it is none."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not digits or any(each not in string.digits for each in digits):
         return None

@@ -85,6 +85,39 @@ def test_a_rule_says_of_each_node_what_it_says_of_it_alone(
     assert NodeIndex(state.nodes, rule.keys, state.nodes.keys()).judge(rule) == truth
 
 
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    ("bound", "above", "expected"),
+    [
+        pytest.param(5, True, ["6", "007", str(MOST)], id="above a number that some have"),
+        pytest.param(5, False, [str(LEAST), "4"], id="below it"),
+        pytest.param(MOST - 1, True, [str(MOST)], id="above the last but one"),
+        pytest.param(MOST, True, [], id="above the largest"),
+        pytest.param(LEAST + 1, False, [str(LEAST)], id="below the second"),
+        pytest.param(LEAST, False, [], id="below the least"),
+    ],
+)
+def test_numbers_at_both_ends(
+    bound: int,
+    above: bool,
+    expected: list[str],
+) -> None:
+    values = [str(LEAST), "4", "5", "6", "007", str(MOST), str(MOST + 1), str(LEAST - 1), "x", ""]
+    cluster = ClusterState()
+    for value in values:
+        cluster.upsert_node(Node(f"n{value}", {"size": value}))
+    cluster.upsert_node(Node("bare", {}))
+    comparison = Comparison("size", bound, above=above)
+    assert [each for each in values if comparison.covers(each)] == expected
+    rule = NodeRule([(NodeTerm((comparison,)), 1)], adds_up=False)
+    found = NodeIndex(cluster.nodes, rule.keys, cluster.nodes.keys()).judge(rule)
+    assert [name for name in cluster.nodes if cluster.nodes.number_of(name) in found] == [
+        f"n{each}" for each in expected
+    ]
+
+
 @pytest.fixture(scope="module")
 def large() -> ClusterState:
     cluster = ClusterState()

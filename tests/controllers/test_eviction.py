@@ -342,3 +342,16 @@ def test_a_window_gives_back_what_was_not_used() -> None:
     assert window.rest() == 60
     window.give_back()
     assert window.rest() == 0
+
+
+def test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest() -> None:
+    now = 0.0
+    window = Window(1, lambda: now)
+    window.take()
+    now = 30.0
+    window.fill(5)
+    assert window.rest() == 60
+    now = 89.0
+    assert window.rest() == 1
+    now = 90.0
+    assert window.rest() == 0

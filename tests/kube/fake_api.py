@@ -383,9 +383,10 @@ def too_large() -> web.Response:
     return web.json_response(body, status=504)
 
 
-def listing(items: list[Any] | None, *, version: str) -> Answer:
-    """Answer with a list of these items, well formed or not."""
-    body = {"kind": "AnyList", "metadata": {"resourceVersion": version}, "items": items}
+def listing(items: list[Any] | None, *, version: str, more: str = "") -> Answer:
+    """Answer with a list of these items, well formed or not; `more` is the next page's token."""
+    metadata = {"resourceVersion": version} | ({"continue": more} if more else {})
+    body = {"kind": "AnyList", "metadata": metadata, "items": items}
     return answering(lambda: web.json_response(body))
 
 

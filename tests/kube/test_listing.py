@@ -51,6 +51,15 @@ async def test_pages_are_followed_to_the_last(rig: Rig) -> None:
     assert rig.things.watched[0].params["resourceVersion"] == str(rig.api.version)
 
 
+async def test_a_watch_goes_on_from_the_first_page_if_the_next_is_newer(rig: Rig) -> None:
+    first = listing([thing("a", 1)], version="5", more="next")
+    rig.things.lists.extend([first, listing([thing("b", 2)], version="9")])
+    async with rig.running():
+        await rig.until_watching()
+    assert rig.sink.values == {"a": 1, "b": 2}
+    assert rig.things.watched[0].params["resourceVersion"] == "5"
+
+
 async def test_unpaged_answer_to_a_paged_question_is_taken(rig: Rig) -> None:
     # As a server's cache answers some lists: at once, whatever the limit.
     everything = [thing(f"t{number}", number) for number in range(1001)]

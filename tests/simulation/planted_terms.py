@@ -58,7 +58,9 @@ def _judges_the_first_pod_by_term(patch: Patch) -> None:
 
 
 def _takes_every_hostname_for_a_name(patch: Patch) -> None:
-    patch.setattr(Topology, "values_are_names", property(lambda self: self.key.endswith("hostname")))
+    patch.setattr(
+        Topology, "values_are_names", property(lambda self: self.key.endswith("hostname"))
+    )
 
 
 def _has_no_largest_number(patch: Patch) -> None:

@@ -16,13 +16,13 @@ from tests.conformance.cases import Case, load_cases
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def _court(case: Case) -> tuple[Store, Referee]:
+def _court(case: Case) -> Referee:
     store = Store()
     referee = Referee(store, lambda: 0.0, lambda: None, lambda _, at: at)
     for resource in ("nodes", "namespaces", "pods"):
         for each in case.cluster[resource]:
             store.create(resource, _complete(each), "users")
-    return store, referee
+    return referee
 
 
 def _complete(obj: Any) -> Any:
@@ -35,7 +35,7 @@ def _complete(obj: Any) -> Any:
 
 @pytest.mark.parametrize("case", [pytest.param(each, id=each.id) for each in load_cases()])
 def test_what_the_judge_refuses_kubernetes_refuses(case: Case) -> None:
-    store, referee = _court(case)
+    referee = _court(case)
     added = case.args.get("addedAffinity") or {}
     for question in case.questions:
         expected = question.expected
@@ -99,7 +99,7 @@ LARGEST = "9223372036854775807"
         pytest.param({"fields": ("Exists",)}, False, id="names take In and NotIn alone"),
     ],
 )
-def test_node_terms(term: Any, expected: bool) -> None:  # noqa: FBT001 - a table
+def test_node_terms(term: Any, expected: bool) -> None:
     labels = {"cores": "8", "most": LARGEST, "more": "9223372036854775808"}
     if isinstance(term, tuple):
         key, operator, *values = term

@@ -9,7 +9,18 @@ import pytest
 
 from extender.model.verdict import Reason
 from extender.wire.objects import read_node
-from tests.builders import HOST, ZONE, Json, namespace, node, pod, selector, state_of, term
+from tests.builders import (
+    HOST,
+    ZONE,
+    Json,
+    namespace,
+    node,
+    pod,
+    requirement,
+    selector,
+    state_of,
+    term,
+)
 from tests.verbs.judging import actual_refusals
 
 NODES = [
@@ -179,3 +190,54 @@ def test_a_hostname_comes_to_be_another_one_and_the_name_again() -> None:
         state.upsert_node(read_node(msgspec.json.encode(node("n2", {HOST: host}))))
         expected = dict.fromkeys(refused, Reason.ANTI_AFFINITY.value)
         assert actual_refusals(state, incoming, names) == expected, host
+
+
+def test_nodes_come_to_have_a_key_that_none_had() -> None:
+    state = state_of([node("n1"), node("n2"), node("n3")], NAMESPACES, [
+        pod("db").labels(app="db").on("n2")
+    ])  # fmt: skip
+    incoming, names = INCOMING.anti_affinity(term(RACK, DB)), ["n1", "n2", "n3"]
+    assert actual_refusals(state, incoming, names) == {}
+    for name in ("n1", "n2"):
+        state.upsert_node(read_node(msgspec.json.encode(node(name, {RACK: "r1"}))))
+    refused = actual_refusals(state, incoming, names)
+    assert refused == dict.fromkeys(["n1", "n2"], Reason.ANTI_AFFINITY.value)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "refused"),
+    [
+        pytest.param({}, True, id="an empty selector, all of them"),
+        pytest.param(selector(requirement("team", "DoesNotExist")), True, id="the lack of a label"),
+        pytest.param(selector(requirement("team", "NotIn", "red")), True, id="no such value"),
+        pytest.param(selector(team="red"), False, id="a label"),
+    ],
+)
+def test_a_namespace_that_nobody_knows_has_no_labels(
+    chosen: Json,
+    refused: bool,
+) -> None:
+    there = pod("db", "unknown").labels(app="db").on("a1")
+    found = refusals([there], INCOMING.anti_affinity(term(HOST, DB, namespaceSelector=chosen)))
+    assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
+
+
+@pytest.mark.parametrize(
+    ("there", "refused"),
+    [
+        pytest.param(pod("db").labels(app="db").on("a1").phase("Failed"), False, id="failed"),
+        pytest.param(
+            pod("db").labels(app="db").on("a1").phase("Succeeded"), False, id="ended well"
+        ),
+        pytest.param(pod("db").labels(app="db").on("a1").phase("Unknown"), True, id="unknown"),
+        pytest.param(
+            pod("db").labels(app="db").on("a1").being_deleted(), True, id="on its way out"
+        ),
+    ],
+)
+def test_a_pod_counts_until_it_has_ended(
+    there: Json,
+    refused: bool,
+) -> None:
+    found = refusals([there], INCOMING.anti_affinity(term(HOST, DB)))
+    assert found == ({"a1": Reason.ANTI_AFFINITY} if refused else {})
