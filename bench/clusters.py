@@ -7,12 +7,13 @@ import json
 
 from bench.workloads import MIXED, cluster_items
 from extender.cluster.state import ClusterState
+from extender.model.labels import EVERYTHING
 from extender.wire.objects import PodReader, read_namespace, read_node
 
 
 def mixed_cluster(nodes: int, pods: int, reader: PodReader) -> ClusterState:
     """Return a cluster whose applications have rules of each kind, as the reader sees its pods."""
-    state = ClusterState()
+    state = ClusterState(annotations=EVERYTHING)
     for item in cluster_items(nodes, pods, MIXED):
         raw = json.dumps(item).encode()
         match item["kind"]:

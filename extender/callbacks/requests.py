@@ -38,8 +38,9 @@ class Requests:
         args = await self._pods.read(envelope.pod_bytes, partial(open_args, envelope))
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
-        pod = self._state.in_force(args.pod)
-        return args if pod is args.pod else replace(args, pod=pod)
+        if args.pod.of_spec is None:
+            return args
+        return replace(args, pod=self._state.in_force(args.pod))
 
     def check_ready(self) -> None:
         """Raise NotReadyError while the cluster is not known."""

@@ -48,7 +48,10 @@ class ClusterState(ClusterView):
     def taking_up(self, pod: Pod) -> Iterator[None]:
         """Do in steps what would make `upsert_pod` take long, for a pod with very many terms."""
         if pod.node is not None and not pod.terminal:
-            yield from self._counters.taking_up(self._class_as_known(pod))
+            known = self.pod(pod.key, pod.uid)
+            yield from self._counters.taking_up(
+                (pod if known is None else pod.after(known)).pod_class
+            )
 
     def upsert_pod(self, pod: Pod) -> None:
         """Add a pod, or take over what changed; a new uid under the same key replaces the old."""
@@ -87,18 +90,13 @@ class ClusterState(ClusterView):
             self._displace(old)
 
     def _as_judged(self, pod: Pod, old: Pod | None) -> Pod:
+        if pod.pod_class.annotated is None and not pod.record and not (old and old.judged):
+            return pod
         pod = self._judged.applied(pod, old)
         if pod.judged and not pod.record and pod.node and (old is None or old.node is None):
             for tell in self.placement_observers:
                 tell(pod)
         return pod
-
-    def note_asked(self, pod: Pod) -> None:
-        """Remember which rules in its annotation a waiting pod is judged by.
-
-        They count for others if it gets a place by that.
-        """
-        self._judged.note_asked(pod)
 
     def _tell_of(self, uid: str) -> None:
         for tell in self.pod_observers:

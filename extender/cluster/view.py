@@ -93,6 +93,8 @@ class ClusterView:
         self._quotas = QuotaLedger(self._annotations.covers)
         self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
+        self.note_asked: Callable[[Pod], None] = self._judged.note_asked
+        """Is told of each waiting pod with which rules in its annotation it is judged."""
         self._nominated = NominationLedger()
         self._rule_watch = RuleWatch(self._nodes, self._counters, execution, self._annotations)
 
@@ -254,11 +256,9 @@ class ClusterView:
 
         Those in its annotation are there if they count.
         """
-        return self.class_in_force(self._class_as_known(pod))
-
-    def _class_as_known(self, pod: Pod) -> PodClass:
         known = self.pod(pod.key, pod.uid)
-        return pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
+        pod_class = pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
+        return pod_class if pod_class.annotated is None else self.class_in_force(pod_class)
 
     @property
     def annotations(self) -> AnnotationScope:

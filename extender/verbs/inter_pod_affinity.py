@@ -56,6 +56,8 @@ class InterPodAffinity:
         """
         if state.doubt is not None and self._prefilter(state, pod).has_rules:
             return state.doubt
+        if pod.group is None:
+            return None
         return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
 
     def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:

@@ -29,9 +29,9 @@ _CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decode
 )
 
 
-def recorded_rules(conditions: msgspec.Raw) -> str:
+def recorded_rules(conditions: bytes) -> str:
     """Return the digest of the rules that a pod was placed by; "" where none is on record."""
-    if _RECORD not in bytes(conditions):
+    if _RECORD not in conditions:
         return ""
     for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
         if each.type == RULES_AT_PLACEMENT:
@@ -39,13 +39,13 @@ def recorded_rules(conditions: msgspec.Raw) -> str:
     return ""
 
 
-def preemption_message(conditions: msgspec.Raw) -> str | None:
+def preemption_message(conditions: bytes) -> str | None:
     """Return what marks a pod that is to go for a more important one's sake; None without that.
 
     Whoever preempts. As in kube-scheduler's PodTerminatingByPreemption: the first condition of the
     type counts.
     """
-    if _NAME not in bytes(conditions):
+    if _NAME not in conditions:
         return None
     for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
         if each.type == DISRUPTION_TARGET:

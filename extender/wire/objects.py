@@ -141,7 +141,8 @@ class PodReader:
         annotation = self._annotations.read(namespace, metadata.annotations)
         pod_class = self._class((namespace, labels, affinity, stored, annotation.key), annotation)
         charge, node_selector = self._charge(pod_class, spec), bytes(spec.nodeSelector)
-        mark = preemption_message(status.conditions)
+        conditions = bytes(status.conditions)
+        mark = preemption_message(conditions)
         terminal = status.phase in TERMINAL_PHASES
         waits = self._reads_waiting and not node and not terminal
         return Pod(
@@ -179,7 +180,7 @@ class PodReader:
                     charge if pod_class.of_spec.written.crosses_namespaces else None,
                 )
             ),
-            record=recorded_rules(status.conditions) if stored else None,
+            record=recorded_rules(conditions) if stored else None,
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:

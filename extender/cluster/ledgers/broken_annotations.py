@@ -45,7 +45,7 @@ class BrokenAnnotationLedger(BrokenAnnotations):
 
     def learn(self, pod: Pod, old: Pod | None) -> None:
         """Take over a pod as it is now, in place of what had its name."""
-        if old is not None:
+        if old is not None and old.of_spec is not None:
             self.forget(old)
         if pod.of_spec is not None and not pod.terminal:
             if pod.broken_annotation is not None:

@@ -28,16 +28,19 @@ class JudgedAnnotations:
         """By the uid of a waiting pod, the digest with which it was asked about last."""
 
     def note_asked(self, pod: Pod) -> None:
-        """Remember what a waiting pod is judged by; nothing any more if it has nothing."""
+        """Remember which rules in its annotation a waiting pod is judged by, or that it has none.
+
+        They count for others if it gets a place by that.
+        """
         annotated = pod.pod_class.annotated
         if annotated is not None:
             self._asked.put(pod.uid, annotated.digest, PER_POD)
-        elif self._asked:
+        elif self._asked.size:
             self._asked.pop(pod.uid)
 
     def forget(self, uid: str) -> None:
         """Forget a pod that waits no more."""
-        if self._asked:
+        if self._asked.size:
             self._asked.pop(uid)
 
     def applied(self, pod: Pod, old: Pod | None) -> Pod:
@@ -45,8 +48,6 @@ class JudgedAnnotations:
 
         One that waits stands as it is, whatever place is held for it; see `Pod.judged_by`.
         """
-        if pod.pod_class.annotated is None and not pod.record and not (old and old.judged):
-            return pod
         judged = None if pod.record is None else self._judged(pod, pod.record, old)
         if pod.node is not None:
             return pod.judged_by(judged)
