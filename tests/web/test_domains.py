@@ -113,6 +113,7 @@ NEAR = {
                 ],
                 "drift": {"pods": 0, "examples": []},
                 "brokenAnnotations": {"pods": 0, "examples": []},
+                "ignoredAnnotations": {"pods": 0, "namespaces": []},
                 "next": None,
             },
             id="everything, with label keys merged",

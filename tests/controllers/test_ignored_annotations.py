@@ -1,0 +1,55 @@
+"""Annotations that do not count are told of once, and can be looked up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from extender.cluster.state import ClusterState
+from extender.controllers.broken_annotations import keep_telling_of_broken
+from tests.annotating import REQUIRED, annotated
+from tests.builders import ZONE, model_pod, pod, selector, term
+from tests.web.showing import app_of, shown
+
+if TYPE_CHECKING:
+    import pytest
+
+RULES = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="web"))]}}
+
+
+async def told(state: ClusterState) -> None:
+    """Let whoever tells look a few times."""
+    telling = asyncio.create_task(keep_telling_of_broken(state, pause=0.0))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    telling.cancel()
+    with suppress(asyncio.CancelledError):
+        await telling
+
+
+async def test_the_log_says_it_once_with_namespace_and_switch(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(pod("plain", "shop")))
+    await told(state)
+    assert caplog.messages == []
+    for name in ("a", "b"):
+        state.upsert_pod(model_pod(annotated(pod(name, "shop"), RULES)))
+    state.upsert_pod(model_pod(annotated(pod("broken", "shop"), {"podAffinity": 7})))
+    await told(state)
+    (line,) = caplog.messages
+    assert line.startswith("3 pods in namespace shop with rules in annotations, which are ignored")
+    assert "annotations.namespaceSelector" in line
+
+
+async def test_they_can_be_looked_up(aiohttp_client: Any) -> None:
+    state = ClusterState()
+    state.upsert_pod(model_pod(annotated(pod("a", "shop"), RULES)))
+    client = await aiohttp_client(app_of(shown(state)))
+    page = await (await client.get("/domains")).json()
+    assert page["ignoredAnnotations"] == {"pods": 1, "namespaces": ["shop"]}
+    assert page["brokenAnnotations"]["pods"] == 0
+    state.remove_pod("shop/a", "shop-a")
+    assert state.broken_annotations.ignored == 0
