@@ -156,7 +156,8 @@ class Scheduler:
 
     def _bind(self, pod: Pod, node: str) -> None:
         del self._waiting[pod.key]
-        bound = replace(pod, node=node, nominated=None)
+        # Here it is placed by the rules that it has, whatever was judged elsewhere.
+        bound = replace(pod.judged_by(None), record=None, node=node, nominated=None)
         self.state.upsert_pod(bound)
         self._rooms.moved(bound, 1)
         self.placements.append(Placement(pod.key, node, self._before.pop(pod.key, None)))

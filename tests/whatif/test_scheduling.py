@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from extender.whatif.pending import Bottleneck, bottleneck, explain, pending
 from extender.whatif.scheduling import Placement, Scheduler
 from tests import oracle, strategies
+from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term
 from tests.node_oracle import node_refusals
 from tests.whatif.cases import ROOM, Json, asking, scheduler_of, with_room
@@ -166,6 +167,14 @@ def test_a_pod_that_waits_for_company_is_placed_once_it_is_there() -> None:
     first = pod("first").affinity(term(HOST, selector(app="web"))).priority(7)
     placed = _placements(scheduler_of(nodes, [], [first, pod("web").labels(app="web")]))
     assert [each.pod for each in placed] == ["default/web", "default/first"]
+
+
+def test_a_pod_of_a_dump_is_placed_by_its_annotation_whatever_is_on_record() -> None:
+    away = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="batch"))]}}
+    guard = stored(annotated(pod("guard").priority(7), away))
+    batch = stored(pod("batch").labels(app="batch"))
+    scheduler = scheduler_of([node("n", {HOST: "n"}, ROOM)], [], [guard, batch])
+    assert [each.pod for each in _placements(scheduler)] == ["default/guard"]
 
 
 def test_a_more_important_pod_evicts_others_which_wait_then() -> None:
