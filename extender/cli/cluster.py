@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
+    from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
     from extender.mirrored import Mirrored
-    from extender.model.labels import Selector
     from extender.model.workload import Identity
     from extender.wire.decoding import Json
     from extender.wire.objects import PodReader
@@ -68,18 +68,18 @@ def fill(
 def cluster_with_nodes(
     flags: argparse.Namespace,
     pods: PodReader,
-    annotations: Selector | None,
     *further: Mirrored[Any],
+    by: Judging,
 ) -> tuple[ClusterState, Workloads | None]:
     """Return what the flags name, for pods to be placed on its nodes, and what `fill` returns.
 
-    `annotations` chooses the namespaces where rules in them count. `further` resources are listed
-    beside those that filter needs. ConfigError without a node.
+    `further` resources are listed beside those that filter needs. `by` says where rules in
+    annotations count. ConfigError without a node.
     """
     from extender.cluster.state import ClusterState  # noqa: PLC0415 - see the head of this package
     from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
 
-    state = ClusterState(annotations=annotations)
+    state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[Mirrored[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     dispensable = {
         each.name: f"no right to list {each.name}, so {what} are not looked at"

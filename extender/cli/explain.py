@@ -119,7 +119,7 @@ def _run(flags: argparse.Namespace) -> int:
     by = judging(flags.config)
     pods = PodReader(by.gates, charges=True, node_affinity=True, waiting=True)
     given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
-    state, _ = cluster_with_nodes(flags, pods, by.annotations)
+    state, _ = cluster_with_nodes(flags, pods, by=by)
     note_ignored_annotations(state)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]

@@ -143,7 +143,7 @@ def _cluster(
     from extender.cli.cluster import cluster_with_nodes, list_workloads  # noqa: PLC0415 - see above
     from extender.mirrored import BUDGETS  # noqa: PLC0415
 
-    state, found = cluster_with_nodes(flags, pods, by.annotations, BUDGETS)
+    state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:
         return state, found.raw
     named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)

@@ -65,7 +65,7 @@ def test_a_full_disk_is_said(
 def test_an_interrupt_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(quota, "_cluster", interrupted)

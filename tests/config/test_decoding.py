@@ -13,6 +13,7 @@ import yaml
 from extender import config
 from extender.errors import ConfigError
 from extender.model.execution import Execution
+from extender.model.labels import EVERYTHING
 
 FILE = "/etc/extender.yaml"
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
@@ -653,3 +654,35 @@ def test_no_selector_means_nowhere_and_one_without_values_means_some() -> None:
     assert execution.plain is not None
     assert execution.plain.matches({"team": "red"})
     assert not execution.plain.matches({})
+
+
+def test_annotations_count_nowhere_everywhere_or_where_a_selector_says() -> None:
+    assert load_fields({"mode": "assist"}).annotations.selector is None
+    assert load_fields({"annotations": {"namespaceSelector": None}}).annotations.selector is None
+    everywhere = load_fields({"annotations": {"namespaceSelector": {}}})
+    assert everywhere.annotations.selector == EVERYTHING
+    assert load_text(config.to_yaml(everywhere)) == everywhere
+    assert everywhere.looks_at_quotas
+    chosen = load_fields({"annotations": {"namespaceSelector": {"matchLabels": {"team": "shop"}}}})
+    assert chosen.annotations.selector is not None
+    assert chosen.annotations.selector.matches({"team": "shop"})
+    assert not chosen.annotations.selector.matches({})
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param({"matchLabel": {}}, "annotations.namespaceSelector", id="unknown field"),
+        pytest.param(True, "annotations.namespaceSelector", id="wrong type"),
+        pytest.param(
+            {"matchExpressions": [{"key": "team", "operator": "In"}]},
+            "annotations.namespaceSelector.matchExpressions[0].values: operator In takes at least",
+            id="no values",
+        ),
+    ],
+)
+def test_what_selects_no_namespaces_for_annotations_is_refused(
+    selector: object, expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        load_fields({"annotations": {"namespaceSelector": selector}})

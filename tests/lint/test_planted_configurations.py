@@ -185,6 +185,7 @@ def reading_budgets() -> list[dict[str, Any]]:
 
 
 REPLACING = ("components/bind", "components/preemption")
+ANNOTATED: dict[str, Any] = {"annotations": {"namespaceSelector": {}}}
 RIGHTS: list[Any] = [
     ("right-missing", "replace", roles("base", "components/preemption"), {}),
     ("right-missing", "assist", roles("base"), {"plugins": [POD, "CrossNamespacePodAffinity"]}),
@@ -195,6 +196,8 @@ RIGHTS: list[Any] = [
     ("right-without-use", "assist", reading_budgets(), {}),
     ("right-without-use", "shadow", reading_budgets(), {}),
     ("right-missing", "assist", roles("base"), {"requiredDuringExecution": EVICTS}),
+    ("right-missing", "assist", roles("base", "components/quota"), ANNOTATED),
+    ("right-without-use", "assist", roles("base", "components/annotations"), {}),
 ]
 
 
@@ -223,6 +226,17 @@ def test_assist_may_refuse_pods_for_rules_in_annotations() -> None:
     file = shipped("assist")
     entry(filterVerb="filter", preemptVerb="preempt", ignorable=None)(file)
     assert found(linted(file, ours("assist"))) == []
+
+
+@pytest.mark.parametrize("mode", ["shadow", "assist"])
+def test_the_rights_for_annotations_are_enough(mode: str) -> None:
+    manifests = roles("base", "components/annotations")
+    idle = ["right-without-use"] if mode == "shadow" else []
+    assert found(linted(*manifests, ours(mode, **ANNOTATED))) == idle
+
+
+def test_where_annotations_count_filter_has_to_be_asked() -> None:
+    assert found(linted(shipped("assist"), ours("assist", **ANNOTATED))) == ["filter-verb-missing"]
 
 
 def test_the_rights_to_evict_are_enough() -> None:
