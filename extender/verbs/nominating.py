@@ -68,7 +68,8 @@ def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Calla
     Room and our rules aside. What the pod's spec requires of nodes counts even where an annotation
     replaces it: the scheduler may go by it, and kubelet does (pkg/kubelet/lifecycle/predicate.go).
     """
-    rules = () if pod.node_affinity is None else pod.node_affinity.rules_of_anybody
+    asks = state.in_force(pod).node_affinity
+    rules = () if asks is None else asks.rules_of_anybody
     judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:

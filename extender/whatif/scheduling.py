@@ -63,7 +63,7 @@ class Scheduler:
         """The version of the state at which pods of such a kind found no node."""
         waiting = (pod for pod in state.pods.values() if pod.node is None and not pod.deleting)
         for pod in sorted(waiting, key=lambda pod: pod.key):
-            self._waiting[pod.key] = pod
+            self._waiting[pod.key] = state.in_force(pod)
 
     @property
     def waiting(self) -> list[Pod]:
@@ -80,7 +80,7 @@ class Scheduler:
 
     def add(self, pod: Pod, before: str | None = None) -> None:
         """Have a pod wait; `before` is the node that it was on."""
-        pod = replace(pod, node=None, nominated=None)
+        pod = replace(self.state.in_force(pod), node=None, nominated=None)
         self.state.upsert_pod(pod)
         self._waiting[pod.key] = pod
         if before is not None:

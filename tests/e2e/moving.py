@@ -145,6 +145,7 @@ async def moving(
         "apiVersion": "affinity-extender.io/v1alpha1",
         "kind": "AffinityExtenderConfiguration",
         "plugins": ["InterPodAffinity", "NodeAffinity"],
+        "annotations": {"namespaceSelector": {}},
         "requiredDuringExecution": {
             "enabled": True,
             "dryRun": False,

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from extender.cluster.state import ClusterState
-from extender.model.labels import EVERYTHING
+from extender.model.labels import EVERYTHING, Selector
 from extender.model.objects import Pod as ModelPod
 from extender.whatif.scheduling import Scheduler
 from extender.wire.noting import NotingReader
@@ -29,10 +29,14 @@ def read(raw: Json) -> ModelPod:
 
 
 def scheduler_of(
-    nodes: Iterable[Json], namespaces: Iterable[Json], pods: Iterable[Json], seed: int = 0
+    nodes: Iterable[Json],
+    namespaces: Iterable[Json],
+    pods: Iterable[Json],
+    seed: int = 0,
+    annotations: Selector | None = EVERYTHING,
 ) -> Scheduler:
     """Build the cluster, and what places pods in it."""
-    state = ClusterState(annotations=EVERYTHING)
+    state = ClusterState(annotations=annotations)
     for raw in nodes:
         state.upsert_node(model_node(raw))
     for raw in namespaces:

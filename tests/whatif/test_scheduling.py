@@ -177,6 +177,19 @@ def test_a_pod_of_a_dump_is_placed_by_its_annotation_whatever_is_on_record() -> 
     assert [each.pod for each in _placements(scheduler)] == ["default/guard"]
 
 
+def test_where_annotations_do_not_count_pods_are_placed_by_their_specs() -> None:
+    ssd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}]}
+    nodes = [node("n", {HOST: "n"}, ROOM)]
+    for raw in (
+        annotated(pod("p"), {"nodeAffinity": {REQUIRED: ssd}}),
+        annotated(pod("p"), {"podAffinity": 7}),
+        annotated(pod("p"), {"podAffinity": {REQUIRED: [term(HOST, selector(app="db"))]}}),
+    ):
+        assert _placements(scheduler_of(nodes, [], [raw])) == []
+        (placed,) = _placements(scheduler_of(nodes, [], [raw], annotations=None))
+        assert placed.pod == "default/p"
+
+
 def test_a_more_important_pod_evicts_others_which_wait_then() -> None:
     nodes = [node("n", {HOST: "n"}, ROOM | {"pods": "1"})]
     lesser = pod("lesser").owned_by("ReplicaSet/r").on("n")
