@@ -96,6 +96,10 @@ def compared(objects: list[JSON]) -> dict[tuple[str, ...], JSON]:
     """
     hashed = re.compile(r"(affinity-(?:extender|scheduler)-config)-[a-z0-9]{10}")
     whole: list[JSON] = json.loads(hashed.sub(r"\1", json.dumps(copy.deepcopy(objects))))
+    for one in whole:
+        if one["kind"].startswith("ValidatingAdmissionPolicy"):
+            # Kustomize does not know that they are in no namespace; the API server sees to that.
+            one["metadata"].pop("namespace", None)
     found: dict[tuple[str, ...], JSON] = {
         (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one
         for one in whole
