@@ -17,7 +17,7 @@ from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import applied
 from tests.e2e.controlplane.credentials import ADMIN
-from tests.e2e.extending import REPLACE, Extender
+from tests.e2e.extending import ASSIST, REPLACE, Extender
 from tests.e2e.objects import JSON, ZONE, namespace, node, pod, term
 from tests.e2e.sandbox import SETTLE_S, pod_path, pods_path
 from tests.e2e.scheduling import configured, shipped
@@ -71,9 +71,9 @@ async def tenant(sandbox: Sandbox) -> AsyncIterator[Api]:
 
 
 @asynccontextmanager
-async def replacing(sandbox: Sandbox) -> AsyncIterator[Extender]:
-    """Run scheduler and extender in mode replace, where annotations count everywhere."""
-    folder = sandbox.folder("replacing")
+async def judging(sandbox: Sandbox, mode: str = REPLACE) -> AsyncIterator[Extender]:
+    """Run scheduler and extender in a mode, where annotations count everywhere."""
+    folder = sandbox.folder("judging")
     config = folder / "annotations.yaml"
     document = {
         "apiVersion": "affinity-extender.io/v1alpha1",
@@ -82,10 +82,8 @@ async def replacing(sandbox: Sandbox) -> AsyncIterator[Extender]:
     }
     config.write_text(json.dumps(document))
     async with (
-        Extender.running(
-            sandbox.control_plane, REPLACE, folder, "--config", str(config)
-        ) as extender,
-        configured(sandbox.control_plane, shipped(REPLACE, extender.url), folder),
+        Extender.running(sandbox.control_plane, mode, folder, "--config", str(config)) as extender,
+        configured(sandbox.control_plane, shipped(mode, extender.url, quotas=True), folder),
     ):
         sandbox.extender = extender
         try:
@@ -103,11 +101,20 @@ async def seen(extender: Extender, name: str) -> None:
     raise AssertionError(f"the edit of {name} was not seen")
 
 
+def recorded(sandbox: Sandbox, key: str) -> list[str]:
+    """Return what is on record of the rules that a pod was placed by."""
+    return [
+        each["message"]
+        for each in sandbox.pods.objects[key]["status"].get("conditions", ())
+        if each["type"] == RULES_AT_PLACEMENT and each["status"] == "True"
+    ]
+
+
 @pytest.mark.parametrize("policy", [False, True], ids=["without the policy", "with the policy"])
 async def test_edits_of_running_pods_keep_nobody_away(sandbox: Sandbox, *, policy: bool) -> None:
     await sandbox.add(namespace("tenant"), namespace("others"), *NODES)
     async with AsyncExitStack() as stack:
-        extender = await stack.enter_async_context(replacing(sandbox))
+        extender = await stack.enter_async_context(judging(sandbox))
         mine = await stack.enter_async_context(tenant(sandbox))
         squatters = [squatter("s1", "x"), squatter("s2", "y")]
         for each in squatters:
@@ -132,20 +139,23 @@ async def test_edits_of_running_pods_keep_nobody_away(sandbox: Sandbox, *, polic
             await extender.kill_and_start_again()
 
 
-async def test_rules_that_a_pod_was_placed_by_outlive_the_extender(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("mode", [REPLACE, ASSIST])
+async def test_rules_that_a_pod_was_placed_by_outlive_the_extender(
+    sandbox: Sandbox, mode: str
+) -> None:
     await sandbox.add(namespace("tenant"), namespace("others"), *NODES)
     batch = [pod(f"batch-{n}", "others", {"app": "batch"}) for n in range(4)]
-    async with replacing(sandbox) as extender, tenant(sandbox) as mine:
+    async with judging(sandbox, mode) as extender, tenant(sandbox) as mine:
         guard = squatter("guard", "x")
         guard["metadata"] |= ruled(BATCH)["metadata"]
         await mine.create(pods_path(guard), guard)
         assert await sandbox.decided("tenant/guard") == "n1"
-        recorded = [
-            each["message"]
-            for each in sandbox.pods.objects["tenant/guard"]["status"]["conditions"]
-            if each["type"] == RULES_AT_PLACEMENT and each["status"] == "True"
-        ]
-        assert [len(each) for each in recorded] == [64]
+        if mode == ASSIST:
+            # The scheduler binds, and the record follows.
+            await sandbox.pods.until(
+                lambda: bool(recorded(sandbox, "tenant/guard")), SETTLE_S, "the record"
+            )
+        assert [len(each) for each in recorded(sandbox, "tenant/guard")] == [64]
         assert await sandbox.settle(batch[0]) == {"batch-0": "n2"}
         await extender.kill_and_start_again()
         assert await sandbox.settle(batch[1]) == {"batch-1": "n2"}
@@ -170,7 +180,7 @@ async def test_an_annotation_does_not_work_round_a_quota(sandbox: Sandbox) -> No
     path = "/api/v1/namespaces/tenant/resourcequotas"
     await sandbox.api.create(path, quota)
     try:
-        async with replacing(sandbox), tenant(sandbox) as mine:
+        async with judging(sandbox), tenant(sandbox) as mine:
             reaching, own = squatter("reaching", "x"), squatter("own", "x")
             reaching["metadata"] |= ruled(BATCH)["metadata"]
             for each, node_name in ((reaching, None), (own, "n1")):
