@@ -28,6 +28,7 @@ from extender.cluster.ledgers.pod_groups import WaitingGroups
 from extender.cluster.ledgers.pods_by_node import PodsByNode
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
+from extender.model.annotation_rules import Standing
 from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
@@ -273,12 +274,13 @@ class ClusterView:
 
     def class_for_others(self, pod_class: PodClass, namespace: str) -> PodClass:
         """Return a class with those rules that are something to pods of a namespace."""
-        if pod_class.annotated is None:
+        if pod_class.annotated is None and pod_class.standing is Standing.WHOLE:
             return pod_class
-        own, scope = pod_class.namespace, self._annotations
-        if not scope.covers(own) or (own != namespace and not scope.reaches_out(own)):
-            return pod_class.of_spec
-        return pod_class.for_others
+        sources = (source for _, source in rules_by_source(pod_class))
+        of_spec, *by_annotation = (self._annotations.counts(each, namespace) for each in sources)
+        if any(by_annotation):
+            return pod_class
+        return pod_class.of_spec if of_spec else pod_class.without_rules
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""

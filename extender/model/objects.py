@@ -146,11 +146,9 @@ class PodClass:
         return placed
 
     @property
-    def for_others(self) -> PodClass:
-        """Return the class with those rules alone that are something to other pods."""
-        if self.standing is Standing.NOTHING:
-            return PodClass(self.namespace, self.labels, size=self.size)
-        return self.of_spec if self.standing is Standing.SPEC else self
+    def without_rules(self) -> PodClass:
+        """Return the class as if it had no rules."""
+        return PodClass(self.namespace, self.labels, size=self.size)
 
     @property
     def by_annotation(self) -> PodClass:

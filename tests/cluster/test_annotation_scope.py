@@ -295,6 +295,18 @@ def test_what_exceeds_a_quota_is_nothing_to_other_namespaces(*, limited: bool) -
     assert fits(state, JOB) == ("abc" if limited else "bc")
 
 
+def test_beyond_a_quota_a_pod_that_holds_a_node_keeps_nobody_of_others_away_by_its_spec() -> None:
+    away = EVERYBODY["podAntiAffinity"][REQUIRED]
+    held = Pod(annotated(bare("held").anti_affinity(*away), BATCH, "Replace")).nominated("a")
+    state = state_of(held)
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("bc", "abc")
+    state.upsert_quota(
+        model_quota(quota("none", {"pods": "0"}, crossing(), namespace_name="tenant"))
+    )
+    state.upsert_pod(model_pod(stored(annotated(PLAIN[1], BATCH))))
+    assert (fits(state, JOB), fits(state, VICTIM)) == ("abc", "abc")
+
+
 def test_a_pod_beyond_the_quota_is_refused_though_the_api_server_does_not_see_it() -> None:
     state = state_of()
     state.upsert_quota(
