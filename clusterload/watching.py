@@ -75,6 +75,10 @@ class Watch(Generic[T]):
         """Return the uid of the object under `key`, or "" without one."""
         return self.objects[key].uid if key in self.objects else ""
 
+    def put(self, obj: T) -> None:
+        """Add or replace an object that a list shows."""
+        self.upsert(obj)
+
     def upsert(self, obj: T) -> None:
         """Add or replace an object."""
         self.objects[obj.key] = obj
