@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from extender import cli
+from extender.config import API_VERSION, KIND
+from tests.annotating import REQUIRED, annotated
 from tests.builders import crossing, node, pod, quota, selector, term, workload
 
 FAR = term("zone", selector(app="none"), namespaceSelector={})
@@ -199,3 +201,21 @@ def test_workloads_count_by_their_templates(
     assert captured.out.splitlines()[-1].split(maxsplit=4)[-1] == "deployment/api[1]"
     note = f"affinity-extender: note: {dump}: 1 Deployment, 1 Pod; ignored: 1 ConfigMap\n"
     assert captured.err == note
+
+
+def test_annotations_are_charged_where_the_configuration_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = annotated(pod("ruled", "shop"), {"podAntiAffinity": {REQUIRED: [FAR]}})
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "items": [node("n"), made]}))
+    arguments = ["quota", "--cluster", str(dump), "--what-if", "pods=0"]
+    assert cli.main(arguments) == 0
+    assert "rules in annotations of 1 pod are ignored" in capsys.readouterr().err
+    config = tmp_path / "extender.json"
+    head = {"apiVersion": API_VERSION, "kind": KIND}
+    config.write_text(json.dumps(head | {"annotations": {"namespaceSelector": {}}}))
+    assert cli.main([*arguments, "--config", str(config)]) == 1
+    said = capsys.readouterr()
+    assert "ruled" in said.out
+    assert "ignored" not in said.err

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from extender.cli import main
+from extender.config import API_VERSION, KIND
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated
 from tests.builders import (
@@ -37,6 +38,14 @@ def dumped(folder: Path, *objects: Any) -> str:
     path = folder / "dump.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
     return str(path)
+
+
+def counting(folder: Path, chosen: Any) -> tuple[str, str]:
+    """Write a configuration where annotations count; return the flags for it."""
+    path = folder / "extender.json"
+    head = {"apiVersion": API_VERSION, "kind": KIND}
+    path.write_text(json.dumps(head | {"annotations": {"namespaceSelector": chosen}}))
+    return "--config", str(path)
 
 
 def found(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, dict[str, Any]]:
@@ -146,14 +155,15 @@ def test_pods_whose_annotation_cannot_be_read_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dump = dumped(tmp_path, *NODES, annotated(OWNED.on("b"), BROKEN))
-    assert main(["violations", "--cluster", dump]) == 1
+    config = counting(tmp_path, {})
+    assert main(["violations", "--cluster", dump, *config]) == 1
     said = capsys.readouterr().out
     assert "no placed pod breaks a required rule that can be read" in said
     (line,) = (each for each in said.splitlines() if "default/disk" in each)
     assert line.split()[:3] == ["default/disk", "b", f"{FIELD}:"]
     assert "unknown field" in line
     assert r"\x1b[31m" in line
-    code, answer = found(capsys, "--cluster", dump)
+    code, answer = found(capsys, "--cluster", dump, *config)
     (one,) = answer["brokenAnnotations"]
     assert (code, answer["pods"]) == (1, [])
     assert (one["pod"], one["node"], one["field"]) == ("default/disk", "b", FIELD)
@@ -165,7 +175,7 @@ def test_pods_that_break_rules_are_shown_beside_those_whose_annotation_cannot_be
 ) -> None:
     broken = annotated(named(ON_SSD, "broken").on("a"), BROKEN)
     dump = dumped(tmp_path, *NODES, OWNED.on("a"), broken)
-    code, answer = found(capsys, "--cluster", dump)
+    code, answer = found(capsys, "--cluster", dump, *counting(tmp_path, {}))
     # Ordinary rules of its spec are judged all the same.
     assert (code, [each["pod"] for each in answer["pods"]]) == (
         1,
@@ -186,7 +196,8 @@ def test_nothing_is_said_of_a_broken_annotation_of(
     raw: Pod, flags: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dump = dumped(tmp_path, *NODES, annotated(raw, BROKEN))
-    code, answer = found(capsys, "--cluster", dump, *flags)
+    config = counting(tmp_path, {})
+    code, answer = found(capsys, "--cluster", dump, *config, *flags)
     assert (code, answer["brokenAnnotations"]) == (0, [])
 
 
@@ -208,3 +219,26 @@ def test_a_selector_that_cannot_be_read_is_wrong_use(
 
 def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
     assert main(["violations", "--cluster", str(tmp_path / "none.json")]) == 3
+
+
+def test_rules_in_annotations_count_where_the_configuration_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks = {"nodeSelectorTerms": [node_term(requirement("disk", "In", "ssd"))]}
+    rules = {"nodeAffinity": {"requiredDuringSchedulingRequiredDuringExecution": asks}}
+    spaces = [namespace(name, {"team": name}) for name in ("shop", "office")]
+    pods = [
+        Pod(annotated(pod("disk", name).owned_by("ReplicaSet/disk"), rules)).on("a")
+        for name in ("shop", "office")
+    ]
+    dump = dumped(tmp_path, *NODES, *spaces, *pods)
+    assert main(["violations", "-o", "json", "--cluster", dump]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["pods"] == []
+    assert "note: rules in annotations of 2 pods are ignored" in said.err
+    config = counting(tmp_path, {"matchLabels": {"team": "shop"}})
+    code, answer = found(capsys, "--cluster", dump, *config)
+    assert (code, [(each["pod"], each["outcome"]) for each in answer["pods"]]) == (
+        1,
+        [("shop/disk", "goes")],
+    )
