@@ -199,8 +199,9 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
 
 async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) -> None:
     metadata = {**WEB["metadata"], "resourceVersion": "12"}
-    server.read = shows(Pod({**WEB, "metadata": metadata}))
-    assert await binder.read("default/web") == SeenPod(model_pod(WEB), "12")
+    pod = Pod({**WEB, "metadata": metadata})
+    server.read = shows(pod)
+    assert await binder.read("default/web") == SeenPod(model_pod(pod), "12")
 
 
 async def test_a_large_pod_is_read_beside_the_event_loop(
