@@ -22,13 +22,9 @@ TURN_SECONDS: Final = 1e-6
 """What one turn of the loop takes: whoever waits for time to pass, however little, gets on."""
 RESOLUTION: Final = 1e-9
 """A timer that rings may be so much too early."""
-
-
 STRETCH: Final = 20.0
 LONGEST_STRETCHED: Final = 20.0
-"""While all is quiet, an extender waits so many times as long, up to so many seconds: most of a
-quiet hour goes to what it does several times a second, or every few seconds."""
-
+"""While all is quiet, an extender waits so many times as long, up to so many seconds."""
 FEW_TASKS: Final = 1_000
 """Kept before any is looked at whether it has ended."""
 

@@ -22,7 +22,7 @@ from simulation.disruption import DisruptionController
 from simulation.faults import Faults
 from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
-from simulation.invariants.counted import agrees, check_stored
+from simulation.invariants.counted import Recount
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
@@ -32,6 +32,7 @@ from simulation.network import Link
 from simulation.outcome import Outcome
 from simulation.plan import CALM_SECONDS, UNCLEAR_SECONDS, Plan
 from simulation.program import Incarnation, Process
+from simulation.quiet import sleep_until
 from simulation.scheduler.extender import Extender
 from simulation.scheduler.process import Scheduler, Settings
 from simulation.trace import Trace
@@ -41,10 +42,6 @@ from simulation.workloads import Controllers, Kubelets
 
 LOOK_SECONDS: Final = 1.0
 QUIET_LOOK_SECONDS: Final = 5.0
-SETTLED_SECONDS: Final = 1_000.0
-"""After the last thing that users or bad luck did: what was begun for pods is over by then."""
-AWAKE_SECONDS: Final = 60.0
-"""Before the next one: whoever waits long while all is quiet does not wait any more by then."""
 COUNT_SECONDS: Final = 30.0
 """Between two recounts of all counters."""
 MOST_TURNS: Final = 5_000_000
@@ -98,8 +95,7 @@ class World:
         self._counted = 0.0
         self._count_of: list[tuple[str, int]] = []
         """The incarnation and version of the state of which all counters were found right."""
-        self._agreed: dict[str, tuple[float, int]] = {}
-        """When each incarnation was found to count what is stored, and at which version."""
+        self._recount = Recount(self.store, loop.time)
 
     @property
     def now(self) -> float:
@@ -218,20 +214,10 @@ class World:
 
     async def _act(self) -> None:
         for action in self.plan.actions:
-            await self._sleep_until(action.at)
+            await sleep_until(action.at)
             self.trace.say("plan", action.what, f"{action.seconds:g} {action.number}")
             (self.faults if action.what in self.faults.acts else self.users).act(action)
-        await self._sleep_until(self.plan.busy)
-
-    async def _sleep_until(self, at: float) -> None:
-        """Wait, in quiet if that takes long."""
-        quiet_until = at - AWAKE_SECONDS
-        if quiet_until - self.now > SETTLED_SECONDS:
-            await asyncio.sleep(SETTLED_SECONDS)
-            self._loop.quiet = True
-            await asyncio.sleep(quiet_until - self.now)
-            self._loop.quiet = False
-        await asyncio.sleep(max(at - self.now, 0.0))
+        await sleep_until(self.plan.busy)
 
     async def _until(self, work: Coroutine[Any, Any, None]) -> None:
         """Look at everything again and again until some work is done."""
@@ -254,16 +240,6 @@ class World:
             for alive in self.living:
                 check_counters(alive.state)
 
-    def _compare(self) -> None:
-        """Count what is stored, as soon as an extender knows all of it at the same time."""
-        for alive in self.living:
-            at, version = self._agreed.get(alive.name, (0.0, 0))
-            due = self.now - at >= COUNT_SECONDS and version != self.store.version
-            if due and alive.ready and agrees(alive.state, self.store):
-                check_stored(alive.state, self.store)
-                self._agreed[alive.name] = self.now, self.store.version
-                self.trace.say(alive.name, "counts what is stored", "")
-
     def _look(self) -> None:
         if self.referee.broken:
             raise self.referee.broken[0]
@@ -273,7 +249,9 @@ class World:
                 check_reservations(alive.state, self.now)
         for process in (self.process, self.standby):
             check_answers(process.slowest)
-        self._compare()
+        for alive in self.living:
+            if alive.ready and self._recount.look(alive.name, alive.state):
+                self.trace.say(alive.name, "counts what is stored")
         self.calm.look()
         self.moving.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:

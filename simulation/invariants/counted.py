@@ -7,8 +7,8 @@ over which topology key. Whom a term is about, and who carries it, the stored po
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from extender.cluster.audits.recount import live
 from extender.cluster.counts.node_rules import Judged
@@ -23,6 +23,9 @@ from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rooms import milli
 from simulation.invariants.rules import Labels, speaks_of, weighted_terms
+
+COUNT_SECONDS: Final = 30.0
+"""Between two counts for an extender."""
 
 Name: TypeAlias = tuple[object, ...]
 Tables: TypeAlias = dict[Name, dict[str, int]]
@@ -67,6 +70,26 @@ def agrees(state: ClusterState, store: Store) -> bool:
         and {name: dict(labels) for name, labels in state.namespaces.items()} == stored.spaces
         and set(state.quotas) == set(stored.quotas)
     )
+
+
+class Recount:
+    """Counts what is stored now and then, when somebody knows all of it at the same time."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._last: dict[str, tuple[float, int]] = {}
+        """When each extender was found to count what is stored, and at which version."""
+
+    def look(self, name: str, state: ClusterState) -> bool:
+        """Count if it is time to; BrokenError where it differs. Tell whether it was counted."""
+        now, version = self._clock(), self._store.version
+        at, counted = self._last.get(name, (-COUNT_SECONDS, 0))
+        if now - at < COUNT_SECONDS or counted == version or not agrees(state, self._store):
+            return False
+        check_stored(state, self._store)
+        self._last[name] = now, version
+        return True
 
 
 def check_stored(state: ClusterState, store: Store) -> None:

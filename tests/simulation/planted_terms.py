@@ -93,15 +93,25 @@ def _evicts(plan: Plan) -> bool:
     return plan.setup.evicting is not None
 
 
+def _has_pods_of_all_sorts(plan: Plan) -> bool:
+    return not plan.setup.theme and plan.setup.evicting is None
+
+
 TERMS: Mapping[str, Planted] = {
-    "wants the label that NotIn is about": Planted(
-        _wants_the_label_that_must_not_be_so, {STORED, MEET}
-    ),
-    "covers no namespace by an empty selector": Planted(
-        _covers_no_namespace_by_an_empty_selector, {STORED, MEET}
-    ),
-    "judges the first pod by each term": Planted(_judges_the_first_pod_by_term, {LONELY}),
-    "takes every hostname for a name": Planted(_takes_every_hostname_for_a_name, {MEET}),
+    name: Planted(plant, breaks, _has_pods_of_all_sorts)
+    for name, (plant, breaks) in {
+        "wants the label that NotIn is about": (
+            _wants_the_label_that_must_not_be_so,
+            {STORED, MEET},
+        ),
+        "covers no namespace by an empty selector": (
+            _covers_no_namespace_by_an_empty_selector,
+            {STORED, MEET},
+        ),
+        "judges the first pod by each term": (_judges_the_first_pod_by_term, {LONELY}),
+        "takes every hostname for a name": (_takes_every_hostname_for_a_name, {MEET}),
+    }.items()
+} | {
     "has no largest number": Planted(_has_no_largest_number, {STORED}, _evicts),
     "compares with equals": Planted(_compares_with_equals, {STORED}, _evicts),
     "excludes no node by name": Planted(_excludes_no_node_by_name, {STORED}, _evicts),
