@@ -13,7 +13,7 @@ import extender.verbs.inter_pod_affinity
 from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import Topology
 from extender.model.labels import Labels, Operator, Requirement
-from extender.model.node_affinity import Comparison, NodeTerm
+from extender.model.node_affinity import Comparison, NodeTerm, int64
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import Reason
 from extender.verbs.inter_pod_affinity import Constraint
@@ -67,11 +67,13 @@ def _has_no_largest_number(patch: Patch) -> None:
     patch.setattr(extender.model.node_affinity, "_INT64", range(-(10**18), 10**19))
 
 
-def _compares_with_equals(patch: Patch) -> None:
+def _takes_the_bound_of_gt_as_well(patch: Patch) -> None:
     covers = Comparison.covers
-    patch.setattr(
-        Comparison, "covers", lambda self, value: value == str(self.bound) or covers(self, value)
-    )
+
+    def with_bound(self: Comparison, value: str) -> bool:
+        return (self.above and int64(value) == self.bound) or covers(self, value)
+
+    patch.setattr(Comparison, "covers", with_bound)
     patch.setattr(extender.cluster.counts.node_index, "bisect_right", bisect_left)
 
 
@@ -113,6 +115,9 @@ TERMS: Mapping[str, Planted] = {
     }.items()
 } | {
     "has no largest number": Planted(_has_no_largest_number, {STORED}, _evicts),
-    "compares with equals": Planted(_compares_with_equals, {STORED}, _evicts),
-    "excludes no node by name": Planted(_excludes_no_node_by_name, {STORED}, _evicts),
+    "takes the bound of Gt as well": Planted(_takes_the_bound_of_gt_as_well, {STORED}, _evicts),
+    # What is known of all nodes at once does not, and the program's own audit tells of that.
+    "excludes no node by name": Planted(
+        _excludes_no_node_by_name, {STORED, "defect in the log"}, _evicts
+    ),
 }
