@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import extender.cluster.counts.node_index
 import extender.model.node_affinity
-import extender.verbs.inter_pod_affinity
-from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import Topology
 from extender.model.labels import Labels, Operator, Requirement
 from extender.model.node_affinity import Comparison, NodeTerm, int64
 from extender.model.pod_affinity import PodSelector
-from extender.model.verdict import Reason
-from extender.verbs.inter_pod_affinity import Constraint
 from simulation.plan import Plan
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pytest
 
     Patch = pytest.MonkeyPatch
@@ -45,16 +39,6 @@ def _covers_no_namespace_by_an_empty_selector(patch: Patch) -> None:
         return namespace in self.namespaces or some
 
     patch.setattr(PodSelector, "covers", listed)
-
-
-def _judges_the_first_pod_by_term(patch: Patch) -> None:
-    def each_by_itself(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Constraint]:
-        for table in prefilter.affinity:
-            first = met or (prefilter.starts_group and not table.counts)
-            allowed = range(len(table.topology.values)) if first else table.counts
-            yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
-
-    patch.setattr(extender.verbs.inter_pod_affinity, "_affinity", each_by_itself)
 
 
 def _takes_every_hostname_for_a_name(patch: Patch) -> None:
@@ -88,7 +72,6 @@ def _excludes_no_node_by_name(patch: Patch) -> None:
 
 STORED = "counters differ from the cluster"
 MEET = "excluding pods met"
-LONELY = "required affinity not met"
 
 
 def _evicts(plan: Plan) -> bool:
@@ -110,7 +93,6 @@ TERMS: Mapping[str, Planted] = {
             _covers_no_namespace_by_an_empty_selector,
             {STORED, MEET},
         ),
-        "judges the first pod by each term": (_judges_the_first_pod_by_term, {LONELY}),
         "takes every hostname for a name": (_takes_every_hostname_for_a_name, {MEET}),
     }.items()
 } | {
