@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from extender.cluster.audits.recount import live
+from extender.cluster.counts.existing_term import is_annotated
 from extender.cluster.counts.node_rules import Judged
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.state import ClusterState
@@ -104,7 +105,7 @@ def _labels(store: Store, resource: str) -> dict[str, Labels]:
 
 
 def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
-    counted: Tables = {}
+    counted: dict[Name, Counter[str]] = {}
     truth = _carried(stored)
     for name, table in live(state).items():
         if isinstance(name[0], PodSet):
@@ -113,11 +114,13 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
             amounts = ((node, _weigh(pods, pod, stored.spaces)) for pod, node in stored.placed)
             truth[said] = stored.by_domain(str(key), amounts)
         else:
-            term, role, annotated = name
-            said = role.value, annotated, _canonical(_as_said(term.pods), ""), term.topology_key
-        counted[said] = table
+            term, role, source = name
+            of_term = _canonical(_as_said(term.pods), ""), term.topology_key
+            said = role.value, is_annotated(source), *of_term
+        # Rules in annotations are counted by the namespace of their owners, and by who judged them.
+        counted.setdefault(said, Counter()).update(table)
     for each in {**counted, **truth}:
-        there, here = truth.get(each, {}), counted.get(each, {})
+        there, here = truth.get(each, {}), dict(counted.get(each, Counter()))
         if there != here:
             yield f"{each}: there are {there}, counted are {here}"
 

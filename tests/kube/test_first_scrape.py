@@ -119,7 +119,7 @@ async def test_a_fresh_program_shows_what_it_will_count(
     assert runs == plugins
     calls = found["request_duration_seconds_count"]
     assert {labels["verb"] for labels in calls} == verbs | {"malformed"}
-    assert {labels["code"] for labels in calls} == {"200", "400", "413", "499"}
+    assert {labels["code"] for labels in calls} == {"200", "400", "403", "413", "415", "499"}
 
 
 def series(text: str) -> dict[str, list[dict[str, Any]]]:
