@@ -10,6 +10,7 @@ waited for.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,6 +23,7 @@ from extender.model.execution import Execution, RuleKind
 from extender.model.labels import HOSTNAME
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.ports import ClusterReader
+from extender.timing import LogThrottle
 from extender.verbs.evicting import Ground, culprits
 
 LOOK_SECONDS: Final = 2.0
@@ -30,6 +32,11 @@ MOST_WITNESSES: Final = 3
 """Pods in the way that are read: any one of them is enough."""
 MOST_NODES: Final = 32
 """Nodes that are read to find that none of the pods on them is where one is missed."""
+LOG_SECONDS: Final = 60.0
+"""Between two lines about failures of the same kind."""
+UNREAD: Final = "%s: what its eviction hangs on cannot be read: %s"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class LastLook:
     def __init__(self, state: ClusterState, objects: ClusterReader) -> None:
         self._state = state
         self._objects = objects
+        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
     async def at_breach(
         self, execution: Execution, pod: Pod, ground: Ground, target: str
@@ -78,7 +86,9 @@ class LastLook:
                 elif breach.rule.kind is RuleKind.AFFINITY:
                     await self._read_company(read, pod, breach)
         except (ExtenderError, TimeoutError) as error:
-            return Looked(why=f"the API server could not be asked: {error}"[:200])
+            # Which object could not be read is for operators: it may be somebody else's.
+            self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, error)
+            return Looked(why="the API server could not be asked")
         return self._compare(read, execution, pod, breach, target)
 
     async def at_victim(self, victim: Pod, others: Iterable[Pod]) -> Looked:
@@ -91,8 +101,8 @@ class LastLook:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._read_pods(read, [victim], (victim.node,))
                 await self._read_namespaces(read, others)
-        except TimeoutError as error:
-            return Looked(why=f"the API server could not be asked: {error}")
+        except TimeoutError:
+            return Looked(why="the API server could not be asked in time")
         seen = read.pods[victim.key]
         if seen is None or seen.pod.uid != victim.uid:
             return Looked(why="the pod is gone")

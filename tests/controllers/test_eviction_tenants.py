@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from extender.controllers.eviction.brake import Brake
+from extender.errors import ApiError, ExtenderError
+from extender.kube.failures import NoAnswerError
 from extender.model.execution import SYSTEM_CRITICAL
 from extender.model.objects import Namespace
 from tests.builders import Pod, pod, selector, term
@@ -323,6 +325,39 @@ async def test_operators_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -
     await rig.after(GRACE + 5)
     assert "by tenant/payroll-db-0" in caplog.text
     assert "node b would take it" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(
+            NoAnswerError("/api/v1/namespaces/tenant/pods/payroll-db-0: no answer in 1 s"),
+            id="no answer in time",
+        ),
+        pytest.param(
+            ApiError(403, "Forbidden", 'pods "payroll-db-0" is forbidden in namespace "tenant"'),
+            id="nobody may ask",
+        ),
+    ],
+)
+async def test_a_last_look_that_fails_names_nobody_to_a_tenant(
+    error: ExtenderError, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    rig = two_zones()
+    rig.place(theirs("payroll-db-0"), "a2", owner=THEIRS)
+    await rig.after(1)
+    rig.place(ALONE, "a", owner=OURS)
+
+    def fails() -> None:
+        raise error
+
+    rig.mover.objects.meanwhile = fails
+    await rig.after(GRACE + 5)
+    (note,) = rig.mover.notes("NotEvictedByAffinityRule")
+    assert "could not be asked" in note
+    assert "payroll" not in note
+    assert str(error) in caplog.text
 
 
 # Who is spared
