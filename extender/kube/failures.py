@@ -56,7 +56,7 @@ class SilenceError(UnreadableError):
 
 
 class HistoryError(UnreadableError):
-    """The server is at a version from before what it has shown: etcd was restored from a backup."""
+    """The server may have another history than what it has shown: etcd was restored, or may be."""
 
 
 class EndlessLineError(BrokenAnswerError):
@@ -174,7 +174,7 @@ class Relist(StrEnum):
     SILENT = "silent"
     """Neither a change nor a bookmark came for the time of two bookmarks."""
     RESTORED = "restored"
-    """The server's versions have gone back."""
+    """The server's versions have gone back, or it was away for long enough to be restored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ Three loops inside each other, each for one class of failure::
 
 The rules are those of client-go's reflector (tools/cache/reflector.go), but for these:
 
-- A server from which no answer came at all never costs a list: the version is as good as before.
+- A server from which no answer came for some seconds costs no list: the version is as good as
+  before. After longer, etcd may have been restored meanwhile, and numbers do not always tell.
 - Silence is not taken for quiet. Where nothing was heard for the time of two bookmarks, everything
   is listed, by a consistent read. A server that was restored from a backup accepts a watch from a
   version that it has not reached, and says nothing on it, no bookmark either.
@@ -66,6 +67,10 @@ LISTS_PART: Final = 0.25
 """Of the time, at most, is spent on lists, however often one is needed: those of a large cluster,
 which cost the server most, have the longest pauses."""
 LONGEST_REST_SECONDS: Final = 30.0
+
+OUTAGE_SECONDS: Final = 10.0
+"""Without a connection, after which everything is listed: that is time enough to restore etcd, and
+writes, or `--bump-revision`, may have brought its versions to where they were."""
 
 _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 """Ends of a watch after which the server need not be the one that it was."""
@@ -202,14 +207,14 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when only a list can tell how to go on."""
-        lost = False
+        lost_at: float | None = None
         while True:
             before, changes = self.mirror.version, self.mirror.changes
             opened = self._timing.clock()
             try:
-                if lost:
-                    await self._check_history()
-                    lost = False
+                if lost_at is not None:
+                    await self._check_history(lost_at)
+                    lost_at = None
                 await self._watch(self._quiet_seconds())
                 end = End(Restart.ENDED, "ended")
             except BrokenLineError as failure:
@@ -221,7 +226,8 @@ class Reflector(Generic[T]):
                 end = end_of_watch(failure)
             except ExtenderError as failure:
                 end = end_of_watch(failure)
-            lost |= end.reason in _LOST
+            if lost_at is None and end.reason in _LOST:
+                lost_at = self._timing.clock()
             brought = Brought.NOTHING
             if self.mirror.version != before:
                 moved = self.mirror.changes != changes
@@ -232,9 +238,13 @@ class Reflector(Generic[T]):
                 await self._timing.sleep(seconds)
             self._observer.restarted(self.name, end.reason)
 
-    async def _check_history(self) -> None:
+    async def _check_history(self, lost_at: float) -> None:
+        """Raise HistoryError where the server may have another history than before."""
         if await self._has_gone_back():
             raise HistoryError("the server is at a version from before what is known")
+        away = self._timing.clock() - lost_at
+        if away >= OUTAGE_SECONDS:
+            raise HistoryError(f"the server was away for {away:.0f} s, and may have been restored")
 
     def _quiet_seconds(self) -> float:
         """Return for how long it may still be quiet; SilenceError when it has been for too long."""

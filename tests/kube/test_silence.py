@@ -149,6 +149,29 @@ def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float, throttled:
 
 
 @pytest.mark.parametrize(
+    "away",
+    [pytest.param(12.0, id="after some seconds"), pytest.param(60.0, id="after a minute")],
+)
+def test_a_restored_history_that_has_passed_what_is_known_is_seen_after_an_outage(
+    away: float,
+) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            port, known = there.api.port, there.api.version
+            await there.api.stop()
+            await asyncio.sleep(away)
+            there.api.restore(backup)
+            # By the writes of others, or by --bump-revision: no number tells it from the old one.
+            there.api.version = known + 1000
+            await there.api.start(port)
+            assert await there.until(lambda: there.equal, 100.0) < 10.0
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
     ("closes", "least", "most"),
     [
         pytest.param(False, 70.0, 90.0, id="as soon as a watch is given up"),
