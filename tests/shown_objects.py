@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
@@ -33,7 +34,8 @@ class Objects:
             assert found is None or isinstance(found, SeenPod)
             return found
         pod = self.shown.pods.get(key)
-        return None if pod is None else SeenPod(pod, "7")
+        # What the state alone knows is in no object.
+        return None if pod is None else SeenPod(replace(pod, judged=None), "7")
 
     async def node(self, name: str) -> Node | None:
         """Return a node."""

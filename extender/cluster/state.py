@@ -98,6 +98,16 @@ class ClusterState(ClusterView):
                 tell(pod)
         return pod
 
+    def is_as_shown(self, pod: Pod) -> bool:
+        """Return whether a placed pod, as it was just read, would change nothing of what is known.
+
+        What only the state knows of it is the same then: which of its rules stood when it came.
+        """
+        known = self.pod(pod.key, pod.uid)
+        if known is None or known.node is None:
+            return False
+        return self._as_judged(pod.after(known), known) == known
+
     def _tell_of(self, uid: str) -> None:
         for tell in self.pod_observers:
             tell(uid)

@@ -166,7 +166,7 @@ class LastLook:
     def _difference(self, read: _Read, pod: Pod) -> str | None:
         """Say what of a pod, its node and its namespace is not as the watch has shown it."""
         known, seen = self._state.pod(pod.key, pod.uid), read.pods[pod.key]
-        if known is None or seen is None or seen.pod.after(known) != known:
+        if known is None or seen is None or not self._state.is_as_shown(seen.pod):
             return "the pod is not as the watch has shown it"
         if known.node is None or not self._is_node_known(read, known.node):
             return "the labels of its node are not as the watch has shown them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,8 @@ from extender.model.keys import Identity, Key
 from extender.model.objects import Namespace, Node, SeenPod
 from extender.model.objects import Pod as ModelPod
 from extender.ports import Evicted, Eviction
+from extender.wire.manifests import AFFINITY_ANNOTATION
+from tests.annotating import stored
 from tests.builders import HOST, model_node, node, pod, selector, term
 from tests.controllers.evicting import GRACE, ON_SSD, ROOM, Rig
 
@@ -123,6 +126,45 @@ async def test_a_pod_whose_picture_is_old_stays(at_the_server: Callable[[Rig], N
     rig.mover.objects.meanwhile = lambda: None
     await rig.after(300)
     assert rig.mover.evicted == ["disk"]
+
+
+RULES = json.dumps(
+    {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingRequiredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": WEB}
+            ]
+        }
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        pytest.param("", RULES, id="who is in its way has rules in its annotation"),
+        pytest.param(RULES, "", id="it has its rules from its annotation"),
+    ],
+)
+@pytest.mark.parametrize("recorded", [True, False], ids=["on record", "not on record"])
+async def test_a_pod_with_rules_in_its_annotation_is_read_as_the_watch_has_shown_it(
+    mine: str, other: str, *, recorded: bool
+) -> None:
+    rig = beside_another()
+    solo = pod("solo").labels(app="solo") if mine else SOLO
+    for raw, rules, node, owner in (
+        (solo, mine, "a", "ReplicaSet/web"),
+        (pod("web").labels(app="web"), other, "a2", "ReplicaSet/other"),
+    ):
+        made = raw.uid(raw["metadata"]["name"]).on(node).owned_by(owner)
+        made = made.annotated(AFFINITY_ANNOTATION, rules) if rules else made
+        made = stored(made, made if recorded else None)
+        rig.put(made)
+        read = rig.reader.read(json.dumps(made).encode())
+        rig.mover.objects.other[f"pods/{read.key}"] = SeenPod(read, "7")
+    await rig.after(GRACE + 5)
+    assert rig.outcomes() == {}
+    assert rig.mover.evicted == ["solo"]
 
 
 async def test_what_is_read_comes_right_before_the_eviction_and_after_the_lead() -> None:
