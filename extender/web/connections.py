@@ -58,7 +58,9 @@ class Connections:
     """All connections of a port, from the moment that each was accepted.
 
     One too many costs the connection that has been silent for longest: first one that never said
-    anything, else one that is between two requests. When all are busy, the new one is closed.
+    anything, else one that is between two requests, else one whose client does not go on with
+    its request or with reading its answer: whoever does so on all of them would keep probes out.
+    When we work on what all have asked, the new one is closed.
     """
 
     def __init__(self, port: str, limits: ConnectionLimits, observer: ConnectionObserver) -> None:
@@ -103,11 +105,16 @@ class Connections:
         for connection in self._silent:
             self._close(connection)
             return True
+        waiting = None
         for connection, _ in zip(self._heard, range(LOOKED_AT), strict=False):
             if connection.is_idle:
                 self._close(connection)
                 return True
-        return False
+            if waiting is None and connection.waits_for_its_client:
+                waiting = connection
+        if waiting is not None:
+            self._close(waiting)
+        return waiting is not None
 
     def _close(self, connection: Connection) -> None:
         self.gone(connection)
@@ -152,6 +159,11 @@ class Connection(web.RequestHandler):
     def is_idle(self) -> bool:
         """Whether it waits for a request of which nothing has come yet."""
         return self._reading is None and self._waits
+
+    @property
+    def waits_for_its_client(self) -> bool:
+        """Whether nothing happens until more of a request comes, or an answer is read."""
+        return self._reading is not None or self._writing is not None
 
     @property
     def _waits(self) -> bool:

@@ -330,6 +330,39 @@ def test_calls_in_flight_are_never_closed_for_a_new_connection(run: Callable[...
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(b"GET /", id="half of a line"),
+        pytest.param(POST + b"\r\n{", id="half of a body"),
+        pytest.param(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n", id="an answer that nobody reads"),
+    ],
+)
+def test_clients_that_keep_us_waiting_keep_nobody_out(
+    run: Callable[..., None], start: bytes
+) -> None:
+    async def scenario() -> None:
+        async with serving(number=3) as server:
+            called = await server.connect()
+            call = asyncio.create_task(called.get("/wait"))
+            slow = [await server.connect() for _ in range(2)]
+            for client in slow:
+                client.say(start)
+            await server.seen.until(lambda: server.seen.open == 3)
+            await asyncio.wait([call], timeout=SHORT)
+            for _ in range(3):
+                probe = await server.connect()
+                assert await probe.get() == b"200"
+                await probe.close()
+            assert server.seen.closed == {"evicted": 1}
+            server.release.set()
+            assert await call == b"200"
+            for client in (called, *slow):
+                await client.close()
+
+    run(scenario)
+
+
 # TLS
 
 
