@@ -56,6 +56,7 @@ class Explain:
         self._unready = unready
         self._max_score = max_score
         self._names_all = names_all
+        self._arriving = Turns()
         self.turns: Final = Turns()
         """Of this and of all else that takes long or much to put together, whoever asks."""
 
@@ -71,9 +72,14 @@ class Explain:
 
     async def post(self, request: web.Request) -> web.Response:
         """Explain what a manifest would become."""
+        try:
+            # By themselves: bodies that do not come keep nobody from asking.
+            async with self._arriving.waiting():
+                body = await request.read()
+        except QueryError as error:
+            return _said(error.status, str(error))
 
         async def asked() -> Explained:
-            body = await request.read()
             found = await self._pods.read(len(body), partial(read_asked, body))
             known = self._state.pods.get(found.pod.key)
             if known is None or found.pod.uid != found.pod.key:

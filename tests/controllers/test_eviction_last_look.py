@@ -152,11 +152,11 @@ async def test_a_pod_with_rules_in_its_annotation_is_read_as_the_watch_has_shown
 ) -> None:
     rig = beside_another()
     solo = pod("solo").labels(app="solo") if mine else SOLO
-    for raw, rules, node, owner in (
+    for raw, rules, place, owner in (
         (solo, mine, "a", "ReplicaSet/web"),
         (pod("web").labels(app="web"), other, "a2", "ReplicaSet/other"),
     ):
-        made = raw.uid(raw["metadata"]["name"]).on(node).owned_by(owner)
+        made = raw.uid(raw["metadata"]["name"]).on(place).owned_by(owner)
         made = made.annotated(AFFINITY_ANNOTATION, rules) if rules else made
         made = stored(made, made if recorded else None)
         rig.put(made)

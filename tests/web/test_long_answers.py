@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -148,6 +148,32 @@ async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
     for _ in range(MOST_AT_A_TIME):
         gate.working.release()
     assert {each.status for each in await asyncio.gather(*waiting)} == {200}
+
+
+async def test_bodies_that_do_not_come_keep_nobody_from_asking(
+    seen: Any, aiohttp_client: Any
+) -> None:
+    client = await aiohttp_client(app_of(seen))
+    begun = asyncio.Semaphore(0)
+
+    async def never() -> AsyncIterator[bytes]:
+        begun.release()
+        yield b"{"
+        await asyncio.Event().wait()
+
+    headers = {"Content-Type": "application/json", "Content-Length": "1000"}
+    slow = [
+        asyncio.create_task(client.post("/explain", data=never(), headers=headers))
+        for _ in range(MOST_WAITING)
+    ]
+    for _ in slow:
+        await begun.acquire()
+    await asyncio.wait(slow, timeout=0.2)
+    for path in ("/explain?pod=p0", "/domains", "/"):
+        assert (await client.get(path)).status == 200
+    for each in slow:
+        each.cancel()
+    await asyncio.wait(slow)
 
 
 async def test_metrics_are_written_for_two_at_a_time(
