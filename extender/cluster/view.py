@@ -94,8 +94,6 @@ class ClusterView:
         self._quotas = QuotaLedger(self._annotations.covers)
         self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
-        self.note_asked: Callable[[Pod], None] = self._judged.note_asked
-        """Is told of each waiting pod with which rules in its annotation it is judged."""
         self._nominated = NominationLedger()
         self._rule_watch = RuleWatch(self._nodes, self._counters, execution, self._annotations)
 
@@ -260,6 +258,13 @@ class ClusterView:
         known = self.pod(pod.key, pod.uid)
         pod_class = pod.pod_class if known is None else known.pod_class.relabelled(pod.pod_class)
         return pod_class if pod_class.annotated is None else self.class_in_force(pod_class)
+
+    def note_asked(self, pod: Pod) -> None:
+        """Remember with which rules in its annotation a waiting pod is judged."""
+        annotated = pod.pod_class.annotated
+        if annotated is not None:
+            annotated = self.class_of(pod).annotated
+        self._judged.note_asked(pod.uid, "" if annotated is None else annotated.digest)
 
     @property
     def annotations(self) -> AnnotationScope:

@@ -45,6 +45,16 @@ def standing(judged: str | None, digest: str) -> Standing:
     return Standing.SPEC if digest else Standing.WHOLE
 
 
+def digest_after(merged: str, now: str) -> str:
+    """Return the digest of rules whose label keys were merged by the labels of an earlier digest.
+
+    It is that of the labels that there are now only while these are the same. Else no rules that
+    are read anew have it, and none that are merged by other labels.
+    """
+    first = merged.rpartition("/")[2]
+    return now if now == first else f"{now}/{first}"
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenAnnotation:
     """The rules as the annotation has them, label keys not yet merged."""

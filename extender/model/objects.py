@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from extender.model.annotation_rules import AnnotatedAffinity, Standing, standing
+from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
 from extender.model.execution import Tenure
 from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
@@ -190,13 +190,14 @@ class PodClass:
             return PodClass(new.namespace, new.labels, self.affinity, self.written, new.size)
         if self.annotated.written != new.annotated.written:
             return new
+        digest = digest_after(self.annotated.digest, new.annotated.digest)
         return PodClass(
             new.namespace,
             new.labels,
             self.affinity,
             self.written,
             new.size,
-            annotated=replace(self.annotated, digest=new.annotated.digest),
+            annotated=replace(self.annotated, digest=digest),
             of_spec=self.of_spec.relabelled(new.of_spec),
         )
 

@@ -335,3 +335,40 @@ def test_quotas_count_annotations_only_where_these_count() -> None:
         assert dict(state.quotas.used("tenant/some")) == used
         assert state.quotas.pods == len(used)
         assert quota_mismatches(state) == []
+
+
+def aimed(app: str) -> Any:
+    """Return a pod of the tenant that keeps those away that have its own label, by a label key."""
+    about_own = term(ZONE, selector(), namespaceSelector={}, matchLabelKeys=["app"])
+    return annotated(bare("a").labels(app=app), {"podAntiAffinity": {REQUIRED: [about_own]}})
+
+
+def test_label_keys_merged_anew_do_not_pass_for_the_rules_that_a_pod_was_placed_by() -> None:
+    harmless = aimed("nobody")
+    state = state_of()
+    placed(state, harmless, "a")
+    # Taken out, put back with other labels, and these put back then.
+    for edited in (bare("a").labels(app="batch"), aimed("batch"), harmless):
+        state.upsert_pod(model_pod(on(edited, "a", record=harmless)))
+        assert fits(state, JOB) == "abc"
+
+
+@pytest.mark.parametrize("reserved", [False, True], ids=["assist", "replace"])
+def test_labels_of_a_later_edit_are_not_on_record_for_rules_made_of_earlier_ones(
+    *, reserved: bool
+) -> None:
+    nobody = pod("nobody", "jobs").labels(app="nobody")
+    harmless, relabelled = aimed("nobody"), aimed("batch")
+    state = state_of(stored(harmless), stored(relabelled))
+    if reserved:
+        state.reserve(state.pods["tenant/plain-a"], "a", 10)
+    else:
+        state.note_asked(model_pod(stored(relabelled)))
+    state.upsert_pod(model_pod(stored(Pod(relabelled).on("a"))))
+    assert (fits(state, JOB), fits(state, nobody)) == ("abc", "bc")
+    # A restarted extender makes the rules of the labels that it sees; nobody was judged by those.
+    judged = state.pods["tenant/plain-a"].judged
+    restarted = model_pod(stored(Pod(relabelled).on("a")))
+    state = state_of()
+    state.upsert_pod(replace(restarted, record=judged))
+    assert (fits(state, JOB), fits(state, nobody)) == ("abc", "abc")

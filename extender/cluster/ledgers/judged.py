@@ -27,16 +27,15 @@ class JudgedAnnotations:
         self._asked: LruCache[str, str] = LruCache(memory.ASKED)
         """By the uid of a waiting pod, the digest with which it was asked about last."""
 
-    def note_asked(self, pod: Pod) -> None:
-        """Remember which rules in its annotation a waiting pod is judged by, or that it has none.
+    def note_asked(self, uid: str, digest: str) -> None:
+        """Remember which rules in its annotation a waiting pod is judged by, "" for none.
 
         They count for others if it gets a place by that.
         """
-        annotated = pod.pod_class.annotated
-        if annotated is not None:
-            self._asked.put(pod.uid, annotated.digest, PER_POD)
+        if digest:
+            self._asked.put(uid, digest, PER_POD)
         elif self._asked.size:
-            self._asked.pop(pod.uid)
+            self._asked.pop(uid)
 
     def forget(self, uid: str) -> None:
         """Forget a pod that waits no more."""
