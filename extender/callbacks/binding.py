@@ -167,10 +167,18 @@ class Binds:
         Before it is bound: after a restart nobody could tell them from those of a later edit. What
         is on record from an attempt that came to nothing is taken back in the same way.
         """
-        annotated = pod.pod_class.annotated
-        digest = "" if annotated is None else annotated.digest
+        digest = pod.pod_class.digest
         known = self._recorded.get(pod.uid) if self._recorded else None
-        if pod.record is None or digest == (pod.record if known is None else known):
+        if pod.record is None:
+            return None
+        for each in self._state.reservations.of(pod.key, pod.uid):
+            if each.pod.node != pod.node and each.pod.pod_class.digest != digest:
+                # It has one record, wherever it turns up, and was not judged by these rules there.
+                return (
+                    f"it may come to be bound to {each.pod.node} yet, where it was judged by other "
+                    "rules in its annotation"
+                )
+        if digest == (pod.record if known is None else known):
             return None
         why = await self._binder.record(pod, digest)
         self._recorded.put(pod.uid, digest if why is None else UNKNOWN, PER_RECORD)

@@ -261,10 +261,9 @@ class ClusterView:
 
     def note_asked(self, pod: Pod) -> None:
         """Remember with which rules in its annotation a waiting pod is judged."""
-        annotated = pod.pod_class.annotated
-        if annotated is not None:
-            annotated = self.class_of(pod).annotated
-        self._judged.note_asked(pod.uid, "" if annotated is None else annotated.digest)
+        pod_class = pod.pod_class
+        judged = pod_class if pod_class.annotated is None else self.class_of(pod)
+        self._judged.note_asked(pod.uid, judged.digest)
 
     @property
     def annotations(self) -> AnnotationScope:

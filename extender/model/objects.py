@@ -123,6 +123,11 @@ class PodClass:
         return NO_AFFINITY if self.annotated is None else self.annotated.during_execution
 
     @property
+    def digest(self) -> str:
+        """Return what tells the rules in its annotation from others, "" for none."""
+        return "" if self.annotated is None else self.annotated.digest
+
+    @property
     def of_spec(self) -> PodClass:
         """Return the class as if there were no annotations."""
         return self if self._of_spec is None else self._of_spec
@@ -289,9 +294,7 @@ class Pod:
 
         None: it was there all the time. Rules that it did not have then are nothing to others.
         """
-        annotated = self.pod_class.annotated
-        now = "" if annotated is None else annotated.digest
-        pod_class = self.pod_class.placed(standing(digest, now))
+        pod_class = self.pod_class.placed(standing(digest, self.pod_class.digest))
         if pod_class is self.pod_class and digest == self.judged:
             return self
         return replace(self, pod_class=pod_class, judged=digest)

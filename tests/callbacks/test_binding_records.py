@@ -87,6 +87,26 @@ async def test_what_is_left_of_an_attempt_is_taken_back(aiohttp_client: Any) -> 
     assert [digest for _, digest in rig.api.recorded] == [digest_of(RULED), ""]
 
 
+async def test_one_record_is_not_for_two_places_judged_by_different_rules(
+    aiohttp_client: Any,
+) -> None:
+    rig = BindRig(PLAIN)
+    client = await aiohttp_client(rig.app)
+    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    assert await bind(client, PLAIN, "a") == "no answer"
+    # Edited, it would be judged on another node, and the first bind might be carried out yet.
+    rig.state.upsert_pod(model_pod(RULED))
+    rig.api.end = Bound(BindOutcome.BOUND)
+    assert await bind(client, RULED, "b") == (
+        "it may come to be bound to a yet, where it was judged by other rules in its annotation"
+    )
+    assert (rig.api.recorded, rig.api.bound) == ([], [("default/ruled", "a")])
+    assert [each.pod.node for each in rig.state.reservations] == ["a"]
+    # By the same rules it may go anywhere.
+    rig.state.upsert_pod(model_pod(PLAIN))
+    assert await bind(client, PLAIN, "b") == ""
+
+
 async def test_a_pod_that_the_watch_has_not_shown_is_recorded_as_well(aiohttp_client: Any) -> None:
     rig = BindRig()
     rig.api.pods = {"default/ruled": model_pod(RULED)}

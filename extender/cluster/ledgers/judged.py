@@ -66,6 +66,5 @@ class JudgedAnnotations:
             return old.judged or ""
         for reservation in self._reservations.of(pod.key, pod.uid):
             if reservation.pod.node == pod.node:
-                annotated = reservation.pod.pod_class.annotated
-                return "" if annotated is None else annotated.digest
+                return reservation.pod.pod_class.digest
         return self._asked.get(pod.uid) or ""
