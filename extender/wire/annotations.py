@@ -42,6 +42,9 @@ MOST_ENTRIES: Final = 4_096
 MOST_CONDITIONS: Final = 256
 """Conditions in an annotation on labels of nodes, each compared with every node."""
 
+MOST_CHARACTERS: Final = 512
+"""Of what is said about a broken one: it is kept, logged, and put into answers and events."""
+
 AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
 
@@ -95,7 +98,7 @@ class AnnotationReader:
             try:
                 known = self._read(namespace, found)
             except ObjectError as error:
-                known = Annotation(fault=(error.path, error.message))
+                known = Annotation(fault=(_cut(error.path), _cut(error.message)))
             self._known.put(key, known, decoded_size(affinity, policy))
         return known
 
@@ -130,6 +133,10 @@ def check_annotations(pod: Pod) -> None:
     error = broken_annotation(pod)
     if error is not None:
         raise error
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
 def _decoded(text: bytes) -> AnnotatedAffinity:

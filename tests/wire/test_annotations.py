@@ -284,3 +284,20 @@ def test_a_broken_policy_is_named(raw: Pod, path: str, what: str) -> None:
     assert read.broken_annotation is not None
     assert read.broken_annotation[0] == path
     assert what in read.broken_annotation[1]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param({"podAntiAffinity": {"x" * 200_000: 1}}, id="an unknown field"),
+        pytest.param({"podAntiAffinity": {REQUIRED: [term("a b" * 60_000, WEB)]}}, id="a value"),
+        pytest.param(
+            {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(**{"k" * 200_000: "a b"}))]}},
+            id="a key",
+        ),
+    ],
+)
+def test_what_is_said_of_a_broken_one_is_bounded(rules: Any) -> None:
+    broken = model_pod(annotated(OWN, rules)).broken_annotation
+    assert broken is not None
+    assert [len(each) < 600 for each in broken] == [True, True]
