@@ -125,6 +125,8 @@ class Filters:
             args = await self._requests.read(body)
             if args.pod.node is not None:
                 return self._pass_placed(args)
+            # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
+            self._state.note_asked(args.pod.without_annotations)
             in_flight = self._listeners.in_flight
             if in_flight is not None and in_flight.interacting(args.pod):
                 self._metrics.observe_hold(await in_flight.wait_for(args.pod))
@@ -160,7 +162,6 @@ class Filters:
         return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
-        self._state.note_asked(args.pod)
         broken = broken_annotation(args.pod)
         if broken is not None:
             if self._plugins:
@@ -170,12 +171,14 @@ class Filters:
             return _all_pass(args)
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
-        if any(plugin.concerns(self._state, args.pod) for plugin in self._plugins):
-            why_unclear = unclear(self._state, args.pod, self._plugins)
-            if why_unclear is not None:
-                # An error, not a refusal: the scheduler backs off from errors, but retries a group
-                # that was refused without a pause, and asks about all of its pods each time.
-                raise UnclearError(why_unclear)
+        concerned = any(plugin.concerns(self._state, args.pod) for plugin in self._plugins)
+        why_unclear = unclear(self._state, args.pod, self._plugins) if concerned else None
+        if why_unclear is not None:
+            # An error, not a refusal: the scheduler backs off from errors, but retries a group
+            # that was refused without a pause, and asks about all of its pods each time.
+            raise UnclearError(why_unclear)
+        self._state.note_asked(args.pod)
+        if concerned:
             verdicts = self._verdicts(args, self._plugins)
             self._defer(lambda: self._observe(args.pod, verdicts))
             return verdicts

@@ -74,8 +74,7 @@ class Priorities:
                 args = await self._requests.read(body)
                 check_annotations(args.pod)
                 if self._is_attempt and not self._filter_is_asked:
-                    self._state.note_asked(args.pod)
-                    self._tell_of_unenforced(args.pod)
+                    self._note_asked(args.pod)
                 if self._compares_pods:
                     await self._requests.prepare(args.pod)
                 answer, seconds = self._scores(args.pod, lambda: self._requests.asked(args))
@@ -134,10 +133,15 @@ class Priorities:
             self._metrics.observe_plugin(plugin, "Score", "Success", taken)
         self._count_attempt("feasible")
 
-    def _tell_of_unenforced(self, pod: Pod) -> None:
-        """Say that nobody enforces a pod's required rules in an annotation."""
+    def _note_asked(self, pod: Pod) -> None:
+        """Note what a pod is judged by; say so if nobody enforces required rules in its annotation.
+
+        Then others, who were not asked either, do not have to keep to them later.
+        """
+        constrains = pod.pod_class.by_annotation.affinity.constrains
+        self._state.note_asked(pod.without_annotations if constrains else pod)
         of_nodes = pod.node_affinity is not None and any(pod.node_affinity.annotated.required_rules)
-        if of_nodes or pod.pod_class.by_annotation.affinity.constrains:
+        if of_nodes or constrains:
             says = (
                 "%s is placed without the required rules in its annotation: the scheduler does not "
                 "ask filter; add filterVerb and preemptVerb to its file, see docs/annotations.md"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.builders import HOST, model_pod, pod, selector, state_of, term
+from tests.annotating import REQUIRED, annotated, stored
+from tests.builders import HOST, Pod, model_pod, pod, selector, state_of, term
 from tests.serving import APART, NEW, NODES, OLD, WEB, Start, ask, question
 
 
@@ -93,6 +94,23 @@ async def test_a_group_whose_pods_have_rules_about_each_other_is_an_error(
     assert answer["Error"].startswith("the pods of pod group default/gang have required rules")
     name = "affinity_extender_schedule_attempts_total"
     assert registry.get_sample_value(name, {"result": "error"}) == 1
+
+
+@pytest.mark.parametrize("verb", ["/filter", "/prioritize"])
+async def test_rules_that_were_not_judged_are_nothing_to_others(start: Start, verb: str) -> None:
+    away = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="db"))]}}
+    one, two = (annotated(pod(n).labels(app="db").in_group("gang"), away) for n in ("one", "two"))
+    state = state_of(NODES, [], [OLD, stored(one)])
+    client = await start(state, enforce=False)
+    if verb == "/filter":
+        assert (await ask(client, verb, question(stored(one), "a", "b")))["NodeNames"] == ["a", "b"]
+        state.upsert_pod(model_pod(stored(two)))
+        assert "pod group" in (await ask(client, verb, question(stored(one), "a", "b")))["Error"]
+    else:
+        await ask(client, verb, question(stored(one), "a", "b"))
+    # The scheduler goes on without an answer.
+    state.upsert_pod(model_pod(stored(Pod(one).on("a"))))
+    assert state.pods["default/one"].judged == ""
 
 
 async def test_a_group_with_rules_about_others_alone_is_judged(start: Start) -> None:
