@@ -155,6 +155,8 @@ def pod_reader(
         waiting=explained,
         most_entries=most_entries,
         stored=live,
+        # Files are read once, and whoever asks about them is told what is wrong in any case.
+        annotations=config.takes_annotations or not live,
     )
 
 

@@ -10,8 +10,11 @@ import pytest
 
 from extender import config
 from extender.enabled import score_plugins
+from extender.source import pod_reader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
+from tests.annotating import DECOY, annotated
+from tests.builders import pod
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,15 @@ def test_arguments_of_node_affinity() -> None:
     assert plugin.added.required is None
     assert plugin.added.preferred is not None
     assert plugin.added.preferred.judge("n", {"a": ""}) == 3
+
+
+@pytest.mark.parametrize("selector", [None, {}], ids=["nowhere", "everywhere"])
+def test_annotations_that_count_nowhere_are_not_read(selector: object) -> None:
+    document = {
+        "apiVersion": config.API_VERSION,
+        "kind": config.KIND,
+        "annotations": {"namespaceSelector": selector},
+    }
+    loaded = config.load(Namespace(config="config.yaml"), {}, lambda _: json.dumps(document))
+    read = pod_reader(loaded).read(json.dumps(annotated(pod("new"), DECOY)).encode())
+    assert (read.pod_class.annotated is None) is (selector is None)

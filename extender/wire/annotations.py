@@ -76,13 +76,17 @@ class Annotation:
 
 
 NO_ANNOTATION: Final = Annotation()
+UNREAD: Final = Annotation()
+"""There is one, and it counts nowhere."""
 
 
 class AnnotationReader:
     """Reads annotations once for all pods of a namespace that have the same, by their bytes."""
 
-    def __init__(self, gates: Gates) -> None:
+    def __init__(self, gates: Gates, *, anywhere: bool = True) -> None:
+        """Without `anywhere` none counts, so whoever edits them costs nothing."""
         self._gates = gates
+        self._anywhere = anywhere
         self._known: LruCache[tuple[str, bytes, bytes], Annotation] = LruCache(
             memory.ANNOTATIONS, share=2
         )
@@ -91,6 +95,8 @@ class AnnotationReader:
         """Read what a pod in a namespace has; O(1) where it was read lately."""
         if not found:
             return NO_ANNOTATION
+        if not self._anywhere:
+            return UNREAD
         affinity, policy = bytes(found.affinity), bytes(found.policy)
         key = (namespace, affinity, policy)
         known = self._known.get(key)

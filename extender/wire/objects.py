@@ -73,6 +73,7 @@ class PodReader:
         waiting: bool = False,
         most_entries: int | None = None,
         stored: bool = False,
+        annotations: bool = True,
     ) -> None:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
@@ -81,7 +82,7 @@ class PodReader:
         `waiting`, say of those without a node which taints they tolerate, and what only the
         scheduler looks at. With `most_entries`, longer affinity rules are an ObjectError. With
         `stored`, all pods come from an API server, so that none has label keys that are still to
-        be merged.
+        be merged. Without `annotations`, rules in them are not read.
         """
         self._most_entries = most_entries
         self._gates = gates
@@ -96,7 +97,8 @@ class PodReader:
         self._charges = ChargeReader() if charges else None
         self._reads_node_affinity = node_affinity
         self._node_affinity = NodeAffinityReader(most_entries)
-        self._annotations = AnnotationReader(gates)
+        self._reads_annotations = annotations
+        self._annotations = AnnotationReader(gates, anywhere=annotations)
         self._reads_tenures = tenures
         self._reads_waiting = waiting
         self._tenures = TenureReader()
@@ -111,6 +113,7 @@ class PodReader:
             waiting=self._reads_waiting,
             most_entries=self._most_entries,
             stored=self._stored,
+            annotations=self._reads_annotations,
         )
 
     @property

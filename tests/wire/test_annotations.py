@@ -301,3 +301,14 @@ def test_what_is_said_of_a_broken_one_is_bounded(rules: Any) -> None:
     broken = model_pod(annotated(OWN, rules)).broken_annotation
     assert broken is not None
     assert [len(each) < 600 for each in broken] == [True, True]
+
+
+def test_where_none_counts_they_are_told_and_not_read() -> None:
+    rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}
+    reader = PodReader(annotations=False)
+    for reads in (reader, reader.another()):
+        for value in (rules, {"podAntiAffinity": []}):
+            read = reads.read(json.dumps(annotated(OWN, value, "Replace")).encode())
+            assert read.of_spec is not None
+            assert read.without_annotations == reads.read(json.dumps(OWN).encode())
+            assert (read.pod_class.annotated, read.broken_annotation) == (None, None)
