@@ -246,13 +246,6 @@ BUGS = (
         "model/test_disruption.py::test_which_pods_are_charged",
     ),
     Bug(
-        "a budget on the absence of a label is about pods without any",
-        "model.disruption",
-        "            bool(pod.pod_class.labels)\n            and bool(",
-        "            bool(",
-        "model/test_disruption.py::test_which_pods_are_charged",
-    ),
-    Bug(
         "the last pod that a quota allows is refused",
         "verbs.quota",
         "used.get(resource, 0) + amount > quota.hard[resource]",
