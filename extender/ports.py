@@ -79,7 +79,7 @@ class Evictor(Protocol):
     async def mark(self, victim: Pod, message: str) -> bool:
         """Set the condition that says why a pod is about to go; False if it is gone or going."""
 
-    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
         """Delete a pod, or only find out whether we may; False when it is gone already."""
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:

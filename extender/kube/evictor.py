@@ -115,15 +115,12 @@ class Evictor:
         there = seen.uid == victim.uid and seen.deletion_timestamp is None
         return seen.resource_version if there else None
 
-    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
-        """Delete a pod with its own grace period; failures as with `mark`.
-
-        With `version`, only as long as nobody has changed it since.
-        """
+    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
+        """Delete a pod with its own grace period; failures as with `mark`."""
         options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
-            "preconditions": _preconditions(victim, version),
+            "preconditions": {"uid": victim.uid},
         }
         if dry_run:
             options["dryRun"] = ["All"]
@@ -177,7 +174,8 @@ class Evictor:
         BrokenAnswerError leave open whether it was done, and so does an ApiError with a status from
         500 on.
         """
-        options: dict[str, Any] = {"preconditions": _preconditions(pod, version)}
+        preconditions = {"uid": pod.uid, "resourceVersion": version}
+        options: dict[str, Any] = {"preconditions": preconditions}
         if dry_run:
             options["dryRun"] = ["All"]
         eviction = {
@@ -228,10 +226,6 @@ async def _unless_gone(request: Awaitable[bytes]) -> bool:
             return False
         raise
     return True
-
-
-def _preconditions(pod: Pod, version: str) -> dict[str, str]:
-    return {"uid": pod.uid, **({"resourceVersion": version} if version else {})}
 
 
 def _reference(pod: Pod) -> dict[str, str]:

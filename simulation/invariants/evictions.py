@@ -83,7 +83,8 @@ class Evictions:
     def holds(self, going: Mapping[str, int], pods: int, space: str) -> bool:
         """Return whether evictions in a namespace stand still, by all that replicas have heard.
 
-        With more than half of what may go a namespace does by itself, and counts as half then.
+        With more than half of what may go a namespace does by itself, and all that do so count as
+        half then.
         """
         now = self._clock()
         while len(self._acknowledged) > 1 and self._acknowledged[1][0] < now - HEARD_SECONDS:
@@ -93,7 +94,8 @@ class Evictions:
         most = max(1, pods * self.settings.percent // 100)
         fine = max(number for _, number in self._acknowledged)
         over = {each for each, number in going.items() if number > max((most + 1) // 2, fine)}
-        total = sum(most // 2 if each in over else number for each, number in going.items())
+        total = sum(number for each, number in going.items() if each not in over)
+        total += most // 2 if over else 0
         return space in over or total > max(most, fine)
 
     def look(self) -> None:

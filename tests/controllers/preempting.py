@@ -146,9 +146,8 @@ class Api:
             self._set(replace(known, victim_of=preemptor_in(message)))
         return known is not None
 
-    async def delete(self, victim: ModelPod, *, version: str = "", dry_run: bool = False) -> bool:
+    async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
         """Delete a pod."""
-        assert version or dry_run
         await self._arrive(f"{'try' if dry_run else 'delete'} {short(victim.key)}")
         known = self.pods.get(victim.uid)
         if known is None or dry_run:

@@ -259,7 +259,12 @@ async def test_a_namespace_goes_on_when_it_has_few_enough_after_a_new_grace_peri
         pytest.param({"a": 90, "b": 5}, False, {"a"}, id="a namespace counts as half at most"),
         pytest.param({"a": 90, "b": 5, "c": 1}, True, {"a"}, id="beside others that are too many"),
         pytest.param({"a": 90, "b": 90}, False, {"a", "b"}, id="two namespaces"),
-        pytest.param({"a": 90, "b": 90, "c": 1}, True, {"a", "b"}, id="two and one more"),
+        pytest.param(
+            {"a": 90, "b": 90, "c": 90, "d": 5}, False, {"a", "b", "c"}, id="several count as one"
+        ),
+        pytest.param(
+            {"a": 90, "b": 90, "c": 5, "d": 1}, True, {"a", "b"}, id="several and too many others"
+        ),
     ],
 )
 def test_the_brake_lets_through_what_may_and_not_one_more(

@@ -307,7 +307,8 @@ def test_where_none_counts_they_are_told_and_not_read() -> None:
     rules = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}
     reader = PodReader(annotations=False)
     for reads in (reader, reader.another()):
-        for value in (rules, {"podAntiAffinity": []}):
+        broken: dict[str, Any] = {"podAntiAffinity": []}
+        for value in (rules, broken):
             read = reads.read(json.dumps(annotated(OWN, value, "Replace")).encode())
             assert read.of_spec is not None
             assert read.without_annotations == reads.read(json.dumps(OWN).encode())

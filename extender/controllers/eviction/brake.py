@@ -26,9 +26,10 @@ class Pauses:
 class Brake:
     """Pauses evictions while more than a share of all pods would have to go.
 
-    What one namespace's owner does is not to stop the evictions of all others: with more than half
-    of that number a namespace pauses by itself, and for the others it counts as half. A single pod
-    is never too many: in a small cluster it may be a large share.
+    What the owner of some namespaces does is not to stop the evictions of all others: with more
+    than half of that number a namespace pauses by itself, and for the others all that are paused
+    count as half together. A single pod is never too many: in a small cluster it may be a large
+    share.
     """
 
     def __init__(self, share: float, pods: Callable[[], int]) -> None:
@@ -60,5 +61,6 @@ class Brake:
             return Pauses()
         one, half = self.allowed_of_one(acknowledged), self.allowed // 2
         over = frozenset(name for name, pods in going.items() if pods > one)
-        counted = sum(half if name in over else pods for name, pods in going.items())
+        others = sum(pods for name, pods in going.items() if name not in over)
+        counted = others + (half if over else 0)
         return Pauses(counted > max(self.allowed, acknowledged), over)

@@ -134,7 +134,8 @@ class Evictions:
                 logging.INFO, "not yet", what, victim.key, looked.why or "no use any more"
             )
             return None
-        return await self._evictor.delete(victim, version=looked.version)
+        # By its uid alone: whoever may edit the pod could dodge a version for as long as he likes.
+        return await self._evictor.delete(victim)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
         self._metrics.count_eviction(self._plugin, result)
