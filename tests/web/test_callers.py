@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from yarl import URL
 
 from extender.runtime import running
@@ -50,95 +49,97 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        pytest.param("127.0.0.1:PORT", id="the address, as kubectl port-forward and curl have it"),
-        pytest.param("localhost:PORT", id="localhost"),
-        pytest.param("LOCALHOST.", id="localhost, in full and in capitals"),
-        pytest.param("10.244.1.17:PORT", id="a pod's address, as of probes and Prometheus"),
-        pytest.param("[::1]:PORT", id="an IPv6 address"),
-        pytest.param("[fd00::1]", id="an IPv6 address without a port"),
-        pytest.param("[::ffff:10.0.0.1]:80", id="an IPv4 address written as IPv6"),
-        pytest.param("affinity-extender", id="a Service of the same namespace"),
-        pytest.param("affinity-extender.kube-system.svc:PORT", id="a Service"),
-        pytest.param("affinity-extender.kube-system.svc.cluster.local.", id="a Service in full"),
-        pytest.param("ops.EXAMPLE.com:8443", id="a name that is configured"),
-    ],
-)
-async def test_names_of_this_server_are_answered(tmp_path: Path, host: str) -> None:
-    async with serving(tmp_path) as program:
-        for line, headers, body in QUESTIONS:
-            answer = await program.say(line, *headers, body=body, host=host)
-            assert answer.status in {200, 404}, (line, answer)
+OURS: Mapping[str, str] = {
+    "the address, as kubectl port-forward and curl have it": "127.0.0.1:PORT",
+    "localhost": "localhost:PORT",
+    "localhost, in full and in capitals": "LOCALHOST.",
+    "a pod's address, as of probes and Prometheus": "10.244.1.17:PORT",
+    "an IPv6 address": "[::1]:PORT",
+    "an IPv6 address without a port": "[fd00::1]",
+    "an IPv4 address written as IPv6": "[::ffff:10.0.0.1]:80",
+    "a Service of the same namespace": "affinity-extender",
+    "a Service": "affinity-extender.kube-system.svc:PORT",
+    "a Service in full": "affinity-extender.kube-system.svc.cluster.local.",
+    "a name that is configured": "ops.EXAMPLE.com:8443",
+}
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        pytest.param("evil.example:PORT", id="a name made to resolve to loopback"),
-        pytest.param("evil.example.com", id="beside one that is configured"),
-        pytest.param("xops.example.com", id="that ends like one that is configured"),
-        pytest.param("localhost.evil.example", id="that begins like loopback"),
-        pytest.param("127.0.0.1.evil.example", id="that begins like an address"),
-        pytest.param("x.svc.evil.example", id="that looks like a Service"),
-        pytest.param("svc.cluster.local.evil.example", id="that begins like a cluster's domain"),
-        pytest.param("127.0.0.1.nip.io:PORT", id="of a service that resolves to anything"),
-        pytest.param("0x7f.0.0.1", id="an address as no browser sends it"),
-        pytest.param("[evil.example]:80", id="in brackets"),
-    ],
-)
-async def test_other_names_are_not(tmp_path: Path, host: str) -> None:
+async def test_names_of_this_server_are_answered(tmp_path: Path) -> None:
     async with serving(tmp_path) as program:
-        for line, headers, body in QUESTIONS:
-            answer = await program.say(line, *headers, body=body, host=host)
-            assert answer.status == 403, (line, answer)
-            assert b"allowedHosts" in answer.body
+        for case, host in OURS.items():
+            for line, headers, body in QUESTIONS:
+                answer = await program.say(line, *headers, body=body, host=host)
+                assert answer.status in {200, 404}, (case, line, answer)
+
+
+OTHERS: Mapping[str, str] = {
+    "a name made to resolve to loopback": "evil.example:PORT",
+    "beside one that is configured": "evil.example.com",
+    "that ends like one that is configured": "xops.example.com",
+    "that begins like loopback": "localhost.evil.example",
+    "that begins like an address": "127.0.0.1.evil.example",
+    "that looks like a Service": "x.svc.evil.example",
+    "that begins like a cluster's domain": "svc.cluster.local.evil.example",
+    "of a service that resolves to anything": "127.0.0.1.nip.io:PORT",
+    "an address as no browser sends it": "0x7f.0.0.1",
+    "in brackets": "[evil.example]:80",
+}
+
+
+async def test_other_names_are_not(tmp_path: Path) -> None:
+    async with serving(tmp_path) as program:
+        for case, host in OTHERS.items():
+            for line, headers, body in QUESTIONS:
+                answer = await program.say(line, *headers, body=body, host=host)
+                assert answer.status == 403, (case, line, answer)
+                assert b"allowedHosts" in answer.body
 
 
 HERE = "127.0.0.1:PORT"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        pytest.param(("Origin: https://evil.example",), id="a page of another site"),
-        pytest.param(("Origin: null",), id="a page without an origin"),
-        pytest.param(("Origin: http://127.0.0.1:8080",), id="a page of another port"),
-        pytest.param(("Origin: http://127.0.0.1",), id="a page of the usual port"),
-        pytest.param(("Origin: http://evil.example/@127.0.0.1:PORT",), id="an origin with a path"),
-        pytest.param(("Sec-Fetch-Site: cross-site",), id="fetched by another site"),
-        pytest.param(("Sec-Fetch-Site: same-site",), id="fetched by another port"),
-        pytest.param(
-            ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"),
-            id="in a frame of another site",
-        ),
-        pytest.param(
-            ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"),
-            id="as an image of another site",
-        ),
-    ],
-)
-async def test_pages_of_others_are_not_answered(tmp_path: Path, headers: tuple[str, ...]) -> None:
-    async with serving(tmp_path) as program:
-        for line, own, body in QUESTIONS:
-            answer = await program.say(line, *own, *headers, body=body, host=HERE)
-            assert answer.status == 403, (line, answer)
+PAGES_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
+    "a page of another site": ("Origin: https://evil.example",),
+    "a page without an origin": ("Origin: null",),
+    "a page of another port": ("Origin: http://127.0.0.1:8080",),
+    "a page of the usual port": ("Origin: http://127.0.0.1",),
+    "an origin with a path": ("Origin: http://evil.example/@127.0.0.1:PORT",),
+    "fetched by another site": ("Sec-Fetch-Site: cross-site",),
+    "fetched by another port": ("Sec-Fetch-Site: same-site",),
+    "in a frame of another site": (
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Mode: navigate",
+        "Sec-Fetch-Dest: iframe",
+    ),
+    "as an image of another site": (
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Mode: no-cors",
+        "Sec-Fetch-Dest: image",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        pytest.param(("Origin: http://127.0.0.1:PORT",), id="its own page"),
-        pytest.param(("Sec-Fetch-Site: same-origin",), id="fetched by its own page"),
-        pytest.param(("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"), id="typed by a person"),
-    ],
-)
-async def test_its_own_page_is(tmp_path: Path, headers: tuple[str, ...]) -> None:
+async def test_pages_of_others_are_not_answered(tmp_path: Path) -> None:
     async with serving(tmp_path) as program:
-        for line, own, body in QUESTIONS:
-            answer = await program.say(line, *own, *headers, body=body, host=HERE)
-            assert answer.status in {200, 404}, (line, answer)
+        for case, headers in PAGES_OF_OTHERS.items():
+            for line, own, body in QUESTIONS:
+                answer = await program.say(line, *own, *headers, body=body, host=HERE)
+                assert answer.status == 403, (case, line, answer)
+
+
+OWN_PAGE: Mapping[str, tuple[str, ...]] = {
+    "its own page": ("Origin: http://127.0.0.1:PORT",),
+    "fetched by its own page": ("Sec-Fetch-Site: same-origin",),
+    "typed by a person": ("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"),
+}
+
+
+async def test_its_own_page_is(tmp_path: Path) -> None:
+    async with serving(tmp_path) as program:
+        for case, headers in OWN_PAGE.items():
+            for line, own, body in QUESTIONS:
+                answer = await program.say(line, *own, *headers, body=body, host=HERE)
+                assert answer.status in {200, 404}, (case, line, answer)
 
 
 async def test_a_link_elsewhere_opens_the_page_and_sends_no_form(tmp_path: Path) -> None:
@@ -149,26 +150,26 @@ async def test_a_link_elsewhere_opens_the_page_and_sends_no_form(tmp_path: Path)
             assert (await program.say(line, *own, *told, body=body, host=HERE)).status == 403
 
 
-@pytest.mark.parametrize(
-    ("kind", "status"),
-    [
-        pytest.param("application/json", 200, id="JSON, as kube-scheduler says"),
-        pytest.param("application/json; charset=utf-8", 200, id="JSON in UTF-8"),
-        pytest.param("Application/JSON", 200, id="JSON in capitals"),
-        pytest.param(None, 200, id="none"),
-        pytest.param("text/plain", 415, id="text, as a form may send it"),
-        pytest.param("application/x-www-form-urlencoded", 415, id="a form"),
-        pytest.param("multipart/form-data; boundary=x", 415, id="a form with files"),
-        pytest.param("text/plain; application/json", 415, id="text that names JSON as well"),
-        pytest.param("application/xml", 415, id="something else"),
-    ],
-)
-async def test_a_body_is_json(tmp_path: Path, kind: str | None, status: int) -> None:
-    headers = () if kind is None else (f"Content-Type: {kind}",)
+TYPES: Mapping[str, tuple[str | None, int]] = {
+    "JSON, as kube-scheduler says": ("application/json", 200),
+    "JSON in UTF-8": ("application/json; charset=utf-8", 200),
+    "JSON in capitals": ("Application/JSON", 200),
+    "none": (None, 200),
+    "text, as a form may send it": ("text/plain", 415),
+    "a form": ("application/x-www-form-urlencoded", 415),
+    "a form with files": ("multipart/form-data; boundary=x", 415),
+    "text that names JSON as well": ("text/plain; application/json", 415),
+    "something else": ("application/xml", 415),
+}
+
+
+async def test_a_body_is_json(tmp_path: Path) -> None:
     async with serving(tmp_path) as program:
-        for line, _, body in QUESTIONS[-2:]:
-            answer = await program.say(line, *headers, body=body, host=HERE)
-            assert answer.status == status, (line, answer)
+        for case, (kind, status) in TYPES.items():
+            headers = () if kind is None else (f"Content-Type: {kind}",)
+            for line, _, body in QUESTIONS[-2:]:
+                answer = await program.say(line, *headers, body=body, host=HERE)
+                assert answer.status == status, (case, line, answer)
 
 
 async def test_no_answer_says_by_what_it_was_made(tmp_path: Path) -> None:
