@@ -377,6 +377,8 @@ class EditedEventStream(EventStream):
         super().__init__()
         self.edited: dict[str, Json | None] = {}
         """Annotations by the uid of their pods, None for one that was taken out."""
+        self.plain: set[str] = set()
+        """The uids of pods whose rules no API server would store in an annotation."""
 
     @property
     def cluster(self) -> Cluster:
@@ -387,7 +389,7 @@ class EditedEventStream(EventStream):
         return Cluster(list(self.nodes.values()), list(self.namespaces.values()), pods)
 
     def _counts(self, pod: Pod) -> bool:
-        if sound(pod, moved(pod)) is pod:
+        if pod["metadata"]["uid"] in self.plain:
             # In the spec, that is, and nobody can edit it.
             return True
         namespace = self.namespaces.get(_namespace(pod))
@@ -431,6 +433,7 @@ class EditedEventStream(EventStream):
         """Read a pod as the watch shows it, with what is on record of it."""
         is_placed, uid = "nodeName" in self._known(pod)["spec"], pod["metadata"]["uid"]
         made = sound(pod, moved(pod, DECOY if is_placed else None))
+        (self.plain.add if made is pod else self.plain.discard)(uid)
         shown = stored(made, made if is_placed else None)
         if not is_placed:
             self.state.note_asked(model_pod(shown))
