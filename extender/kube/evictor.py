@@ -32,7 +32,6 @@ from extender.kube.failures import (
     StatusError,
 )
 from extender.kube.flowcontrol import Flow
-from extender.kube.frames import read_answer
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
@@ -47,16 +46,6 @@ LONGEST_NAME: Final = 200
 
 EVICTION_SECONDS: Final = 5.0
 """For an eviction: well within the time for which the lead was just confirmed."""
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str
-    resource_version: str
-    deletion_timestamp: str | None = None
-
-
-class _Seen(msgspec.Struct):
-    metadata: _Metadata
 
 
 class Evictor:
@@ -85,12 +74,12 @@ class Evictor:
             "lastTransitionTime": second_now(),
         }
         for last in (False, False, True):
-            version = await self._version(victim)
-            if version is None:
+            seen = await self.objects.pod(victim.key)
+            if seen is None or seen.pod.uid != victim.uid or seen.pod.deleting:
                 return False
             patch = self._client.patch(
                 f"{pod_path(victim.key)}/status",
-                condition_patch(victim.uid, condition, version),
+                condition_patch(victim.uid, condition, seen.version),
                 STRATEGIC_MERGE,
                 within=REQUEST_SECONDS,
                 flow=Flow.EVICTIONS,
@@ -102,18 +91,6 @@ class Evictor:
                 if last or error.status != CONFLICT:
                     raise
         raise AssertionError("the last try returns or raises")
-
-    async def _version(self, victim: Pod) -> str | None:
-        """Return the resourceVersion of a pod; None when it is gone or going already."""
-        try:
-            body = await self._client.get(pod_path(victim.key), {}, within=REQUEST_SECONDS)
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
-        seen = read_answer(body, _Seen).metadata
-        there = seen.uid == victim.uid and seen.deletion_timestamp is None
-        return seen.resource_version if there else None
 
     async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
         """Delete a pod with its own grace period; failures as with `mark`."""

@@ -29,7 +29,7 @@ class Marking(Told):
 
     def __init__(self) -> None:
         super().__init__()
-        self.metadata: dict[str, Any] = {"uid": "default-victim"}
+        self.metadata: dict[str, Any] = {"name": "victim", "uid": "default-victim"}
         self.version = 7
         self.meanwhile: list[dict[str, Any]] = []
         """What others change of its metadata, each before one patch."""
@@ -39,7 +39,7 @@ class Marking(Told):
         if self.code == 404:
             return web.json_response({"kind": "Status", "code": 404}, status=404)
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
-        return web.json_response({"metadata": metadata})
+        return web.json_response({"metadata": metadata, "spec": {}})
 
     async def patch(self, request: web.Request) -> web.Response:
         """Take a patch, unless it was written for a pod as it is no more."""
