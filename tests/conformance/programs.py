@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, cache_folder, kept
+from tests.e2e.controlplane.binaries import KUBERNETES, Binaries, kept_from
 from tests.e2e.controlplane.gobuild import build, staging_replacements
 
 Report = Callable[[str], None]
@@ -32,11 +31,8 @@ def program(name: str, main: Path, version: str, report: Report) -> Binaries:
     The first one of a release takes minutes; its packages then stay in Go's own cache.
     """
     sources = sorted(_LIBRARY.glob("*.go")), sorted(main.glob("*.go"))
-    family = f"{name}-{version}-"
-    cache_name = family + _digest([*sources[0], *sources[1]])
 
     def compile_it(go: Path, scratch: Path, product: Path) -> None:
-        _drop_older(family)
         folder = scratch / "intree"
         (folder / name).mkdir(parents=True)
         for place, files in zip((folder, folder / name), sources, strict=True):
@@ -54,17 +50,4 @@ def program(name: str, main: Path, version: str, report: Report) -> Binaries:
             module="intree",
         )
 
-    return kept(cache_name, compile_it, report)
-
-
-def _digest(files: list[Path]) -> str:
-    """Return a short name for these sources, so that a change of them is built anew."""
-    found = hashlib.sha256()
-    for file in files:
-        found.update(file.name.encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()[:12]
-
-
-def _drop_older(family: str) -> None:
-    for folder in cache_folder().glob(f"{family}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    return kept_from(f"{name}-{version}", [*sources[0], *sources[1]], compile_it, report)

@@ -7,6 +7,7 @@ leaves nothing to trip over.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -19,7 +20,7 @@ from tests.e2e.controlplane.gobuild import build, build_kubernetes
 from tests.e2e.controlplane.toolchain import find_go
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Report = Callable[[str], None]
     # Compiles into the folder given last; the one before it is for sources and logs.
@@ -83,6 +84,22 @@ def kept(name: str, compile_into: Build, report: Report) -> Binaries:
                 _remove_leftovers(cache)
                 _compile(cache, finished, compile_into, report)
     return Binaries(finished)
+
+
+def kept_from(
+    family: str, sources: Iterable[Path], compile_into: Build, report: Report
+) -> Binaries:
+    """Return what these sources make; after a change of them it is built anew."""
+    digest = hashlib.sha256()
+    for file in sources:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+
+    def compile_it(go: Path, scratch: Path, product: Path) -> None:
+        for older in cache_folder().glob(f"{family}-*"):
+            shutil.rmtree(older, ignore_errors=True)
+        compile_into(go, scratch, product)
+
+    return kept(f"{family}-{digest.hexdigest()[:12]}", compile_it, report)
 
 
 @contextmanager

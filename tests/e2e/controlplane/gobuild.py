@@ -54,7 +54,7 @@ def staging_replacements(go: Path, folder: Path, version: str) -> list[str]:
     (v0.36.3 for v1.36.3) takes the folder's place.
     """
     staged = f"v0.{version.split('.', 1)[1]}"
-    modules = _STAGED.findall(_go_mod_of_kubernetes(go, folder, version))
+    modules = _STAGED.findall((kubernetes_module(go, folder, version) / "go.mod").read_text())
     return [f"{module} => {module} {staged}" for module in modules]
 
 
@@ -68,6 +68,7 @@ def build(
     requires: Sequence[str],
     replaces: Sequence[str] = (),
     module: str = "controlplane",
+    verb: Sequence[str] = ("build", "-v"),
 ) -> None:
     """Run go build in a module of its own; the end of its output is the error when it fails."""
     folder.mkdir(exist_ok=True)
@@ -76,21 +77,21 @@ def build(
     lines += [f"replace {line}" for line in replaces]
     (folder / "go.mod").write_text("\n".join(lines) + "\n")
     # -mod=mod lets it complete go.mod and go.sum; -v names each package once it is compiled.
-    command = [str(go), "build", "-mod=mod", "-trimpath", "-v", *arguments]
-    _run(command, folder, what, report)
+    run_go([str(go), *verb, "-mod=mod", "-trimpath", *arguments], folder, what, report)
 
 
-def _go_mod_of_kubernetes(go: Path, folder: Path, version: str) -> str:
+def kubernetes_module(go: Path, folder: Path, version: str) -> Path:
+    """Return where Go keeps the sources of one Kubernetes release, fetched if need be."""
     folder.mkdir(exist_ok=True)
     command = [str(go), "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise MissingToolError(f"Go cannot fetch k8s.io/kubernetes: {answer.stdout}{answer.stderr}")
-    return Path(json.loads(answer.stdout)["GoMod"]).read_text()
+    return Path(json.loads(answer.stdout)["Dir"])
 
 
-def _run(command: list[str], folder: Path, what: str, report: Report) -> None:
-    """Run it, reporting how far it is."""
+def run_go(command: list[str], folder: Path, what: str, report: Report) -> None:
+    """Run what compiles something, reporting how far it is; the end of its output is the error."""
     log = folder / "build.log"
     started = time.monotonic()
     with (
@@ -108,7 +109,8 @@ def _run(command: list[str], folder: Path, what: str, report: Report) -> None:
                 lines = log.read_text().splitlines()
                 packages = sum(not line.startswith("go: ") for line in lines)
                 spent = time.monotonic() - started
-                report(f"{what}: {packages} packages compiled after {spent:.0f} s")
+                compiled = f"{packages} packages compiled" if packages else "still compiling"
+                report(f"{what}: {compiled} after {spent:.0f} s")
         except BaseException:
             process.kill()
             raise
