@@ -1,0 +1,79 @@
+"""The report on upstream's integration suites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.upstream.expected import reason
+from tests.upstream.running import ALONE, PASS, RULELESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.upstream.running import Results
+
+    Found = Mapping[str, Mapping[str, Results]]
+    """By suite, then by mode."""
+
+_HEAD = """\
+# Upstream's integration suites, with the extender
+
+`make upstream` copies the scheduler's own suites out of `k8s.io/kubernetes` and runs them as they
+are. Then it runs them with one helper changed, the one that starts the scheduler: each scheduler is
+configured by a file of `scheduler-config/`, and a process of the extender runs on the suite's API
+server. Last comes an extender that knows no rules: what passes there as well says nothing about the
+extender. What failed was run once more; *flaky* counts the tests that then passed.
+
+Tests passed / failed / skipped, without those that only hold others. Kubernetes {release}.
+
+"""
+
+
+def report(found: Found, release: str) -> str:
+    """Write it as Markdown."""
+    modes = list(next(iter(found.values())))
+    lines = [f"| suite | {' | '.join(modes)} | needs the rules |"]
+    lines += ["| --- |" + " --- |" * (len(modes) + 1)]
+    for suite, by_mode in found.items():
+        cells = " | ".join(by_mode[mode].in_short() for mode in modes)
+        lines.append(f"| `{suite}` | {cells} | {len(list(_needing(by_mode)))} |")
+    lines += ["", "## What fails beside the extender and not alone", ""]
+    failed = list(_failed(found))
+    lines += [f"- {mode}: `{test}`: {why or '**not expected**'}" for mode, test, why in failed]
+    lines += [] if failed else ["Nothing."]
+    alone = [f"- `{test}`" for each in found.values() for test in _of(each, ALONE)]
+    if alone:
+        lines += ["", "## What fails alone, here", "", *alone]
+    return _HEAD.format(release=release) + "\n".join(lines) + "\n"
+
+
+def unexpected(found: Found) -> list[str]:
+    """Return what failed without a reason."""
+    return [f"{mode}: {test}" for mode, test, why in _failed(found) if why is None]
+
+
+def _failed(found: Found) -> Iterator[tuple[str, str, str | None]]:
+    """Yield mode, test and reason, where the test passes alone or was not run alone."""
+    for by_mode in found.values():
+        alone = set(_of(by_mode, ALONE))
+        for mode in by_mode:
+            if mode not in (ALONE, RULELESS):
+                yield from (
+                    (mode, t, reason(mode, t)) for t in _of(by_mode, mode) if t not in alone
+                )
+
+
+def _needing(by_mode: Mapping[str, Results]) -> Iterator[str]:
+    """Yield the tests that an extender without rules fails, and one with them passes."""
+    if RULELESS in by_mode:
+        for test in by_mode[RULELESS].failed:
+            if any(
+                each.outcomes.get(test) == PASS
+                for mode, each in by_mode.items()
+                if mode not in (ALONE, RULELESS)
+            ):
+                yield test
+
+
+def _of(by_mode: Mapping[str, Results], mode: str) -> list[str]:
+    return by_mode[mode].failed if mode in by_mode else []

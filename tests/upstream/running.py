@@ -1,0 +1,126 @@
+"""One suite of upstream's tests, run in one mode."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.upstream.grouped import run_group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_ROOT = Path(__file__).parents[2]
+_SHIPPED = _ROOT / "scheduler-config"
+_SUITE_TIMEOUT = "90m"
+_OUTCOME = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(", re.MULTILINE)
+_STARTED = re.compile(r"^=== RUN\s+(\S+)$", re.MULTILINE)
+
+PASS, FAIL, SKIP = "PASS", "FAIL", "SKIP"
+
+ALONE, REPLACE, ASSIST, RULELESS = "alone", "replace", "assist", "without rules"
+MODES = (ALONE, REPLACE, ASSIST, RULELESS)
+"""As upstream runs them; with the two files that are shipped; and with `replace.yaml` and an
+extender that knows none of the rules: what it passes as well has tested nothing of ours."""
+
+_RULELESS = """\
+apiVersion: affinity-extender.io/v1alpha1
+kind: AffinityExtenderConfiguration
+mode: replace
+plugins: [CrossNamespacePodAffinity]
+"""
+
+
+@dataclass
+class Results:
+    """What became of the tests of one suite."""
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """By test, without those that only contain others."""
+    flaky: list[str] = field(default_factory=list)
+    """Those that failed at first, and passed by themselves."""
+
+    @property
+    def failed(self) -> list[str]:
+        """The tests that failed."""
+        return [name for name, outcome in self.outcomes.items() if outcome == FAIL]
+
+    def in_short(self) -> str:
+        """Count what passed, failed and was skipped."""
+        counts = Counter(self.outcomes.values())
+        shown = f"{counts[PASS]} / {counts[FAIL]} / {counts[SKIP]}"
+        return shown + (f", {len(self.flaky)} flaky" if self.flaky else "")
+
+
+def run(program: Path, mode: str, etcd: Path, folder: Path, pattern: str = "") -> Results:
+    """Run a suite; what failed is run once more, since some of upstream's tests are flaky."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    environment = _environment(mode, etcd, folder)
+    results = Results(_once(program, environment, folder / "1.log", pattern))
+    if results.failed:
+        again = _once(program, environment, folder / "2.log", only(results.failed))
+        results.flaky = [name for name in results.failed if again.get(name) == PASS]
+        results.outcomes |= dict.fromkeys(results.flaky, PASS)
+    return results
+
+
+def _environment(mode: str, etcd: Path, folder: Path) -> dict[str, str]:
+    found = os.environ | {"PATH": f"{etcd}{os.pathsep}{os.environ['PATH']}"}
+    if mode == ALONE:
+        return found
+    command = [sys.executable, "-m", "extender", "serve", "--kubeconfig", "{kubeconfig}"]
+    command += ["--port", "{port}", "--ops-port", "{ops-port}", "--logging-format", "json"]
+    if mode == RULELESS:
+        config = folder / "extender.yaml"
+        config.write_text(_RULELESS, encoding="utf-8")
+        command += ["--config", str(config)]
+    else:
+        command += ["--mode", mode]
+    shipped = ASSIST if mode == ASSIST else REPLACE
+    return found | {
+        "EXTENDER_COMMAND": " ".join(command),
+        "EXTENDER_READY": "http://127.0.0.1:{ops-port}/readyz",
+        "EXTENDER_LOG": str(folder / "extender.log"),
+        "EXTENDER_CONFIG": str(_SHIPPED / f"{shipped}.yaml"),
+        "PYTHONPATH": str(_ROOT),
+    }
+
+
+def _once(program: Path, environment: Mapping[str, str], log: Path, pattern: str) -> dict[str, str]:
+    command = [str(program), "-test.v", f"-test.timeout={_SUITE_TIMEOUT}"]
+    command += [f"-test.run={pattern}"] if pattern else []
+    run_group(command, log, folder=log.parent, environment=environment)
+    return outcomes(log.read_text(errors="replace"))
+
+
+def outcomes(log: str) -> dict[str, str]:
+    """Read what `go test -v` says of each test; one that began and never ended has failed."""
+    found = dict.fromkeys(_STARTED.findall(log), FAIL)
+    found |= {name: outcome for outcome, name in _OUTCOME.findall(log)}
+    return {name: found[name] for name in _leaves(found)}
+
+
+def _leaves(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    containers = {parent for name in names for parent in _parents(name)}
+    return [name for name in names if name not in containers]
+
+
+def _parents(name: str) -> Iterable[str]:
+    parts = name.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def only(names: Sequence[str]) -> str:
+    """Return the pattern of `-test.run` for these tests; it may take in a few more."""
+    parts = zip_longest(*(name.split("/") for name in names))
+    levels = [dict.fromkeys(re.escape(part) for part in level if part) for level in parts]
+    return "/".join(f"^({'|'.join(level)})$" for level in levels)

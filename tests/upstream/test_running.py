@@ -1,0 +1,86 @@
+"""What is read from a log of `go test -v`, and what the report makes of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tests.upstream.grouped import run_group
+from tests.upstream.report import report, unexpected
+from tests.upstream.running import (
+    ALONE,
+    FAIL,
+    PASS,
+    REPLACE,
+    RULELESS,
+    SKIP,
+    Results,
+    only,
+    outcomes,
+)
+
+LOG = """\
+=== RUN   TestFilters
+=== RUN   TestFilters/near_a_pod
+I1123 14:00:00.000000 scheduler.go:1] "Attempted" --- FAIL: not a line of its own
+--- FAIL: TestFilters (1.00s)
+    --- PASS: TestFilters/near_a_pod (0.50s)
+    --- FAIL: TestFilters/apart_from_it (0.50s)
+=== RUN   TestSkipped
+--- SKIP: TestSkipped (0.00s)
+=== RUN   TestHung
+=== RUN   TestHung/forever
+panic: test timed out after 90m
+"""
+
+
+def test_a_log_tells_what_became_of_each_test_that_holds_no_others() -> None:
+    assert outcomes(LOG) == {
+        "TestFilters/near_a_pod": PASS,
+        "TestFilters/apart_from_it": FAIL,
+        "TestSkipped": SKIP,
+        "TestHung/forever": FAIL,
+    }
+
+
+def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
+    found = {
+        "filters": {
+            ALONE: Results({"TestA": PASS, "TestB": FAIL, "TestC": PASS}),
+            REPLACE: Results({"TestA": FAIL, "TestB": FAIL, "TestC": PASS}),
+            RULELESS: Results({"TestA": FAIL, "TestB": FAIL, "TestC": FAIL}),
+        }
+    }
+
+    assert unexpected(found) == ["replace: TestA"]
+    written = report(found, "1.37.1")
+    assert "| `filters` | 2 / 1 / 0 | 1 / 2 / 0 | 0 / 3 / 0 | 1 |" in written
+    assert "- replace: `TestA`: **not expected**" in written
+    assert "- `TestB`" in written
+
+
+def test_what_failed_is_named_level_by_level() -> None:
+    pattern = only(["TestA/near_(a)", "TestB", "TestA/far/now"])
+    first, second, third = map(re.compile, pattern.split("/"))
+    assert [bool(first.search(name)) for name in ("TestA", "TestB", "TestAB")] == [
+        True,
+        True,
+        False,
+    ]
+    assert [bool(second.search(name)) for name in ("near_(a)", "far", "a")] == [True, True, False]
+    assert third.search("now")
+
+
+def test_what_a_test_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"(sleep 30; echo still here) > {pipe} & sleep 0.1; exit 3"
+
+    code = run_group(["sh", "-c", script], tmp_path / "log", folder=tmp_path, environment={})
+
+    assert code == 3
+    os.set_blocking(reading, True)
+    assert os.read(reading, 1) == b""  # the other end is closed, and nothing came
+    os.close(reading)
