@@ -72,7 +72,7 @@ test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conf
 	  $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,differential.py preemption_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py kubelet_admission.py image.py)
 
 # The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
@@ -97,7 +97,11 @@ planted: $(STAMP) ## every bug that is planted to see whether the tests find it 
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
-	@$(BIN)/python -m pytest tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000
+	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py -v --releases all --questions 25000
+
+.PHONY: upstream
+upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
+	@$(BIN)/python -m tests.upstream
 
 matrix: $(STAMP) ## the core of e2e on each Kubernetes release that is supported (an hour)
 	@$(BIN)/python -m tests.e2e.matrix
@@ -127,6 +131,10 @@ bench: $(STAMP) ## compare with a server that answers at once, as ratios
 
 bench-intree: $(STAMP) ## compare with the scheduler's own plugin (ten minutes)
 	@$(BIN)/python -m bench.intree $(call results,plugin)
+
+.PHONY: bench-upstream
+bench-upstream: $(STAMP) ## upstream's own benchmark, scheduler_perf, with and without the extender (hours)
+	@$(BIN)/python -m bench.scheduler_perf $(call results,scheduler_perf)
 
 bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
