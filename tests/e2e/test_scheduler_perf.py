@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from tests.e2e.controlplane.binaries import Binaries
 
-IN_SHORT = ("SchedulingRequiredPodAntiAffinityWithNSSelector", "MixedSchedulingBasePod")
-LONG = (
+pytestmark = pytest.mark.long
+
+CASES = (
+    "MixedSchedulingBasePod",
     "SchedulingBasic",
     "SchedulingNodeAffinity",
     "SchedulingPodAffinity",
@@ -32,6 +34,7 @@ LONG = (
     "SchedulingPreferredAffinityWithNSSelector",
     "SchedulingPreferredAntiAffinityWithNSSelector",
     "SchedulingRequiredPodAffinityWithNSSelector",
+    "SchedulingRequiredPodAntiAffinityWithNSSelector",
 )
 GATED = "SchedulingGatedPodsWithPodAffinityImpactForThroughput"
 """Its gated pods wait for good, so it is left to the benchmark itself."""
@@ -45,9 +48,7 @@ def benchmark(built: Any, binaries: Binaries) -> Benchmark:
 
 
 @pytest.mark.parametrize("side", [ASSIST, REPLACE])
-@pytest.mark.parametrize(
-    "case", [*IN_SHORT, *(pytest.param(case, marks=pytest.mark.long) for case in LONG)]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_upstreams_benchmark_runs_with_the_extender(
     case: str, side: str, benchmark: Benchmark, tmp_path: Path
 ) -> None:
@@ -62,4 +63,4 @@ def test_upstreams_benchmark_runs_with_the_extender(
 
 def test_no_workload_of_upstreams_is_forgotten(benchmark: Benchmark) -> None:
     found = {each.case for each in workloads(benchmark.upstream, MEDIUM)}
-    assert found == {*IN_SHORT, *LONG, GATED}
+    assert found == {*CASES, GATED}
