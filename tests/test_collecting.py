@@ -42,6 +42,8 @@ def clean() -> Iterator[None]:
     usual = gc.get_threshold()
     gc.collect()
     gc.freeze()
+    # A full collection begins by how much is new beside what was there at the end of the last one.
+    gc.collect()
     yield
     gc.set_threshold(*usual)
     gc.unfreeze()
