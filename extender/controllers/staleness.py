@@ -8,24 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, NoReturn
 
 from extender.cluster.state import ClusterState
-from extender.mirrored import VITAL
 from extender.ports import Check
 
 LOOK_SECONDS: Final = 1.0
 
 _log = logging.getLogger(__name__)
-
-
-def unheard(
-    silent_for: Mapping[str, float | None], seconds: float, resources: Collection[str] = VITAL
-) -> tuple[str, ...]:
-    """Return those of some resources of which nothing has come for so many seconds, or ever.
-
-    For whoever acts on something that began so long ago, and would not, had it ended since. Where
-    silence means nothing, as with files, all have been heard of.
-    """
-    watched = [(name, silent_for[name]) for name in resources if name in silent_for]
-    return tuple(name for name, silent in watched if silent is None or silent >= seconds)
 
 
 class Freshness:

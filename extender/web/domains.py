@@ -105,9 +105,8 @@ class Domains:
                 "examples": [write_broken_annotation(each) for each in islice(broken, EXAMPLES)],
             },
         )
-        ignored = self._state.broken_annotations
-        names = [each for each, _ in islice(ignored.ignored_in, EXAMPLES)]
-        yield "ignoredAnnotations", {"pods": ignored.ignored, "namespaces": names}
+        names = [each for each, _ in islice(broken.ignored_in, EXAMPLES)]
+        yield "ignoredAnnotations", {"pods": broken.ignored, "namespaces": names}
 
     def _topologies(self) -> Iterator[Document | None]:
         """Tell of the keys that terms use, those of most terms first."""

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.controllers.staleness import Freshness, unheard
+from extender.controllers.staleness import Freshness
 from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import unclear
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -112,19 +112,3 @@ async def test_no_hint_comes_from_a_stale_picture() -> None:
     rig.state.doubt = None
     await rig.tick()
     assert rig.api.made == [("two", None, "b")]
-
-
-@pytest.mark.parametrize(
-    ("silent", "since"),
-    [
-        pytest.param(
-            {"pods": 4.9, "nodes": 5.0, "namespaces": None}, ("namespaces", "nodes"), id="watched"
-        ),
-        pytest.param({}, (), id="read from files, where silence means nothing"),
-    ],
-)
-def test_what_was_not_heard_of_since_something_began(
-    silent: dict[str, float | None], since: tuple[str, ...]
-) -> None:
-    assert unheard(silent, 5.0, VITAL) == since
-    assert unheard({}, 0.0) == ()
