@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     # Compiles into the folder given last; the one before it is for sources and logs.
     Build = Callable[[Path, Path, Path], None]
 
-KUBERNETES = "1.37.1"
+KUBERNETES = "1.37.2"
 """The release that everything is tested with and measured on."""
 ETCD = "3.6.7"
 
