@@ -103,8 +103,8 @@ conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes relea
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
 
-matrix: $(STAMP) ## the core of e2e on each Kubernetes release that is supported (an hour)
-	@$(BIN)/python -m tests.e2e.matrix
+matrix: $(STAMP) ## the core of e2e on each Kubernetes release that is supported (an hour), or on one (RELEASE=1.37.2)
+	@$(BIN)/python -m tests.e2e.matrix $(if $(RELEASE),--releases $(RELEASE))
 
 lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/ruff check .

@@ -1,12 +1,13 @@
 """Run the core of the end-to-end tests on several releases: `python -m tests.e2e.matrix`.
 
 The report has a line for each file of tests and a column for each release, and then says what was
-left out, and why.
+left out, and why. A run of releases that are named keeps the columns of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,7 @@ CORE = (
 """What a scheduler and the extender do together; the rest is about tools, or one release."""
 
 _TESTS = Path(__file__).parent
+_LEFT_OUT = re.compile(r"- (\S+), `(.+?)`: (.*)")
 
 
 @dataclass
@@ -70,13 +72,15 @@ def main() -> None:
     """Run the tests on each release, write the report, and fail when one of them failed."""
     args = _arguments()
     files = [str(_TESTS / f"test_{name}.py") for name in args.only]
-    outcomes: dict[str, Outcome] = {}
-    for number, release in enumerate(args.releases, 1):
-        say = f"Kubernetes {release} ({number} of {len(args.releases)})"
+    releases = args.releases or RELEASES
+    keeps = bool(args.releases) and args.markdown.exists()
+    outcomes = read_markdown(args.markdown.read_text(encoding="utf-8")) if keeps else {}
+    for number, release in enumerate(releases, 1):
+        say = f"Kubernetes {release} ({number} of {len(releases)})"
         sys.stderr.write(
             f"{say}: {len(files)} files of tests; the first time it is built: minutes\n"
         )
-        outcomes[release] = run(release, files)
+        outcomes = joined(outcomes, release, run(release, files))
         # After each release, so that an interrupted run has something to show.
         args.markdown.write_text(as_markdown(outcomes), encoding="utf-8")
     failed = [f"{release}: {name}" for release, each in outcomes.items() for name in each.failed]
@@ -95,6 +99,33 @@ def run(release: str, files: Sequence[str]) -> Outcome:
         for case in ET.parse(report).iter("testcase"):  # noqa: S314 (pytest's own)
             outcome.take(case)
         return outcome
+
+
+def joined(outcomes: Mapping[str, Outcome], release: str, outcome: Outcome) -> dict[str, Outcome]:
+    """Add a release, in the place of another one of its minor version."""
+    others = {name: each for name, each in outcomes.items() if _minor(name) != _minor(release)}
+    return dict(sorted({**others, release: outcome}.items(), key=lambda one: _minor(one[0])))
+
+
+def _minor(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")[:2]))
+
+
+def read_markdown(text: str) -> dict[str, Outcome]:
+    """Read what `as_markdown` wrote; it does not tell which tests failed, only how many."""
+    lines = text.splitlines()
+    (_, *releases), _, *rows = [line[2:-2].split(" | ") for line in lines if line.startswith("|")]
+    outcomes = {release: Outcome() for release in releases}
+    for file, *cells in rows:
+        for release, cell in zip(releases, cells, strict=True):
+            counts = (each.split() for each in cell.split(", ") if each)
+            results = Counter({result: int(count) for count, result in counts})
+            if results:
+                outcomes[release].results[file.strip("`")] = results
+    for found in filter(None, map(_LEFT_OUT.fullmatch, lines)):
+        release, name, why = found.groups()
+        outcomes[release].left_out[name] = why
+    return outcomes
 
 
 def as_markdown(outcomes: Mapping[str, Outcome]) -> str:
@@ -134,7 +165,7 @@ def _cell(results: Counter[str] | None) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.matrix", description=__doc__)
-    parser.add_argument("--releases", nargs="+", default=list(RELEASES), metavar="VERSION")
+    parser.add_argument("--releases", nargs="+", metavar="VERSION", help="all that are supported")
     parser.add_argument("--only", nargs="+", default=CORE, choices=CORE, metavar="NAME")
     parser.add_argument("--markdown", type=Path, default=_TESTS / "matrix.md", metavar="FILE")
     return parser.parse_args()
