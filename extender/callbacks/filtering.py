@@ -15,6 +15,7 @@ from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soo
 from extender.callbacks.readiness import NotReadyError
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import Disagreements
+from extender.callbacks.template_nodes import judge_templates
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
@@ -124,7 +125,11 @@ class Filters:
         try:
             args = await self._requests.read(body)
             if args.pod.node is not None:
-                return self._pass_placed(args)
+                # Rules hold while a pod is scheduled only. kube-scheduler 1.37 asks about one whose
+                # resize is deferred (gate InPlacePodVerticalScalingSchedulerPreemption).
+                return self._untold(_all_pass(args), args)
+            if self._requests.are_templates(args):
+                return self._untold(await self._judge_templates(args), args)
             # A scheduler may ignore an error: what an earlier attempt was judged by counts no more.
             self._state.note_asked(args.pod.without_annotations)
             in_flight = self._listeners.in_flight
@@ -152,14 +157,38 @@ class Filters:
         self._note_fault(error, seconds)
         return write_filter_error(fault_text(error))
 
-    def _pass_placed(self, args: ExtenderArgs) -> bytes:
-        """Answer /filter about a pod that is on its node: rules hold while it is scheduled only.
+    def _untold(self, verdicts: Verdicts, args: ExtenderArgs) -> bytes:
+        """Write an answer that nobody else hears of."""
+        names_json = write_names(verdicts, args)
+        return write_filter_result(verdicts, args, names_json, resolvable=self._resolvable)
 
-        kube-scheduler 1.37 asks about a pod whose resize is deferred, to make room for it (gate
-        InPlacePodVerticalScalingSchedulerPreemption); InterPodAffinity skips such pods as well.
-        """
-        verdicts = _all_pass(args)
-        return write_filter_result(verdicts, args, write_names(verdicts, args), resolvable=False)
+    async def _judge_templates(self, args: ExtenderArgs) -> Verdicts:
+        """Judge nodes that the cluster does not have; nothing is left of the question."""
+        pod, plugins = args.pod, self._plugins
+        broken = broken_annotation(pod)
+        if broken is not None and plugins:
+            raise broken
+        if self._compares_pods:
+            await self._requests.prepare(pod)
+
+        def judged(asked: AskedNodes) -> Verdicts:
+            if not self._may_refuse(pod):
+                return Verdicts(asked, ())
+            # Nobody is nominated to a node that there is not.
+            return judge(self._state, pod, asked, plugins, nominated=False)
+
+        return await judge_templates(self._requests, pod, args.nodes or {}, judged)
+
+    def _may_refuse(self, pod: Pod) -> bool:
+        """Return whether a rule may refuse nodes for a pod; UnclearError where nobody can tell."""
+        if not any(plugin.concerns(self._state, pod) for plugin in self._plugins):
+            return False
+        why_unclear = unclear(self._state, pod, self._plugins)
+        if why_unclear is not None:
+            # An error, not a refusal: the scheduler backs off from errors, but retries a group
+            # that was refused without a pause, and asks about all of its pods each time.
+            raise UnclearError(why_unclear)
+        return True
 
     def _judge(self, args: ExtenderArgs) -> Verdicts:
         broken = broken_annotation(args.pod)
@@ -171,12 +200,7 @@ class Filters:
             return _all_pass(args)
         if not (self._enforces or self._warned):
             self._warn_of_mismatch()
-        concerned = any(plugin.concerns(self._state, args.pod) for plugin in self._plugins)
-        why_unclear = unclear(self._state, args.pod, self._plugins) if concerned else None
-        if why_unclear is not None:
-            # An error, not a refusal: the scheduler backs off from errors, but retries a group
-            # that was refused without a pause, and asks about all of its pods each time.
-            raise UnclearError(why_unclear)
+        concerned = self._may_refuse(args.pod)
         self._state.note_asked(args.pod)
         if concerned:
             verdicts = self._verdicts(args, self._plugins)

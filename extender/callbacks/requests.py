@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from extender.callbacks.readiness import check_ready
 from extender.cluster.counts.nodes import AskedNodes
@@ -15,6 +17,8 @@ from extender.reading import ApartReader
 from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.name_lists import NameLists
 from extender.wire.objects import PodReader
+
+T = TypeVar("T")
 
 
 class Requests:
@@ -35,7 +39,7 @@ class Requests:
     async def read(self, body: bytes) -> ExtenderArgs:
         """Read a request, a large one beside the event loop."""
         envelope = read_envelope(body)
-        args = await self._pods.read(envelope.pod_bytes, partial(open_args, envelope))
+        args = await self._pods.read(envelope.objects_bytes, partial(open_args, envelope))
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
         if args.pod.of_spec is None:
@@ -54,6 +58,20 @@ class Requests:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
         await self._preparer.prepare(pod)
         self.check_ready()
+
+    async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
+        """Yield what the steps of a prepared question come to, as far as the time allows."""
+        async for each in self._preparer.in_turns(pod, steps, seconds):
+            yield each
+            self.check_ready()
+
+    def are_templates(self, args: ExtenderArgs) -> bool:
+        """Return whether a request has whole nodes, of which the cluster has none.
+
+        Not those of names that pods are bound to: such a node is there, and the watch is behind.
+        """
+        nodes, number = args.nodes or {}, self._state.nodes.number
+        return bool(nodes) and all(number(name) is None for name in nodes)
 
     def asked(self, args: ExtenderArgs) -> AskedNodes:
         """Look up the nodes of a request."""

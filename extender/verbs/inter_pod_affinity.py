@@ -123,7 +123,8 @@ class Constraint:
     def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the nodes that fit, and of those that are refused."""
         names = asked.names
-        if self.forbidden and self.topology.values_are_names and len(self.domains) <= len(names):
+        by_name = self.topology.values_are_names and asked.template is None
+        if self.forbidden and by_name and len(self.domains) <= len(names):
             # The short way for hostnames: the domains are the names, so no node is looked up.
             refused = self._values()
             fits = [name for name in names if name not in refused]
@@ -136,7 +137,7 @@ class Constraint:
                 refused = refused.intersection(names)
             # Sorted, because the order of a set differs from one start of Python to the next.
             return fits, sorted(refused)
-        inside = map(self.domains.__contains__, picker(asked.numbers)(self.topology.domain_of))
+        inside = map(self.domains.__contains__, asked.domains(self.topology))
         hits = list(inside if self.forbidden else map(not_, inside))
         if True not in hits:
             return names, ()
@@ -168,6 +169,7 @@ def _constraints(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Const
     if not prefilter.has_rules:
         return
     yield from _affinity(prefilter)
+    yield from _keys(prefilter, asked)
     yield from _forbidden(Reason.ANTI_AFFINITY, prefilter.anti_affinity, asked)
     yield from _forbidden(Reason.EXISTING_ANTI_AFFINITY, prefilter.existing_anti_affinity, asked)
 
@@ -192,9 +194,20 @@ def _affinity(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Const
     """
     first = met or prefilter.is_first
     for table in prefilter.affinity:
-        # Every domain there is leaves out the nodes without the key, which are in none.
-        allowed = range(len(table.topology.values)) if first else table.counts
+        # Every domain there is, and one that a template would be the first node of; that leaves out
+        # the nodes without the key, which are in none.
+        allowed = range(len(table.topology.values) + 1) if first else table.counts
         yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
+
+
+def _keys(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Constraint]:
+    """Refuse a template that lacks a key of required affinity.
+
+    The tables do not tell: of all keys that no node has, one has a table.
+    """
+    labels, terms = asked.template, prefilter.pod_class.affinity.required
+    if labels is not None and any(each.topology_key not in labels for each in terms):
+        yield Constraint(Reason.AFFINITY, prefilter.affinity[0].topology, (), forbidden=False)
 
 
 def _forbidden(
@@ -203,10 +216,7 @@ def _forbidden(
     """Yield the domains that are refused, those that matter to the nodes asked about at least."""
     few = len(asked.names) <= FEW_NODES
     for union in unions:
-        if few:
-            domains = union.among(picker(asked.numbers)(union.topology.domain_of))
-        else:
-            domains = union.domains()
+        domains = union.among(asked.domains(union.topology)) if few else union.domains()
         if domains is not None:
             yield Constraint(reason, union.topology, domains, forbidden=True)
 

@@ -123,6 +123,9 @@ def _split(
     state: ClusterState, rule: NodeRule, asked: AskedNodes
 ) -> tuple[AskedNodes, Sequence[str]]:
     """Return the nodes that match a rule, and the names of those that do not."""
+    if asked.template is not None:
+        fits = asked.names and rule.judge(asked.names[0], asked.template)
+        return (asked, ()) if fits else (asked.only(()), asked.names)
     judged = state.node_rules.judge(rule)
     if judged.matching == len(state.nodes):
         return asked, ()

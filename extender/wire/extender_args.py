@@ -29,9 +29,9 @@ class Envelope(msgspec.Struct):
     NodeNames: msgspec.Raw = msgspec.Raw(NULL)
 
     @property
-    def pod_bytes(self) -> int:
-        """Return how long the pod's JSON is."""
-        return len(memoryview(self.Pod))
+    def objects_bytes(self) -> int:
+        """Return how long the JSON of the pod and of whole nodes is."""
+        return len(memoryview(self.Pod)) + len(memoryview(self.Nodes))
 
 
 class _NodeList(msgspec.Struct):

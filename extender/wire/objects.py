@@ -11,6 +11,7 @@ from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.disruption import PodDisruptionBudget
 from extender.model.keys import Key, key_of
+from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
@@ -289,6 +290,11 @@ def read_namespace(raw: Json) -> Namespace:
     """Read a v1.Namespace; ObjectError names the field that is broken."""
     metadata = decode(_LABELLED, raw).metadata
     return Namespace(metadata.name, metadata.labels or {})
+
+
+def read_labels(raw: Json, what: str) -> Labels:
+    """Read nothing but the labels of a node; ObjectError names `what` and the field."""
+    return decode(_LABELLED, raw, what).metadata.labels or {}
 
 
 def read_budget(raw: Json) -> PodDisruptionBudget:
