@@ -82,7 +82,7 @@ class ClusterState(ClusterView):
             self._settle(pod.key, pod.uid)
         elif pod.nominated is not None or self._nominated:
             # An edit while it holds a place is nothing to others.
-            self.version += self._nominated.learn(pod.judged_by(pod.judged))
+            self._nominations_change(self._nominated.learn(pod.judged_by(pod.judged)))
         if old is not None:
             if old.uid != pod.uid:
                 self._settle(old.key, old.uid)
@@ -234,7 +234,7 @@ class ClusterState(ClusterView):
 
         Nominations that no watch has shown in time end without a word.
         """
-        self.version += self._nominated.expire(now)
+        self._nominations_change(self._nominated.expire(now))
         expired = self._reservations.expired(now)
         for reservation in expired:
             self._drop(reservation)
@@ -262,11 +262,15 @@ class ClusterState(ClusterView):
         """
         if (known := self.pod(pod.key, pod.uid)) is None or known.node is None:
             pod = replace(pod, pod_class=self.class_of(pod), node=None)
-            self.version += self._nominated.expect(pod, node, until, held=held)
+            self._nominations_change(self._nominated.expect(pod, node, until, held=held))
 
     def give_up_nomination(self, uid: str) -> None:
         """Note that a nomination that was expected does not come."""
-        self.version += self._nominated.give_up(uid)
+        self._nominations_change(self._nominated.give_up(uid))
+
+    def _nominations_change(self, changed: bool) -> None:  # noqa: FBT001 - how often, 0 or 1
+        self.version += changed
+        self.nominations += changed
 
     # Nodes and namespaces
 

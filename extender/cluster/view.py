@@ -73,6 +73,8 @@ class ClusterView:
         self._budgets = BudgetLedger()
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
+        self.nominations = 0
+        """How often of that only because a nomination came or went, as hints do by themselves."""
         self.doubt: str | None = None
         """Why this picture is too old to judge hard rules by; None while it is not."""
         self.pod_observers: list[Callable[[str], None]] = []

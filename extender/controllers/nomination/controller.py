@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -19,6 +19,7 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
+from extender.controllers.in_vain import prospects
 from extender.controllers.nomination.nominations import Nominations, is_elses
 from extender.controllers.nomination.patches import Patches
 from extender.controllers.nomination.record import Record, Refusal, State
@@ -202,6 +203,8 @@ class NominationController:
         if news is None:
             return await self._try_again(record, refusal)
         rest = refusal.pause.rest(now)
+        if rest is None:
+            rest = refusal.held(self._outlook(refusal), now)
         if rest is not None:
             return rest
         if not self._is_our_turn(news=news):
@@ -245,9 +248,14 @@ class NominationController:
                 refusal.pause.begin(now)
         elif not self._bucket.take():
             return LOOK_SECONDS
-        elif not await self._nominations.set(record, pod, node):
+        elif not await self._nominations.set(record, pod, node, self._outlook(refusal)):
             refusal.fail(node, self._clock())
         return record.rest(now, self._clock())
+
+    def _outlook(self, refusal: Refusal) -> Hashable:
+        """Return what a pod's chances hang on: itself, and everything but nominations."""
+        changes = self._state.version - self._state.nominations
+        return changes, prospects(refusal.pod, refusal.requirements)
 
     # Nominated by the scheduler
 

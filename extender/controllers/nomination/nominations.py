@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from contextlib import suppress
 from typing import Final
 
@@ -74,11 +74,11 @@ class Nominations:
             if each is not None and self._state.pod(each.pod.key, each.pod.uid) is not None
         ]
 
-    async def set(self, record: Record, pod: Pod, node: str) -> bool:
-        """Nominate a node for a pod; False when it certainly was not done."""
+    async def set(self, record: Record, pod: Pod, node: str, outlook: Hashable) -> bool:
+        """Nominate a node for a pod, chosen with some outlook; False when that was not done."""
         now = self._clock()
         # Before the request: the scheduler may come with its question before the answer is here.
-        nomination = Nomination(pod, node, now, now + self._patience)
+        nomination = Nomination(pod, node, now, now + self._patience, outlook)
         self._records.nominate(record, nomination)
         self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
         patched = await self._patches.change(pod, None, node, success="set")
@@ -141,6 +141,9 @@ class Nominations:
             return
         if record.refusal is not None and nomination.ending is None:
             record.refusal.fail(node, self._clock())
+            # Who ends several attempts without a place for the pod has tried the node as well.
+            if result == "refused" or nomination.renewals >= MOST_RENEWALS:
+                record.refusal.hold(nomination.outlook, self._clock())
         nomination.ending = result
         with self._records.withdrawing(record, node) as withdrawal:
             patched = await self._patches.change(pod, node, None, success=result, overtaken=result)

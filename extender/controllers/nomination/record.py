@@ -29,11 +29,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.controllers import refusals
-from extender.controllers.pausing import Pause
+from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
@@ -71,6 +72,9 @@ class Refusal(refusals.Refusal):
 
     tried: deque[str] = field(default_factory=lambda: deque(maxlen=TRIED))
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
+    outlook: Hashable = None
+    """What the pod's chances hung on when a node was chosen that the scheduler then refused."""
+    _held_until: float = 0.0
     _wish: Requirements | None = None
 
     def read(self) -> bool:
@@ -96,6 +100,22 @@ class Refusal(refusals.Refusal):
         self.tried.append(node)
         self.pause.begin(now)
 
+    def hold(self, outlook: Hashable, now: float) -> None:
+        """Note that the scheduler refused a node that was chosen with this outlook.
+
+        For reasons that we do not see. So all nodes have to wait for another outlook: an autoscaler
+        takes a nominated pod for one that has its place. Or until the scheduler, too, tries again
+        what nothing wakes.
+        """
+        self.outlook, self._held_until = outlook, now + LONGEST_PAUSE_SECONDS
+
+    def held(self, outlook: Hashable, now: float) -> float | None:
+        """Return for how many seconds to point the pod nowhere, None when it may be."""
+        if self._held_until <= now or self.outlook != outlook:
+            self.outlook, self._held_until = None, 0.0
+            return None
+        return self._held_until - now
+
 
 @dataclass(slots=True, eq=False)
 class Nomination:
@@ -107,6 +127,8 @@ class Nomination:
     """When the API server was told last."""
     deadline: float
     """When it is withdrawn, or once more if that was refused or ended unclearly."""
+    outlook: Hashable
+    """What the pod's chances hung on when the node was chosen."""
     refused: bool = False
     """The scheduler came back with the pod: it has tried the node in vain."""
     renewals: int = 0
