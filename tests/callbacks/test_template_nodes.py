@@ -39,7 +39,7 @@ from tests.builders import (
 )
 from tests.controllers.nominating import NominationRig
 from tests.oracle import Args, Cluster
-from tests.serving import APART, NEW, NODES, OLD, WEB, Start, ask, question
+from tests.serving import APART, NEW, NODES, OLD, TOGETHER, WEB, Start, ask, question
 from tests.verbs.judging import expected_refusals
 
 UNKNOWN = "node(s) unknown to the extender"
@@ -207,6 +207,11 @@ async def test_templates_are_whole_nodes_none_of_which_is_known(
 async def test_a_name_alone_says_nothing_of_a_node(start: Start) -> None:
     answer = await ask(await start(), "/filter", question(APART, "t"))
     assert answer["FailedAndUnresolvableNodes"] == {"t": UNKNOWN}
+
+
+async def test_templates_have_no_scores(start: Start) -> None:
+    client = await start()
+    assert await ask(client, "/prioritize", whole(TOGETHER, [node("t", {HOST: "a"})])) == []
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@
                                  |                preempt is answered for it
                                  +---180 s are over---> (none)
 
+After the scheduler refused a node, no other is looked for until something changes (`Refusal.hold`).
 A pod is REFUSED no more when filter admits it, when it is bound or deleted, or when others pushed
 it out. What was withdrawn is remembered whatever the state is: the scheduler may not have seen it.
 A withdrawal that was refused, or whose end is unclear, is asked for again after a while; until
