@@ -49,6 +49,7 @@ EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 PLUGINS = (InterPodAffinity(), NodeAffinityPlugin())
 PAUSE = 0.25
+UNREAD = Metrics()
 
 
 def whole(incoming: Json, nodes: Sequence[Json]) -> dict[str, Any]:
@@ -79,19 +80,20 @@ async def test_a_template_is_judged_as_the_node_would_be(data: st.DataObject) ->
     before = fingerprint(state)
 
     body = json.dumps(whole(incoming, templates)).encode()
-    answer = json.loads(await Answering(state).filter(body))
+    answer = json.loads(await Answering(state, UNREAD).filter(body))
     refused = verdicts(answer)
     assert answer["Nodes"]["items"] == [each for each in templates if name_of(each) not in refused]
     grown = Cluster([*cluster.nodes, *templates], cluster.namespaces, cluster.pods)
     assert refused == expected_refusals(grown, incoming, names, Args())
     assert fingerprint(state) == before
 
+    demand = Answering(state, UNREAD, PLUGINS)
     demanding = data.draw(strategies.with_node_affinity(Pod(incoming)), label="with node affinity")
     body = json.dumps(whole(demanding, templates)).encode()
-    refused = verdicts(json.loads(await Answering(state, plugins=PLUGINS).filter(body)))
+    refused = verdicts(json.loads(await demand.filter(body)))
     for each in templates:
         state.upsert_node(model_node(each))
-    real = json.loads(await Answering(state, plugins=PLUGINS).filter(body))
+    real = json.loads(await demand.filter(body))
     assert refused == verdicts(real), "and so it is once the nodes are there"
 
 
