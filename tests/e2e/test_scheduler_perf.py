@@ -16,11 +16,12 @@ from bench.scheduler_perf.sides import ASSIST, REPLACE
 from tests.e2e.controlplane.binaries import cache_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.e2e.controlplane.binaries import Binaries
+    from _pytest.mark import ParameterSet
 
-pytestmark = pytest.mark.long
+    from tests.e2e.controlplane.binaries import Binaries
 
 CASES = (
     "MixedSchedulingBasePod",
@@ -36,6 +37,12 @@ CASES = (
     "SchedulingRequiredPodAffinityWithNSSelector",
     "SchedulingRequiredPodAntiAffinityWithNSSelector",
 )
+EACH_TIME = {
+    ("SchedulingPodAntiAffinity", REPLACE),
+    ("SchedulingPreferredAffinityWithNSSelector", REPLACE),
+    ("SchedulingPodAffinity", ASSIST),
+}
+"""A hard rule, preferences over namespaces, and the rule that walks every pod in-tree."""
 GATED = "SchedulingGatedPodsWithPodAffinityImpactForThroughput"
 """Its gated pods wait for good, so it is left to the benchmark itself."""
 
@@ -47,8 +54,15 @@ def benchmark(built: Any, binaries: Binaries) -> Benchmark:
     return Benchmark(built(program), sources, binaries.folder)
 
 
-@pytest.mark.parametrize("side", [ASSIST, REPLACE])
-@pytest.mark.parametrize("case", CASES)
+def runs() -> Iterator[ParameterSet]:
+    """Yield every workload with both sides; most of them take too long for each time."""
+    for case in CASES:
+        for side in (ASSIST, REPLACE):
+            marks = () if (case, side) in EACH_TIME else (pytest.mark.long,)
+            yield pytest.param(case, side, id=f"{case} {side}", marks=marks)
+
+
+@pytest.mark.parametrize(("case", "side"), runs())
 def test_upstreams_benchmark_runs_with_the_extender(
     case: str, side: str, benchmark: Benchmark, tmp_path: Path
 ) -> None:

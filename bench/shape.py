@@ -1,0 +1,219 @@
+"""How large the program is, and how far its parts are apart: `python -m bench.shape`.
+
+What nobody can count by a script (the forms of one computation, the files that a newcomer opens) is
+not here.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+
+import grimp
+
+from tests.answering import Answering
+from tests.builders import HOST, Pod, node, pod, selector, state_of, term
+
+ROOT = Path(__file__).parents[1] / "extender"
+ENTRY = "extender.runtime"
+"""What it imports, at whatever distance, is in the scheduler's path."""
+MOST_PARAMETERS = 6
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the program."""
+
+    path: Path
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The parsed source."""
+        return ast.parse(self.path.read_text(encoding="utf-8"))
+
+    @property
+    def lines(self) -> int:
+        """All lines of the file."""
+        return len(self.path.read_text(encoding="utf-8").splitlines())
+
+    @property
+    def name(self) -> str:
+        """The name that it is imported by."""
+        parts = self.path.relative_to(ROOT.parent).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def statements(self) -> Iterator[ast.stmt]:
+        """Every statement, at whatever depth."""
+        return (each for each in ast.walk(self.tree) if isinstance(each, ast.stmt))
+
+    @property
+    def classes(self) -> Iterator[ast.ClassDef]:
+        """Every class."""
+        return (each for each in self.statements if isinstance(each, ast.ClassDef))
+
+
+def code_lines(module: Module) -> set[int]:
+    """Return the lines with statements, without docstrings and comments."""
+    found: set[int] = set()
+    for each in module.statements:
+        is_text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+        if not is_text:
+            found |= {each.lineno} if hasattr(each, "body") else _span(each)
+    return found
+
+
+def _span(statement: ast.stmt) -> set[int]:
+    return set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+
+
+def import_lines(module: Module) -> int:
+    """Count the lines that imports take."""
+    imports = (each for each in module.statements if isinstance(each, ast.Import | ast.ImportFrom))
+    return sum(len(_span(each)) for each in imports)
+
+
+def numeric_constants(module: Module) -> int:
+    """Count the numbers that have a name of their own in a module or class."""
+    bodies = [module.tree.body, *(each.body for each in module.classes)]
+    return len([statement for body in bodies for statement in body if _is_number(statement)])
+
+
+def _is_number(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.AnnAssign):
+        target: ast.expr = statement.target
+    elif isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+    else:
+        return False
+    named = isinstance(target, ast.Name) and target.id.lstrip("_").isupper()
+    value = statement.value or target
+    parts = (each for each in ast.walk(value) if isinstance(each, ast.expr))
+    return named and all(map(_is_arithmetic, parts))
+
+
+def _is_arithmetic(expression: ast.expr) -> bool:
+    if isinstance(expression, ast.Constant):
+        return isinstance(expression.value, int | float) and not isinstance(expression.value, bool)
+    return isinstance(expression, ast.BinOp | ast.UnaryOp)
+
+
+def long_signatures(module: Module) -> int:
+    """Count the functions with more than six parameters beside `self`."""
+    return sum(
+        _parameters(each) > MOST_PARAMETERS
+        for each in module.statements
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    args = function.args
+    named = [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    return sum(each not in ("self", "cls") for each in named)
+
+
+def shared_names(modules: Iterable[Module]) -> list[str]:
+    """Return the names of classes that several modules define."""
+    counts = Counter(each.name for module in modules for each in module.classes)
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+def circles(graph: grimp.ImportGraph) -> list[set[str]]:
+    """Return the groups of modules that import each other."""
+    reached = {each: graph.find_upstream_modules(each) | {each} for each in sorted(graph.modules)}
+    groups = {
+        frozenset(other for other in upstream if each in reached[other])
+        for each, upstream in reached.items()
+    }
+    return sorted((set(group) for group in groups if len(group) > 1), key=sorted)
+
+
+@dataclass
+class Walk:
+    """Where a call leads: the files, how often it goes from one to another, and how deep."""
+
+    files: set[str]
+    changes: int
+    depth: int
+
+
+def walk_of_a_filter_call() -> Walk:
+    """Follow a warm filter call for a pod with anti-affinity, over nine nodes."""
+    names = [f"node-{number}" for number in range(9)]
+    rule = term(HOST, selector(app="web"))
+    placed = [pod(f"web-{number}").labels(app="web").on(names[number]) for number in range(3)]
+    state = state_of([node(name, {HOST: name}) for name in names], [], placed)
+    incoming: Pod = pod("web-new").labels(app="web").anti_affinity(rule)
+    body = json.dumps({"Pod": incoming, "Nodes": None, "NodeNames": names}).encode()
+    filters = Answering(state).filters
+    walk, stack = Walk(set(), 0, 0), [""]
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        del argument
+        file = frame.f_code.co_filename
+        if not file.startswith(str(ROOT)):
+            return
+        if event == "call":
+            walk.files.add(file)
+            walk.changes += stack[-1] not in ("", file)
+            stack.append(file)
+            walk.depth = max(walk.depth, len(stack) - 1)
+        elif event == "return" and len(stack) > 1:
+            stack.pop()
+
+    async def ask() -> None:
+        for _ in range(3):
+            await filters.answer(body)
+        sys.setprofile(note)
+        try:
+            await filters.answer(body)
+        finally:
+            sys.setprofile(None)
+
+    asyncio.run(ask())
+    return walk
+
+
+def rows() -> list[tuple[str, str]]:
+    """Measure everything."""
+    modules = [Module(path) for path in sorted(ROOT.rglob("*.py"))]
+    graph = grimp.build_graph("extender", cache_dir=None)
+    in_path = graph.find_upstream_modules(ENTRY) | {ENTRY}
+    code, imports = sum(len(code_lines(each)) for each in modules), sum(map(import_lines, modules))
+    walk = walk_of_a_filter_call()
+    return [
+        ("lines", f"{sum(each.lines for each in modules):,}"),
+        (
+            "lines in the scheduler's path",
+            f"{sum(each.lines for each in modules if each.name in in_path):,}",
+        ),
+        ("files", f"{len(modules)}"),
+        ("lines of imports to a line of code", f"{imports / code:.2f}"),
+        ("a warm filter call: files", f"{len(walk.files)}"),
+        ("a warm filter call: changes of file", f"{walk.changes}"),
+        ("a warm filter call: depth", f"{walk.depth}"),
+        ("class names that are there twice", f"{len(shared_names(modules))}"),
+        ("numeric constants", f"{sum(map(numeric_constants, modules))}"),
+        ("functions with more than six parameters", f"{sum(map(long_signatures, modules))}"),
+        ("circles of imports", f"{len(circles(graph))}"),
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    print("| | |\n| --- | ---: |")
+    for name, value in rows():
+        print(f"| {name} | {value} |")
+
+
+if __name__ == "__main__":
+    main()
