@@ -242,7 +242,8 @@ class Preemptions:
         if not chosen or not compare_pods(self._plugins):
             return chosen
         settled = settle(chosen, {node: each.rank for node, each in left.items()})
-        if (taken := settled.taken) is None:
+        if (taken := settled.taken) is None or not chosen[taken].uids:
+            # Where nobody goes in the end, the scheduler nominates nobody.
             return settled.chosen
         found = {**settled.chosen, taken: self._needed(args, taken, chosen[taken])}
         self._state.expect_nomination(args.pod, taken, self._clock() + LAG_SECONDS)

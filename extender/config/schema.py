@@ -20,7 +20,7 @@ API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
 
 FIRST_WITH_EMPTY_VICTIMS = 38
-"""The minor version from which the scheduler takes candidates for preemption without victims."""
+"""The minor version from which an answer may keep candidates for preemption without victims."""
 
 
 class Mode(enum.StrEnum):
@@ -181,7 +181,8 @@ class Config(Block, frozen=True, kw_only=True):
 
     scheduler_version: str = "1.37"
     """Minor version of the kube-scheduler that calls, in quotes. Up to 1.37 the scheduler fails a
-    whole preemption if one node has no victims; from 1.38 on it accepts such nodes."""
+    whole preemption if one node has no victims; from 1.38 on such nodes stay in the answer of
+    preempt, for other extenders to name victims there."""
 
     inter_pod_affinity: InterPodAffinity = InterPodAffinity()
     node_affinity: NodeAffinity = NodeAffinity()

@@ -340,6 +340,18 @@ async def test_the_configuration_allows_empty_victims(aiohttp_client: Any) -> No
     assert answer == {"NodeNameToMetaVictims": {"a": {"Pods": [], "NumPDBViolations": 0}}}
 
 
+async def test_a_node_that_stays_without_victims_is_nobodys_nomination(aiohttp_client: Any) -> None:
+    """kube-scheduler 1.38 drops it, unless another extender names victims there."""
+    rig = PreemptRig(state_of(NODES, [], []), may_be_empty=True)
+    client = await aiohttp_client(rig.app)
+    lonely = pod("one").labels(app="lonely").priority(100)
+    lonely = lonely.anti_affinity(term(HOST, selector(app="lonely")))
+    answer = await ask(client, question(lonely, {"a": []}))
+    assert list(answer["NodeNameToMetaVictims"]) == ["a"]
+    other = {**lonely, "metadata": {**lonely["metadata"], "name": "two", "uid": "default-two"}}
+    assert await verdict(client, other) == ["a", "b"]
+
+
 async def test_a_pod_that_never_preempts_evicts_nobody(aiohttp_client: Any) -> None:
     polite = {**IMPORTANT, "spec": {**IMPORTANT["spec"], "preemptionPolicy": "Never"}}
     assert await ask(await aiohttp_client(PreemptRig().app), question(polite, PROPOSED)) == NOBODY

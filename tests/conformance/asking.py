@@ -24,7 +24,7 @@ class Release:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read "1.37.1", or "1.37.1+Gate+AnotherGate"."""
+        """Read "1.37.2", or "1.37.2+Gate+AnotherGate"."""
         version, *gates = text.split("+")
         return cls(version, tuple(gates))
 

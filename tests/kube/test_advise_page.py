@@ -38,7 +38,7 @@ async def test_a_live_cluster_is_listed_once_and_is_advised_as_a_dump_of_it(
     monkeypatch.chdir(tmp_path)
     write_dump(tmp_path, OBJECTS)
     made_current(rig, OBJECTS, tmp_path, monkeypatch)
-    version = {"major": "1", "minor": "37", "gitVersion": "v1.37.1"}
+    version = {"major": "1", "minor": "37", "gitVersion": "v1.37.2"}
     rig.api.collection("/version").lists.append(answering(lambda: web.json_response(version)))
 
     told = await assert_as_on_the_dump(LIVE, 0, capsys)
