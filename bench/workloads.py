@@ -25,6 +25,7 @@ Json: TypeAlias = dict[str, Any]
 class Rules(Enum):
     """What an application asks for."""
 
+    CHARTS = "preferred apart by host, weight 1 or 100"
     PREFERRED = "preferred zone and host"
     ANTI = "required apart by host"
     ANTI_ACROSS = "required apart by host, namespaces by selector"
@@ -34,11 +35,15 @@ class Rules(Enum):
     @property
     def score(self) -> bool:
         """Return whether they give nodes a score."""
-        return self in {Rules.PREFERRED, Rules.TOGETHER}
+        return self in {Rules.CHARTS, Rules.PREFERRED, Rules.TOGETHER}
 
 
 MIXED = (Rules.PREFERRED, Rules.ANTI, Rules.NONE)
 """The usual cluster, where applications take turns."""
+
+
+CHART_WEIGHTS = (1, 1, 100)
+"""Applications take turns in these, in the shares of public charts (tests/charts)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,9 @@ def _affinity(app: int, rules: Rules) -> Json:
         return {"labelSelector": selector, "topologyKey": key, **fields}
 
     match rules:
+        case Rules.CHARTS:
+            weight = CHART_WEIGHTS[app % len(CHART_WEIGHTS)]
+            return affinity("podAntiAffinity", preferred=[(weight, term(HOST))])
         case Rules.PREFERRED:
             return affinity("podAntiAffinity", preferred=[(50, term(ZONE)), (100, term(HOST))])
         case Rules.ANTI:

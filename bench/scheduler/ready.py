@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.scheduler.cluster import control_plane_in, say
-from bench.scheduler.workloads import crowded
+from bench.scheduler.workloads import ZONE_AND_HOST, crowded
 from bench.servers import memory_of
 from bench.tables import table
 from tests.e2e.access import grant_shipped_role
 from tests.e2e.api import Api, for_each
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.extending import EXTENDER, REPLACE, Extender
-from tests.e2e.objects import HOSTNAME, JSON, ZONE
+from tests.e2e.objects import JSON
 from tests.e2e.sandbox import pods_path
 
 _SETTLING_S = 5.0
@@ -38,9 +38,7 @@ class Outcome:
 
 async def measure(pods: int, starts: int) -> list[Outcome]:
     """Fill an API server with pods that have rules, and start beside it a few times."""
-    workload = crowded(
-        "Preferred apart by zone and host", pods, prefer_apart=[(100, ZONE), (50, HOSTNAME)]
-    )
+    workload = crowded("Preferred apart by zone and host", pods, prefer_apart=ZONE_AND_HOST)
     with control_plane_in(say) as (running, folder):
         ca = running.credentials.ca
         async with Api.connected(running.server, ADMIN.token, ca) as api:

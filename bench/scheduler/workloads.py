@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
+from bench.workloads import CHART_WEIGHTS
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, namespace, node, pod, term
 
 APPS, NAMESPACES = 500, 100
@@ -171,13 +172,17 @@ def plain(nodes: int = 1000) -> Workload:
 
 
 def crowded(what: str, pods: int, **rules: Any) -> Workload:
-    """Return 500 apps in 100 namespaces, every pod with the rule; more replicas of 50 come."""
+    """Return 500 apps in 100 namespaces, every pod with the rule; more replicas of 50 come.
+
+    A rule is a topology key with the weights that the apps take turns in; 0 is required.
+    """
 
     def replica(name: str, app: int) -> JSON:
         labels = {"app": f"app-{app}"}
         given = {
             rule: [
-                (weight, term(key, labels)) if weight else term(key, labels) for weight, key in of
+                (weight, term(key, labels)) if weight else term(key, labels)
+                for weight, key in ((weights[app % len(weights)], key) for weights, key in of)
             ]
             for rule, of in rules.items()
         }
@@ -198,9 +203,11 @@ def crowded(what: str, pods: int, **rules: Any) -> Workload:
     )
 
 
+ZONE_AND_HOST = (((100,), ZONE), ((50,), HOSTNAME))
 CROWDED = (
-    crowded("Preferred apart by zone and host", 30_000, prefer_apart=[(100, ZONE), (50, HOSTNAME)]),
-    crowded("Required apart by host", 30_000, apart=[(0, HOSTNAME)]),
+    crowded("Preferred apart by host", 30_000, prefer_apart=[(CHART_WEIGHTS, HOSTNAME)]),
+    crowded("Preferred apart by zone and host", 30_000, prefer_apart=ZONE_AND_HOST),
+    crowded("Required apart by host", 30_000, apart=[((0,), HOSTNAME)]),
 )
 PERF = (
     perf("SchedulingPodAntiAffinity", ANTI_AFFINITY, 1000, 1000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,22 @@ async def until_refused(sandbox: Sandbox) -> JSON:
     await sandbox.pods.until(lambda: bool(refused()), SETTLE_S, "a pod to be refused")
     (pod,) = refused()
     return pod
+
+
+@with_and_without_us
+async def test_replicas_apart(sandbox: Sandbox, mode: str) -> None:
+    await sandbox.add(*(node(f"n{n}") for n in range(1, 4)))
+    async with (
+        sandbox.scheduled_by(mode),
+        applied(sandbox.api, EXAMPLES / "replicas-apart/deployment.yaml") as things,
+    ):
+        nodes = await until_placed(sandbox, 4)
+        assert sorted(Counter(nodes.values()).values()) == [1, 1, 2]
+
+        await sandbox.add(node("n4"))
+        await sandbox.api.patch(f"{collection(things[0])}/web", {"spec": {"replicas": 5}})
+        places = await until_placed(sandbox, 5)
+        assert {places[key] for key in places.keys() - nodes.keys()} == {"n4"}
 
 
 @with_and_without_us
