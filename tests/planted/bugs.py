@@ -337,4 +337,41 @@ BUGS = (
         "self._times[0] + WINDOW_SECONDS",
         "controllers/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
     ),
+    Bug(
+        "evicts for pods that are gone or bound",
+        "controllers.preemption.preemptions",
+        "lambda: self._is_wanted(preemption)",
+        "lambda: True",
+        "controllers/test_preemption_woken.py"
+        "::test_no_further_victim_goes_for_a_preemptor_that_needs_none",
+    ),
+    Bug(
+        "evicts where it does not help",
+        "verbs.victims",
+        "if not fit.fits or not self._obeys_rules_without(lesser, node):",
+        "if not fit.fits:",
+        "verbs/test_victims.py::test_victims_of_each_node",
+    ),
+    Bug(
+        "evicts before the watch shows the nomination",
+        "controllers.preemption.preemptions",
+        "if seen.nominated != preemption.node:",
+        "if seen.nominated is preemption:",
+        "controllers/test_preemption_replicas.py::test_two_replicas_at_once_evict_one_set",
+    ),
+    Bug(
+        "evicts before the watch shows the mark",
+        "controllers.preemption.evictions",
+        "return await self._events.until(shows, [victim.uid], SHOWN_SECONDS)",
+        "return True",
+        "controllers/test_preemption_replicas.py"
+        "::test_nothing_is_deleted_before_the_watch_shows_the_mark",
+    ),
+    Bug(
+        "withdraws no nomination of a preemptor",
+        "controllers.preemption.nominations",
+        "await self._patches.change(preemption.pod, preemption.node, None)",
+        "del preemption",
+        "controllers/test_preemption.py::test_a_place_that_is_not_taken_after_all_is_given_up",
+    ),
 )

@@ -270,7 +270,7 @@ PLANTED: Mapping[str, Planted] = {
     "withdraws no hint": Planted(_withdraws_no_hint, {HINT}),
     "binds whoever has the name": Planted(_binds_whoever_has_the_name, {"bound by mistake", MEET}),
     "takes any error for success": Planted(
-        _takes_any_error_for_success, {WAIT, LONELY, "evicted in vain", *ENDLESS}
+        _takes_any_error_for_success, {MEET, WAIT, LONELY, "evicted in vain", *ENDLESS}
     ),
     "takes a list from a cache for proof": Planted(
         _settles_by_cached_lists, {MEET, LONELY}, plan=old_lists

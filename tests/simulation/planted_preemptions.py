@@ -105,18 +105,6 @@ def _deletes_what_it_has_not_marked(patch: Patch) -> None:
     patch.setattr(Evictions, "_is_shown", marked)
 
 
-def _evicts_where_it_does_not_help(patch: Patch) -> None:
-    run = extender.verbs.victims._DryRun
-    patch.setattr(run, "_obeys_rules_without", lambda *_: True)
-
-
-def _withdraws_no_nomination(patch: Patch) -> None:
-    async def kept(*_: object) -> None:
-        return None
-
-    patch.setattr(Nominations, "withdraw", kept)
-
-
 def _wakes_nobody(patch: Patch) -> None:
     async def asleep(*_: object) -> bool:
         return True
@@ -129,7 +117,6 @@ Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
 TWO = "two sets of victims"
 VAIN = "evicted in vain"
 UNMARKED = "evicted without a mark"
-HINT = "hint outlives its use"
 
 PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "nominates after deleting": Planted(_nominates_after_deleting, {TWO, VAIN}),
@@ -139,12 +126,6 @@ PREEMPTIONS: Mapping[str, AnyPlanted] = {
     "gives a node up at once": Planted(_is_impatient, {TWO}),
     "evicts pods as important": Planted(_evicts_equals, {VAIN}),
     "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
-    "evicts for pods that are gone or bound": Planted(
-        _evicts_whatever_has_become_of_the_preemptor, {VAIN, TWO}
-    ),
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
-    "evicts where it does not help": Planted(_evicts_where_it_does_not_help, {VAIN}),
-    "waits for no watch": Planted(_waits_for_no_watch, {TWO}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
-    "withdraws no nomination of a preemptor": Planted(_withdraws_no_nomination, {HINT, TWO, VAIN}),
 }
