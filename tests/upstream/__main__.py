@@ -16,7 +16,7 @@ from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.upstream.copying import compiled
 from tests.upstream.integration import INTEGRATION, SUITES
 from tests.upstream.report import report, unexpected
-from tests.upstream.running import MODES, Results, run
+from tests.upstream.running import MODES, Results, is_done, read, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: dict[str, dict[str, Results]] = {}
     for suite in args.suites:
         for mode in args.modes:
-            _say(f"{suite}, {mode}")
-            program = Path(programs[f"{Path(suite).name}.test"])
-            found = run(program, mode, etcd, args.logs / f"{Path(suite).name}-{mode}", args.run)
+            folder = args.logs / f"{Path(suite).name}-{mode}"
+            if args.resume and is_done(folder):
+                found = read(folder)
+            else:
+                _say(f"{suite}, {mode}")
+                program = Path(programs[f"{Path(suite).name}.test"])
+                found = run(program, mode, etcd, folder, args.run)
             results.setdefault(suite, {})[mode] = found
             _say(f"{suite}, {mode}: {found.in_short()}")
     args.report.write_text(report(results, args.release), encoding="utf-8")
@@ -51,6 +55,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--suites", type=_split, default=SUITES, help="folders, comma-separated")
     parser.add_argument("--modes", type=_split, default=MODES, help=", ".join(MODES))
     parser.add_argument("--run", default="", help="only tests whose name matches, as for go test")
+    parser.add_argument(
+        "--resume", action="store_true", help="take what has come to its end from the logs"
+    )
     parser.add_argument("--logs", type=Path, default=Path(gettempdir()) / "upstream")
     parser.add_argument("--report", type=Path, default=_REPORT)
     return parser.parse_args(arguments)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _SHIPPED = _ROOT / "scheduler-config"
 _SUITE_TIMEOUT = "90m"
+_DONE = "done"
 _OUTCOME = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(", re.MULTILINE)
 _STARTED = re.compile(r"^=== RUN\s+(\S+)$", re.MULTILINE)
 
@@ -64,12 +65,28 @@ def run(program: Path, mode: str, etcd: Path, folder: Path, pattern: str = "") -
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     environment = _environment(mode, etcd, folder)
-    results = Results(_once(program, environment, folder / "1.log", pattern))
-    if results.failed:
-        again = _once(program, environment, folder / "2.log", only(results.failed))
+    _once(program, environment, folder / "1.log", pattern)
+    failed = read(folder).failed
+    if failed:
+        _once(program, environment, folder / "2.log", only(failed))
+    (folder / _DONE).touch()
+    return read(folder)
+
+
+def read(folder: Path) -> Results:
+    """Read the logs of a run: of all tests, and of those that failed the first time."""
+    results = Results(outcomes((folder / "1.log").read_text(errors="replace")))
+    second = folder / "2.log"
+    if second.exists():
+        again = outcomes(second.read_text(errors="replace"))
         results.flaky = [name for name in results.failed if again.get(name) == PASS]
         results.outcomes |= dict.fromkeys(results.flaky, PASS)
     return results
+
+
+def is_done(folder: Path) -> bool:
+    """Return whether a run has come to its end."""
+    return (folder / _DONE).exists()
 
 
 def _environment(mode: str, etcd: Path, folder: Path) -> dict[str, str]:
@@ -94,11 +111,10 @@ def _environment(mode: str, etcd: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def _once(program: Path, environment: Mapping[str, str], log: Path, pattern: str) -> dict[str, str]:
+def _once(program: Path, environment: Mapping[str, str], log: Path, pattern: str) -> None:
     command = [str(program), "-test.v", f"-test.timeout={_SUITE_TIMEOUT}"]
     command += [f"-test.run={pattern}"] if pattern else []
     run_group(command, log, folder=log.parent, environment=environment)
-    return outcomes(log.read_text(errors="replace"))
 
 
 def outcomes(log: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from tests.upstream.running import (
     Results,
     only,
     outcomes,
+    read,
 )
 
 LOG = """\
@@ -42,6 +43,14 @@ def test_a_log_tells_what_became_of_each_test_that_holds_no_others() -> None:
         "TestSkipped": SKIP,
         "TestHung/forever": FAIL,
     }
+
+
+def test_a_test_that_passes_by_itself_is_flaky(tmp_path: Path) -> None:
+    (tmp_path / "1.log").write_text(LOG)
+    (tmp_path / "2.log").write_text("--- PASS: TestFilters/apart_from_it (0.50s)\n")
+    found = read(tmp_path)
+    assert found.flaky == ["TestFilters/apart_from_it"]
+    assert found.failed == ["TestHung/forever"]
 
 
 def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
