@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from tests.e2e.controlplane.binaries import KUBERNETES, ensure
 from tests.upstream.copying import compiled
 from tests.upstream.integration import INTEGRATION, SUITES
+from tests.upstream.modes import MODES
 from tests.upstream.report import report, unexpected
-from tests.upstream.running import MODES, Results, is_done, read, run
+from tests.upstream.running import Results, is_done, read, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.upstream.expected import reason
-from tests.upstream.running import ALONE, PASS, RULELESS
+from tests.upstream.modes import ALONE, RULELESS
+from tests.upstream.running import PASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

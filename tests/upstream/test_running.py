@@ -6,14 +6,13 @@ import os
 import re
 from pathlib import Path
 
+from tests.upstream.expected import reason
 from tests.upstream.grouped import run_group
+from tests.upstream.modes import ALONE, ASSIST, REPLACE, RULELESS
 from tests.upstream.report import report, unexpected
 from tests.upstream.running import (
-    ALONE,
     FAIL,
     PASS,
-    REPLACE,
-    RULELESS,
     SKIP,
     Results,
     only,
@@ -51,6 +50,13 @@ def test_a_test_that_passes_by_itself_is_flaky(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.flaky == ["TestFilters/apart_from_it"]
     assert found.failed == ["TestHung/forever"]
+
+
+def test_a_test_of_groups_on_several_nodes_may_fail_in_replace_alone() -> None:
+    test = "TestPreemption/multiple_victim_CPGs,_only_subset_selected_for_preemption_(Async)"
+    assert reason(REPLACE, test) is not None
+    assert reason(ASSIST, test) is None
+    assert reason(REPLACE, "TestPreemption/basic_pod_preemption") is None
 
 
 def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
