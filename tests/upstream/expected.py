@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.upstream.modes import REPLACE, RULELESS
 
 _GROUPS = (
-    "The victims are a group on several nodes. The scheduler looks for all of them on the candidate "
-    "node in an extender's answer, whatever that says, and then evicts nobody."
+    "The victims are a group on several nodes. The scheduler looks for all of them on the "
+    "candidate node in an extender's answer, whatever that says, and then evicts nobody."
 )
 EXPECTED = {
     (mode, f"TestPreemption/{case}"): _GROUPS
