@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from extender.errors import ObjectError
+from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, StatusError
-from extender.kube.frames import Skip, SkippedError, read_metadata, read_object, read_page
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import msgspec
-
-    from extender.kube.client import ApiClient
-    from extender.kube.frames import Metadata, Page, Resource, Skipped
+from extender.kube.frames import (
+    Metadata,
+    Page,
+    Resource,
+    Skip,
+    Skipped,
+    SkippedError,
+    read_metadata,
+    read_object,
+    read_page,
+)
 
 _log = logging.getLogger(__name__)
 

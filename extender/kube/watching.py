@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncGenerator
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
-import aiohttp
-
+from extender.kube.client import ApiClient
 from extender.kube.failures import (
     BrokenAnswerError,
     BrokenLineError,
-    EndlessLineError,
-    IdleStreamError,
     StalledListError,
     StatusError,
-    words,
 )
 from extender.kube.frames import (
     Event,
@@ -29,12 +26,6 @@ from extender.kube.frames import (
 )
 from extender.kube.listing import SLICE, Snapshot
 from extender.kube.pacing import Patience
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from extender.kube.client import ApiClient
-    from extender.kube.frames import Event, Resource, Skipped
 
 
 async def events(
@@ -143,37 +134,3 @@ def _take(event: Event, resource: Resource[T], snapshot: Snapshot[T], skipped: S
             snapshot.drop(event.metadata.key)
         case Kind.BOOKMARK:
             pass
-
-
-LINE_LIMIT: Final = 64 << 20
-"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
-
-
-class Lines:
-    """The lines of an answer, each with its newline; a last one without was cut off."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._content = response.content
-
-    def give_up(self, failure: BrokenAnswerError) -> None:
-        """Make the wait for a line end with this failure."""
-        self._content.set_exception(failure)
-
-    def __aiter__(self) -> Self:
-        """Iterate over what is left."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Wait for the next line."""
-        try:
-            line = await self._content.readline(max_line_length=LINE_LIMIT)
-        except TimeoutError as failure:
-            raise IdleStreamError("nothing came, not even a bookmark") from failure
-        except aiohttp.http_exceptions.LineTooLong as failure:
-            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
-        # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
-        except (aiohttp.ClientError, OSError, RuntimeError) as failure:
-            raise BrokenAnswerError(words(failure)) from failure
-        if not line:
-            raise StopAsyncIteration
-        return line

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
-from extender.model.execution import Tenure
 from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
 from extender.model.labels import Labels
@@ -21,6 +20,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
+from extender.model.workload import Tenure
 
 
 class Controller(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from extender.model.execution import STATIC, Owner
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET
+from extender.model.workload import DAEMON_SET, STATIC, Owner
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""

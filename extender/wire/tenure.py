@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from extender.model import memory
-from extender.model.execution import Owner, Tenure
 from extender.model.lru_cache import LruCache
+from extender.model.workload import Owner, Tenure
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
 from extender.wire.manifests import PodAnnotations

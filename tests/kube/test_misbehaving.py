@@ -19,9 +19,9 @@ from extender.kube import listing
 from extender.kube.calls import pod_path
 from extender.kube.client import Timeouts
 from extender.kube.failures import BrokenAnswerError, IdleStreamError
+from extender.kube.frames import Lines
 from extender.kube.observers import INTERVAL_SECONDS, LONGEST_DETAIL
 from extender.kube.pacing import Patience
-from extender.kube.watching import Lines
 from tests.kube.fake_api import (
     CLOSE,
     Answer,
