@@ -10,10 +10,10 @@ from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_term import is_annotated, rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
-from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.relations import Relations

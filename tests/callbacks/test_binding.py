@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.chores import CHORES
 from extender.cluster.state import ClusterState

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.objects import SeenPod

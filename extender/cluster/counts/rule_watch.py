@@ -18,10 +18,8 @@ from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.own_changes import OwnChanges
-from extender.cluster.counts.owners import PodsByOwner
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.watched_terms import Domain, Mark, WatchedTerm
+from extender.cluster.counts.watched import Domain, Mark, OwnChanges, PodsByOwner, WatchedTerm
 from extender.model.execution import Execution, ExecutionRule, execution_rules
 from extender.model.keys import Identity, namespace_of
 from extender.model.labels import Labels

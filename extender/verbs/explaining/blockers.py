@@ -12,7 +12,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
