@@ -25,8 +25,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.preparing import OverBudgetError
 from extender.verbs.filtering import judge, unclear
-from extender.verbs.plugins import FilterPlugin, Plugins, compare_pods, leading
-from extender.verbs.verdicts import Refused, Verdicts
+from extender.verbs.plugins import FilterPlugin, Plugins, Refused, Verdicts, compare_pods, leading
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names

@@ -19,8 +19,7 @@ from extender.whatif.outcome import Looks
 from extender.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from extender.whatif.rolling import Version, roll
 from extender.whatif.scaling import scale
-from extender.whatif.scheduling import Scheduler
-from extender.whatif.successors import owner_of
+from extender.whatif.scheduling import Scheduler, owner_of
 from extender.wire.applied import ROLLING, Applied, as_applied, read_applied
 from extender.wire.decoding import Json
 from extender.wire.explained import KINDS, in_namespace

@@ -19,13 +19,15 @@ from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterSta
 from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
-from extender.cluster.ledgers.broken_annotations import BrokenAnnotationLedger, BrokenAnnotations
+from extender.cluster.ledgers.annotations import (
+    BrokenAnnotationLedger,
+    BrokenAnnotations,
+    JudgedAnnotations,
+)
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
-from extender.cluster.ledgers.judged import JudgedAnnotations
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
-from extender.cluster.ledgers.pod_groups import WaitingGroups
-from extender.cluster.ledgers.pods_by_node import PodsByNode
+from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.model.annotation_rules import Standing

@@ -11,7 +11,7 @@ import msgspec
 from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
-from extender.verbs.verdicts import Refused
+from extender.verbs.plugins import Refused
 
 PER_POD = 1024
 """Bytes of a refused pod, beside what it shares with others."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.verbs.company import exclusive_keys
-from extender.verbs.conflicts import MOST_COMPARED
+from extender.verbs.company import MOST_COMPARED, exclusive_keys
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import Plugins
 

@@ -16,10 +16,9 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
-from extender.verbs.company import exclusive_keys
-from extender.verbs.conflicts import MOST_COMPARED
+from extender.verbs.company import MOST_COMPARED, exclusive_keys
 from extender.verbs.filtering import judge
-from extender.verbs.node_fit import NodeFit
+from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without, may_be_chosen

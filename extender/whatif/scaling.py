@@ -11,8 +11,7 @@ from extender.model.workload import STATEFUL_SET
 from extender.verbs.explaining.words import plural
 from extender.whatif.outcome import After, Looks, Removal, Step, ended
 from extender.whatif.placing import MakePod, replicas
-from extender.whatif.scheduling import Scheduler
-from extender.whatif.successors import owner_of
+from extender.whatif.scheduling import Scheduler, owner_of
 
 
 def scale(scheduler: Scheduler, what: str, old: Sequence[Pod], wanted: int, make: MakePod) -> Looks:

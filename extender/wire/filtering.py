@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from extender.model.verdict import Reason
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import Verdicts
 from extender.wire.error_field import error_text
 from extender.wire.extender_args import NULL, ExtenderArgs
 

@@ -9,11 +9,10 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.disruption import PodDisruptionBudget
+from extender.model.disruption import PodDisruptionBudget, preemptor_in
 from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import CORDONED, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass

@@ -29,7 +29,7 @@ from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
 from extender.preparing import SLICE
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import callbacks_app

@@ -24,7 +24,7 @@ from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader

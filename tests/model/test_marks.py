@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from extender.model.marks import mark_message, preemptor_in
+from extender.model.disruption import mark_message, preemptor_in
 from extender.wire.objects import PodReader
 
 

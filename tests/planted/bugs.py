@@ -212,7 +212,7 @@ BUGS = (
     ),
     Bug(
         "a pod takes the place of one as important that is nominated",
-        "verbs.nominated_pods",
+        "verbs.filtering",
         "other.priority >= pod.priority",
         "other.priority > pod.priority",
         "verbs/test_nominated_pods.py::test_a_nominated_pod_holds_its_place",

@@ -34,9 +34,8 @@ from extender.ports import Nominator
 from extender.preparing import Preparer
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Observed, loses_victims, observe
-from extender.verbs.plugins import Plugins
+from extender.verbs.plugins import Plugins, Refused
 from extender.verbs.preempting import fits_without
-from extender.verbs.verdicts import Refused
 
 WORDS = Words("no hint", "hints failed unexpectedly")
 PAUSE_FACTOR = 9.0

@@ -31,9 +31,8 @@ from extender.model.objects import Pod
 from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import Preparer
 from extender.verbs.nominating import observe
-from extender.verbs.plugins import Plugins, leading
+from extender.verbs.plugins import Plugins, Refused, leading
 from extender.verbs.ranking import Rank
-from extender.verbs.verdicts import Refused
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
 from extender.wire.preemptor import PreemptorManifest, read_preemptor
 

@@ -21,7 +21,7 @@ from extender.controllers.preemption.record import Preemption, Record, State
 from extender.controllers.preemption.records import Records
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.metrics import Metrics
-from extender.model.marks import mark_message
+from extender.model.disruption import mark_message
 from extender.model.objects import Pod
 from extender.ports import GiveWay, Nominator
 from extender.verbs.grounds import ground_of

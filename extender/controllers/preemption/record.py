@@ -30,7 +30,7 @@ from math import inf
 from extender.controllers import refusals
 from extender.controllers.pausing import Pause
 from extender.model.objects import Pod
-from extender.verbs.verdicts import Refused
+from extender.verbs.plugins import Refused
 from extender.verbs.victims import Candidate, Preemptor
 from extender.wire.preemptor import PreemptorManifest, read_preemptor
 

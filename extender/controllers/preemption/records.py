@@ -11,7 +11,7 @@ from extender.controllers.preemption.record import Preemption, Record, Refusal
 from extender.controllers.refusals import RefusalRecords
 from extender.model import memory
 from extender.model.objects import Pod
-from extender.verbs.verdicts import Refused
+from extender.verbs.plugins import Refused
 
 MOST_REFUSED = 1024
 """Refused pods, within memory.PREEMPTORS."""

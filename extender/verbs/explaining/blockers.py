@@ -18,7 +18,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.company import company
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Refusal
-from extender.verbs.nominated_pods import holding
+from extender.verbs.filtering import holding
 from extender.verbs.rules import PodRule
 
 LOOKS: Final = 400
