@@ -12,8 +12,7 @@ import msgspec
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
-from extender.callbacks.readiness import NotReadyError
-from extender.callbacks.requests import Requests
+from extender.callbacks.requests import NotReadyError, Requests
 from extender.callbacks.shadow import Disagreements
 from extender.callbacks.template_nodes import judge_templates
 from extender.cluster.counts.nodes import AskedNodes

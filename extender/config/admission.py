@@ -10,7 +10,7 @@ import msgspec
 from extender.config.document import parse
 from extender.config.schema import Config
 from extender.errors import ConfigError, ObjectError, UnreadableFileError
-from extender.wire.admission import limits_crossing, quota_plugin
+from extender.wire.quotas import limits_crossing, quota_plugin
 
 FIELD = "crossNamespacePodAffinity.admissionControlConfigFile"
 

@@ -26,11 +26,10 @@ from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.conditions import preemption_message, recorded_rules
 from extender.wire.decoding import Json, decode
-from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
+from extender.wire.placement import HostPortsReader, TenureReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
-from extender.wire.tenure import TenureReader
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""

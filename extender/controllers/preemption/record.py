@@ -28,11 +28,11 @@ from enum import Enum
 from math import inf
 
 from extender.controllers import refusals
-from extender.controllers.pausing import Pause
 from extender.model.objects import Pod
+from extender.timing import Pause
 from extender.verbs.plugins import Refused
 from extender.verbs.victims import Candidate, Preemptor
-from extender.wire.preemptor import PreemptorManifest, read_preemptor
+from extender.wire.preempting import PreemptorManifest, read_preemptor
 
 PER_NAME = 8
 """Bytes of a place in a list."""
