@@ -20,8 +20,7 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.ports import Check
-from extender.web.pieces import answer_in_turn
-from extender.web.turns import QueryError, Turns
+from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.affinity import write_term
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION

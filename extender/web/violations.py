@@ -16,8 +16,7 @@ from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
 from extender.verbs.violation_survey import Finding
-from extender.web.pieces import answer_in_turn
-from extender.web.turns import QueryError, Turns
+from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.documents import Fields
 from extender.wire.violations import write_finding
 from extender.wire.whole_numbers import whole_number
