@@ -22,8 +22,7 @@ from extender.preparing import OverBudgetError, Preparer
 from extender.reading import ApartReader
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
-from extender.verbs.preempting import Victims, choose_victims
-from extender.verbs.ranking import Rank, rank_of, settle
+from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
 from extender.verbs.victims import Preemptor, needed
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader

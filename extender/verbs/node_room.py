@@ -15,8 +15,14 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import EVERY_ADDRESS, HostPort
-from extender.model.node_resources import CORDONED, PODS, Requirements, Taint
+from extender.model.node_resources import (
+    CORDONED,
+    EVERY_ADDRESS,
+    PODS,
+    HostPort,
+    Requirements,
+    Taint,
+)
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.company import Company

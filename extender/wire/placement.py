@@ -7,9 +7,15 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from extender.model import memory
-from extender.model.host_ports import EVERY_ADDRESS, HostPort, HostPorts
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.node_resources import Requests, Requirements, Toleration
+from extender.model.node_resources import (
+    EVERY_ADDRESS,
+    HostPort,
+    HostPorts,
+    Requests,
+    Requirements,
+    Toleration,
+)
 from extender.model.workload import Owner, Tenure
 from extender.wire.class_cache import PER_STRING, decoded_size
 from extender.wire.decoding import Json, decode

@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.audits import ledgers
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import HostPort
+from extender.model.node_resources import HostPort
 from tests.builders import (
     ZONE,
     Pod,

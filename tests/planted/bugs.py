@@ -275,7 +275,7 @@ BUGS = (
     ),
     Bug(
         "a port on all addresses leaves each of them free",
-        "model.host_ports",
+        "model.node_resources",
         " or port.address in addresses or EVERY_ADDRESS in addresses",
         " or port.address in addresses",
         "model/test_host_ports.py::test_a_port_of_an_address_is_had_once",

@@ -23,8 +23,8 @@ from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
-from extender.model.host_ports import UsedPorts
 from extender.model.labels import NO_LABELS
+from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import NO_AFFINITY
 

@@ -20,7 +20,7 @@ from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.verbs.nominating import loses_victims
 from extender.verbs.plugins import Plugins
-from extender.verbs.ranking import Rank
+from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, Preemptor, candidates, on_node
 
 SHARED_SECONDS = 1.0

@@ -33,7 +33,7 @@ from extender.web.page.quotas import NOT_LOOKED_AT, QuotaSettings
 from extender.web.page.status import RecentCalls, Status
 from extender.web.page.tables import MOST_QUERY, Asked, Steps
 from extender.web.turns import QueryError, in_slices
-from extender.wire.explained import Explained
+from extender.wire.explanation import Explained
 
 LOG_SECONDS: Final = 10.0
 """Between two lines about the same failure: a page may be asked for all the time."""
