@@ -88,13 +88,7 @@ def _value(
 def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
     if not names:
         return {"apiVersion": API_VERSION, "kind": KIND}
-    try:
-        text = read_file(Path(names[0]))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableFileError(
-            names[0], f"cannot read the configuration file: {reason}"
-        ) from error
+    text = _text(Path(names[0]), read_file, names[0], "the configuration file")
     return parse(text, names[0])
 
 
@@ -179,9 +173,11 @@ def _limits(path: Path, read_file: Callable[[Path], str]) -> bool:
         raise ConfigError(_ADMISSION_FILE, str(error)) from error
 
 
-def _text(path: Path, read_file: Callable[[Path], str]) -> str:
+def _text(
+    path: Path, read_file: Callable[[Path], str], field: str = "", what: str | None = None
+) -> str:
     try:
         return read_file(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableFileError("", f"cannot read {path}: {reason}") from error
+        raise UnreadableFileError(field, f"cannot read {what or path}: {reason}") from error

@@ -56,7 +56,7 @@ class Patches:
         overtaken: str = "skipped",
     ) -> Patched:
         """Change the field and count the result: `overtaken` if it was not what `before` says."""
-        patched = await self._ask(pod, before, node)
+        patched = await self._patches.change(pod, before, node)
         result = {Patched.DONE: success, Patched.OVERTAKEN: overtaken}.get(patched)
         if result is not None:
             self.count(result, pod, node or before)
@@ -72,15 +72,12 @@ class Patches:
 
         When somebody else has set the field meanwhile, that stands.
         """
-        return await self._ask(pod, None, node) in {Patched.DONE, Patched.OVERTAKEN}
+        return await self._patches.change(pod, None, node) in {Patched.DONE, Patched.OVERTAKEN}
 
     async def wake(self, pod: Pod, node: str) -> None:
         """Have the scheduler try the node that it has nominated itself."""
         self.count("woken", pod, node)
         await self._patches.wake(pod)
-
-    async def _ask(self, pod: Pod, before: str | None, node: str | None) -> Patched:
-        return await self._patches.change(pod, before, node)
 
     def _note_failure(self, pod: Pod, node: str | None, why: str) -> None:
         self._metrics.count_hint("failed")
