@@ -116,7 +116,6 @@ def add_to(commands: Commands) -> None:
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
-    from extender.cli.simulate import Progress  # noqa: PLC0415
     from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
     from extender.whatif.outcome import Simulation  # noqa: PLC0415
     from extender.whatif.pending import pending  # noqa: PLC0415
