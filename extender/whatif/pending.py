@@ -18,8 +18,8 @@ from extender.verbs.explaining.explanation import Explanation, Question, Refusal
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.words import Kind, cause, kind_of, short
 from extender.verbs.node_room import UNSCHEDULABLE, RoomRule
-from extender.whatif.profile import BY_DEFAULT, Profile
 from extender.whatif.rooms import Shape, shape_of
+from extender.whatif.scheduling import BY_DEFAULT, Profile
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""

@@ -18,9 +18,8 @@ from extender.model.node_resources import (
 )
 from extender.model.workload import Owner, Tenure
 from extender.wire.class_cache import PER_STRING, decoded_size
-from extender.wire.decoding import Json, decode
+from extender.wire.decoding import Int32, Json, decode
 from extender.wire.manifests import ALWAYS, Container, PodAnnotations, PodSpec
-from extender.wire.whole_numbers import Int32
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"

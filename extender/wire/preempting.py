@@ -14,11 +14,10 @@ from extender.model.node_resources import Requests, Requirements
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
 from extender.wire.beyond import DEFAULT_SCHEDULER, BeyondUs
-from extender.wire.decoding import Json, decode
+from extender.wire.decoding import Int64, Json, decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
 from extender.wire.placement import read_requirements
-from extender.wire.whole_numbers import Int64
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
