@@ -16,8 +16,8 @@ from extender.kube.calls import namespace_path, node_path, pod_path, pods_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND
 from extender.kube.frames import Resource, read_page, read_version
-from extender.kube.listing import Lister
 from extender.kube.observers import SkipLog
+from extender.kube.watching import Lister
 from extender.mirrored import Mirrored
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod

@@ -303,7 +303,7 @@ BUGS = (
     ),
     Bug(
         "a list whose pages expire ends with those that came",
-        "kube.listing",
+        "kube.watching",
         "return await self._whole()",
         "return snapshot",
         "kube/test_listing.py::test_expired_continue_falls_back_to_one_whole_list",
@@ -317,10 +317,10 @@ BUGS = (
     ),
     Bug(
         "a list is as new as its last page",
-        "kube.listing",
-        "            before = len(snapshot)\n",
+        "kube.watching",
+        "            before = len(snapshot)\n            await",
         "            before = len(snapshot)\n"
-        "            snapshot.version = page.metadata.resource_version\n",
+        "            snapshot.version = page.metadata.resource_version\n            await",
         "kube/test_listing.py::test_a_watch_goes_on_from_the_first_page_if_the_next_is_newer",
     ),
     Bug(
