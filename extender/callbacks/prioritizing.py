@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class PrecomputedAnswer:
+class _PrecomputedAnswer:
     """The answer to one prioritize call that is expected."""
 
     call: bytes
@@ -65,7 +65,7 @@ class PrecomputedScores:
     def __init__(self, state: ClusterState, defer: Defer) -> None:
         self._state = state
         self._defer = defer
-        self._recent: deque[PrecomputedAnswer] = deque(maxlen=REMEMBERED)
+        self._recent: deque[_PrecomputedAnswer] = deque(maxlen=REMEMBERED)
         self._in_vain = 0
 
     def expect(self, pod_json: Raw, names_json: bytes, make: Callable[[], Made | None]) -> None:
@@ -82,11 +82,11 @@ class PrecomputedScores:
             version = self._state.version
             made = make()
             if made is not None and len(call) + len(made[0]) <= LARGEST:
-                self._recent.appendleft(PrecomputedAnswer(call, version, *made))
+                self._recent.appendleft(_PrecomputedAnswer(call, version, *made))
 
         self._defer(prepare)
 
-    def recall(self, call: bytes) -> PrecomputedAnswer | None:
+    def recall(self, call: bytes) -> _PrecomputedAnswer | None:
         """Return the answer to a call, if it was made ahead and nothing has changed since."""
         self._in_vain = 0
         for known in self._recent:

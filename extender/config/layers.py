@@ -54,7 +54,7 @@ def load(
         wrong += _beyond_the_schema(config, {_block(error) for error in wrong})
         if "crossNamespacePodAffinity" not in {_block(error) for error in wrong}:
             try:
-                config = with_admission(config, read_file)
+                config = _with_admission(config, read_file)
             except ConfigError as error:
                 wrong.append(error)
     found += [_with_source(error, origins, *names) for error in wrong]
@@ -145,7 +145,7 @@ def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "")
     return kind(error.path, error.message, file)
 
 
-def with_admission(config: Config, read_file: Callable[[Path], str]) -> Config:
+def _with_admission(config: Config, read_file: Callable[[Path], str]) -> Config:
     """Return the configuration with limitedByDefault as the admission file has it, if any."""
     settings = config.cross_namespace_pod_affinity
     path = settings.admission_control_config_file

@@ -40,6 +40,25 @@ class ExecutionRule:
     """True: it is there where rules in annotations count. False: where they do not. None: in any
     case."""
 
+    @property
+    def by_namespace(self) -> bool:
+        """Return whether it counts in some namespaces only."""
+        return self.plain or self.annotations is not None
+
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons of a pod, or of its node, it takes at most."""
+        if self.node_rule is not None:
+            return self.node_rule.conditions
+        return 1 if self.term is None else self.term.pods.conditions
+
+    @property
+    def narrowest(self) -> PodSelector:
+        """Return the narrowest one selector that finds the pods that the rule is about."""
+        if len(self.counted) == 1:
+            return next(iter(self.counted))
+        return min(self.counted, key=lambda pods: (not pods.selector.pins_a_label, pods.conditions))
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:

@@ -53,7 +53,7 @@ def judge(
         fits = asked.only(asked.names)
     with state.without(pod.key, pod.uid, gone):
         if nominated and state.nominated:
-            first = judge_with_nominated(state, pod, fits, plugins)
+            first = _judge_with_nominated(state, pod, fits, plugins)
             refused.extend(first.refused)
             fits = first.fits
         for plugin in plugins:
@@ -67,7 +67,7 @@ def judge(
     return Verdicts(fits, refused)
 
 
-def judge_with_nominated(
+def _judge_with_nominated(
     state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
 ) -> Verdicts:
     """Judge the nodes that have nominated pods which the pod must yield to; all others fit.

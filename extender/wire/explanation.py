@@ -177,7 +177,7 @@ def _by_rule(refusal: Refusal) -> Mapping[str, Any]:
     return {
         "plugin": refusal.reason.plugin,
         "reason": refusal.reason.value,
-        "term": write_rule(refusal),
+        "term": _write_rule(refusal),
     }
 
 
@@ -239,14 +239,14 @@ def _near(miss: NearMiss) -> Mapping[str, Any]:
     return {**told, **_by_rule(first), **_in_domain(first), **pods}
 
 
-def write_rule(refusal: Refusal) -> Mapping[str, Any] | None:
+def _write_rule(refusal: Refusal) -> Mapping[str, Any] | None:
     """Write a v1.PodAffinityTerm, or a v1.NodeSelector with the pod's node selector in each term.
 
     Of a long one only `omitted`, which is true, and the topology key. None where there is no rule.
     """
     if isinstance(refusal.rule, NodeAffinityRule):
         rule = refusal.rule.rule
-        return {"omitted": True} if rule.size > MOST_BYTES else write_node_rule(rule)
+        return {"omitted": True} if rule.size > MOST_BYTES else _write_node_rule(rule)
     term = refusal.term
     if term is None:
         return None
@@ -255,7 +255,7 @@ def write_rule(refusal: Refusal) -> Mapping[str, Any] | None:
     return write_term(term)
 
 
-def write_node_rule(rule: NodeRule) -> dict[str, Any]:
+def _write_node_rule(rule: NodeRule) -> dict[str, Any]:
     """Write a required rule as a v1.NodeSelector; without terms, no node meets it."""
     return {"nodeSelectorTerms": [_term(term, rule.common) for term, _ in rule.terms]}
 

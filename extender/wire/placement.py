@@ -49,7 +49,7 @@ _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Deco
 )
 
 
-def read_tolerations(raw: Json) -> tuple[Toleration, ...]:
+def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
     """Read the taints that a pod does not mind; ObjectError when they are broken."""
     found: list[_Toleration] | None = decode(_TOLERATIONS, raw, "spec.tolerations")
     return tuple(_tolerations(found or ()))
@@ -108,7 +108,7 @@ class TenureReader:
         if known is None:
             references = decode(_REFERENCES, key[0], "metadata.ownerReferences") or ()
             owner = next(_controllers(references), None)
-            known = Tenure(owner, read_tolerations(key[1]), keep)
+            known = Tenure(owner, _read_tolerations(key[1]), keep)
             self._known.put(key, known, decoded_size(*key[:2]))
         return known
 

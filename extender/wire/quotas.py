@@ -89,7 +89,7 @@ def write_use(each: QuotaInUse) -> Iterator[tuple[str, str, str]]:
         yield resource, write_quantity(used, binary=binary), write_quantity(hard, binary=binary)
 
 
-class AdmissionPlugin(msgspec.Struct):
+class _AdmissionPlugin(msgspec.Struct):
     """The configuration of one admission plugin, here or in a file of its own."""
 
     name: str
@@ -99,7 +99,7 @@ class AdmissionPlugin(msgspec.Struct):
 
 class _AdmissionConfiguration(msgspec.Struct):
     kind: str
-    plugins: list[AdmissionPlugin] | None = None
+    plugins: list[_AdmissionPlugin] | None = None
 
 
 class _Scope(msgspec.Struct, rename="camel"):
@@ -115,7 +115,7 @@ class _QuotaConfiguration(msgspec.Struct, rename="camel"):
     limited_resources: list[_LimitedResource] | None = None
 
 
-def quota_plugin(document: Mapping[str, Any]) -> AdmissionPlugin | None:
+def quota_plugin(document: Mapping[str, Any]) -> _AdmissionPlugin | None:
     """Return what an AdmissionConfiguration has for ResourceQuota, None when it has nothing."""
     found = _read(document, _AdmissionConfiguration)
     if found.kind != "AdmissionConfiguration":

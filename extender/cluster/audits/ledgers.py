@@ -141,7 +141,7 @@ def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
     return {pod.uid: pod for pod in pods}
 
 
-def column_mismatches(state: ClusterState, column: NodeColumn, names: Iterable[str]) -> list[str]:
+def _column_mismatches(state: ClusterState, column: NodeColumn, names: Iterable[str]) -> list[str]:
     """Return those of some nodes of which a column does not say what its rule does."""
     judge, labels = column.rule.judge, state.nodes.labels
     return [
@@ -155,7 +155,7 @@ def rule_mismatches(state: ClusterState) -> list[str]:
     """Return what is wrong with the columns and the counts of pods by rule; O(pods + all nodes)."""
     wrong = []
     for column in state.node_rules:
-        wrong.extend(column_mismatches(state, column, state.nodes))
+        wrong.extend(_column_mismatches(state, column, state.nodes))
         if column.matching != sum(bool(column.of(name)) for name in state.nodes):
             wrong.append(f"nodes that match {column.rule}")
     affinities = [pod.node_affinity for pod in state.pods.values()]
@@ -169,5 +169,5 @@ def audit_columns(state: ClusterState) -> Iterator[str | None]:
         names = iter(list(state.nodes))
         batch = max(1, AUDITED_CONDITIONS // column.rule.conditions)
         while (some := list(islice(names, batch))) and state.node_rules.keeps(column):
-            wrong = column_mismatches(state, column, some)
+            wrong = _column_mismatches(state, column, some)
             yield f"node affinity on {wrong[0]}" if wrong else None

@@ -45,6 +45,21 @@ class WatchedTerm:
         return 1 if self.rule.kind is RuleKind.AFFINITY else 2
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A placed pod with its rules, as they were entered."""
+
+    identity: Identity
+    node: str
+    rules: tuple[ExecutionRule, ...]
+    at: tuple[tuple[WatchedTerm, Domain], ...]
+    """Its terms, each with the domain that it is filed under."""
+    conditions: int
+    """Comparisons that it takes, at most, to judge the pod by them."""
+    since: int
+    """When the pod has come there or its rules have changed, as in `OwnChanges`."""
+
+
 class Mark(NamedTuple):
     """Something has changed for the owners of a term in a domain."""
 
