@@ -117,8 +117,7 @@ def _run(flags: argparse.Namespace) -> int:
     from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
     from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
-    from extender.whatif.outcome import Simulation  # noqa: PLC0415
-    from extender.whatif.pending import pending  # noqa: PLC0415
+    from extender.whatif.outcome import Simulation, pending  # noqa: PLC0415
     from extender.whatif.placing import begin  # noqa: PLC0415
     from extender.whatif.scheduling import Scheduler  # noqa: PLC0415
     from extender.wire.noting import NotingReader  # noqa: PLC0415

@@ -12,8 +12,7 @@ from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
 from extender.verbs.explaining.words import plural, some
 from extender.whatif.nodes import only_on
-from extender.whatif.outcome import After, Looks, Removal, Step, Update, UpdateStep, ended
-from extender.whatif.pending import explain
+from extender.whatif.outcome import After, Looks, Removal, Step, Update, UpdateStep, ended, explain
 from extender.whatif.placing import MakePod, replicas
 from extender.whatif.scheduling import Scheduler, owner_of
 
