@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 LINE_LIMIT: Final = 64 << 20
 """Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
+EXCERPT_BYTES: Final = 80
+"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
+to carry what a pod has in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,6 @@ class SkippedError(Exception):
 
 Skipped: TypeAlias = "Callable[[Skip, str], None]"
 """Hears of something that was left out, with what it was in few words."""
-
-EXCERPT_BYTES: Final = 80
-"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
-to carry what a pod has in its environment."""
 
 
 class Metadata(msgspec.Struct, rename="camel", frozen=True):

@@ -21,6 +21,13 @@ POINTS: Final = ("preFilter", "filter", "preScore", "score")
 
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PIECE: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_FIELDS: Final = {
+    "preFilter": "pre_filter",
+    "filter": "filter",
+    "preScore": "pre_score",
+    "score": "score",
+}
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 
 
 class _Lenient(msgspec.Struct, rename="camel"):
@@ -166,15 +173,6 @@ class SchedulerFile(_Lenient):
         for index, profile in enumerate(self.profiles or [Profile()]):
             yield f"profiles[{index}]", profile
 
-
-_FIELDS: Final = {
-    "preFilter": "pre_filter",
-    "filter": "filter",
-    "preScore": "pre_score",
-    "score": "score",
-}
-
-API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 
 _DECODER = msgspec.json.Decoder(SchedulerFile)
 _WRITTEN = msgspec.json.Decoder(dict[str, object])

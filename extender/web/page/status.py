@@ -18,6 +18,11 @@ STALE_SECONDS: Final = 60.0
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
 """Five minutes."""
+MODES: Final = {
+    "assist": "scores come from here, the scheduler keeps the hard rules",
+    "replace": "scores and hard rules come from here",
+    "shadow": "answers change nothing, differences are counted and logged",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,6 @@ class Status:
 
     stale_after: float | None = None
     """Seconds of silence after which a watch is stale; None where nothing is watched."""
-
-
-MODES: Final = {
-    "assist": "scores come from here, the scheduler keeps the hard rules",
-    "replace": "scores and hard rules come from here",
-    "shadow": "answers change nothing, differences are counted and logged",
-}
 
 
 @dataclass(frozen=True, slots=True)
