@@ -1,4 +1,4 @@
-"""Pods refused on every node, as controllers remember them that try to help, and those in vain."""
+"""Pods refused on every node, as controllers remember them, and which were looked at in vain."""
 
 from __future__ import annotations
 

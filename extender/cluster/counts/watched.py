@@ -1,4 +1,4 @@
-"""What the watch over running pods keeps: their terms, who has changed last, and controllers."""
+"""What the watch over rules keeps: terms with their owners, who has changed, pods by controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is: so many evictions a minute, one of an owner at a time, none of too many."""
+"""Whose turn it is: so many evictions a minute, one of an owner at a time; a brake for too many."""
 
 from __future__ import annotations
 
