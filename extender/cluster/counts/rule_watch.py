@@ -22,8 +22,8 @@ from extender.cluster.counts.watched import (
     Domain,
     Mark,
     OwnChanges,
-    Place,
     PodsByOwner,
+    WatchedPod,
     WatchedTerm,
 )
 from extender.model.execution import Execution, ExecutionRule, execution_rules
@@ -62,8 +62,8 @@ class RuleWatch:
         self.changes = OwnChanges()
         self._terms: dict[ExecutionRule, WatchedTerm] = {}
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
-        self._places: dict[str, Place] = {}
-        self._on: dict[str, dict[str, Place]] = {}
+        self._places: dict[str, WatchedPod] = {}
+        self._on: dict[str, dict[str, WatchedPod]] = {}
         self._chosen_in: dict[str, dict[str, Identity]] = {}
         """Owners of rules that count in some namespaces only, by namespace."""
         self._keys: dict[str, int] = {}
@@ -208,7 +208,7 @@ class RuleWatch:
                 watched.owners.setdefault(domain, {})[identity.uid] = identity
                 self._mark(watched, domain)
                 at.append((watched, domain))
-        place = Place(
+        place = WatchedPod(
             identity, node, rules, tuple(at), sum(rule.conditions for rule in rules), since
         )
         self._places[identity.uid] = place
@@ -218,7 +218,7 @@ class RuleWatch:
             self._chosen_in.setdefault(namespace_of(identity.key), {})[identity.uid] = identity
         self._suspects[identity.uid] = identity
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: WatchedPod) -> None:
         """Take a place out of all indexes; another of the same pod may be there already."""
         uid = place.identity.uid
         now = self._places.get(uid)
@@ -238,7 +238,7 @@ class RuleWatch:
             if not mine:
                 self._chosen_in.pop(namespace_of(place.identity.key), None)
 
-    def _count_keys(self, place: Place, amount: int) -> None:
+    def _count_keys(self, place: WatchedPod, amount: int) -> None:
         for watched, _ in place.at:
             shift(self._keys, watched.key, amount)
         for rule in place.rules:
@@ -320,7 +320,7 @@ class RuleWatch:
         for place in self._on.get(node, {}).values():
             self._note(self._file_again(place))
 
-    def _file_again(self, place: Place) -> Iterator[None]:
+    def _file_again(self, place: WatchedPod) -> Iterator[None]:
         """File the terms of a pod under the domains that its node is in now; O(its rules)."""
         labels = self._nodes.labels(place.node)
         if self._places.get(place.identity.uid) is not place:

@@ -46,7 +46,7 @@ class WatchedTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WatchedPod:
     """A placed pod with its rules, as they were entered."""
 
     identity: Identity
