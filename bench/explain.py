@@ -25,7 +25,7 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.explain import Explain
-from extender.wire.explained import read_manifest
+from extender.wire.explanation import read_manifest
 from extender.wire.objects import PodReader
 from tests.builders import Pod, pod, selector, term
 

@@ -50,7 +50,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
-from extender.kube.apart import PreparedObjects
+from extender.kube.watchers import PreparedObjects
 from extender.metrics import Metrics
 from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node

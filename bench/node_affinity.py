@@ -24,7 +24,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import Verdicts
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 

@@ -29,8 +29,7 @@ from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.web.explain import Explain
 from extender.web.page.pages import Pages, Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.recent import RecentCalls
-from extender.web.page.status import Status
+from extender.web.page.status import RecentCalls, Status
 from extender.wire.objects import PodReader
 
 NODES, PODS = 5000, 150_000

@@ -16,7 +16,7 @@ from extender.cluster_content import json_documents, read_content, yaml_document
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.mirrored import MIRRORED, PODS, QUOTAS
 from extender.wire.decoding import Json, decode
-from extender.wire.explained import KINDS, Explained, in_namespace, read_manifest
+from extender.wire.explanation import KINDS, Explained, in_namespace, read_manifest
 from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workloads
 

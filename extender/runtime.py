@@ -45,8 +45,7 @@ from extender.web.listening import (
 )
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.recent import RecentCalls
-from extender.web.page.status import Resource, Status
+from extender.web.page.status import RecentCalls, Resource, Status
 from extender.wiring import (
     build_callbacks,
     build_eviction,

@@ -227,8 +227,7 @@ async def mirror(
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.reader import ObjectReader  # noqa: PLC0415
     from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
-    from extender.kube.resources import build_reflectors  # noqa: PLC0415
-    from extender.kube.watchers import Watchers  # noqa: PLC0415
+    from extender.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415
 
     pods = pod_reader(config)
     mirrored = needed(config)

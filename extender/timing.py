@@ -1,4 +1,4 @@
-"""So many a second and no more: of log lines that say the same, and of tokens."""
+"""When something may happen again: so many log lines and tokens a second, and growing pauses."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ KIND_CHARACTERS: Final = 400
 """How much of a kind is looked at. It may quote what came from outside."""
 
 _ALL_OTHERS: Final = ""
+
+LONGEST_PAUSE_SECONDS: Final = 300.0
+"""The scheduler itself retries a pod that nothing wakes after as long."""
 
 
 @dataclass(slots=True)
@@ -131,3 +134,22 @@ class TokenBucket:
         gained = (now - self._counted_at) * self._per_second
         self._tokens = min(self._tokens + gained, self._burst)
         self._counted_at = now
+
+
+@dataclass(slots=True, eq=False)
+class Pause:
+    """Leaves something alone, each time for longer."""
+
+    seconds: float
+    """How long the next one takes."""
+    longest: float = LONGEST_PAUSE_SECONDS
+    until: float = 0.0
+
+    def begin(self, now: float, at_least: float = 0.0) -> None:
+        """Leave it alone from now on."""
+        self.until = now + max(self.seconds, at_least)
+        self.seconds = min(2 * self.seconds, self.longest)
+
+    def rest(self, now: float) -> float | None:
+        """Return for how many seconds it is left alone yet, None when the pause is over."""
+        return self.until - now if self.until > now else None

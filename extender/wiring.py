@@ -30,7 +30,7 @@ from extender.ports import Check
 from extender.preparing import Preparer
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
 from extender.web.explain import Explain

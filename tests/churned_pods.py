@@ -20,12 +20,12 @@ from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
+from extender.model.disruption import preemptor_in
 from extender.model.labels import EVERYTHING
-from extender.model.marks import preemptor_in
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.reading import pods_apart
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins

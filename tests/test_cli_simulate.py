@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from extender import cli
-from extender.cli.progress import Progress
+from extender.cli.simulate import Progress
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
 
 WEB = selector(app="web")

@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml fail when an arrow is turned round."""
+"""Import contracts fail when an arrow is turned round, and no imports go in circles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
+
+from bench.shape import circles
 
 ROOT = Path(__file__).parent.parent
 LAYERS = "Layers point one way"
@@ -96,6 +99,10 @@ def broken(folder: Path) -> list[str]:
     verdicts = re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", ended.stdout, re.MULTILINE)
     assert verdicts, ended.stdout + ended.stderr
     return [name for name, verdict in verdicts if verdict == "BROKEN"]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles(grimp.build_graph("extender", cache_dir=None)) == []
 
 
 def test_every_contract_holds(copied: Path) -> None:

@@ -35,7 +35,7 @@ def stream() -> io.StringIO:
 
 def record(message: str, level: int = logging.INFO, **fields: object) -> logging.LogRecord:
     made = logging.LogRecord(
-        "extender.kube", level, "/src/extender/kube/resources.py", 12, message, (), None
+        "extender.kube", level, "/src/extender/kube/watchers.py", 12, message, (), None
     )
     made.created = 1_700_000_000.1234
     vars(made).update(fields)
@@ -51,7 +51,7 @@ def as_json(made: logging.LogRecord) -> dict[str, Any]:
 def test_a_json_line() -> None:
     line = logs.JsonFormatter().format(record("Synced", pod=Pod("default", "web"), objects=3))
     assert line == (
-        '{"ts":1700000000123.4,"caller":"kube/resources.py:12","msg":"Synced","level":"info",'
+        '{"ts":1700000000123.4,"caller":"kube/watchers.py:12","msg":"Synced","level":"info",'
         '"logger":"extender.kube","v":0,"pod":{"name":"web","namespace":"default"},"objects":3}'
     )
 

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
-from extender.callbacks.readiness import check_ready
+from extender.callbacks.requests import check_ready
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError

@@ -12,8 +12,7 @@ import msgspec
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
-from extender.callbacks.readiness import NotReadyError
-from extender.callbacks.requests import Requests
+from extender.callbacks.requests import NotReadyError, Requests
 from extender.callbacks.shadow import Disagreements
 from extender.callbacks.template_nodes import judge_templates
 from extender.cluster.counts.nodes import AskedNodes
@@ -25,8 +24,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.preparing import OverBudgetError
 from extender.verbs.filtering import judge, unclear
-from extender.verbs.plugins import FilterPlugin, Plugins, compare_pods, leading
-from extender.verbs.verdicts import Refused, Verdicts
+from extender.verbs.plugins import FilterPlugin, Plugins, Refused, Verdicts, compare_pods, leading
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
-from extender.callbacks.readiness import NotReadyError, check_ready
+from extender.callbacks.requests import NotReadyError, check_ready
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
@@ -22,17 +22,16 @@ from extender.preparing import OverBudgetError, Preparer
 from extender.reading import ApartReader
 from extender.verbs.filtering import unclear
 from extender.verbs.plugins import Plugins, compare_pods, leading
-from extender.verbs.preempting import Victims, choose_victims
-from extender.verbs.ranking import Rank, rank_of, settle
+from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
 from extender.verbs.victims import Preemptor, needed
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
     PreemptionArgs,
     read_preemption_args,
+    read_preemptor,
     write_preemption_result,
 )
-from extender.wire.preemptor import read_preemptor
 
 LOOKING_SECONDS = 1.0
 """For how long candidates are looked at, after what may have taken 3 s to prepare; those that are

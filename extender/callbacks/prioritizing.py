@@ -1,28 +1,98 @@
-"""The prioritize callback: how well each node of a request suits a pod."""
+"""The prioritize callback: how well each node of a request suits a pod.
+
+Prioritize asks about the very pod and nodes of the filter call before it, as soon as the scheduler
+has run its own scoring plugins. Until then this process has nothing to do, and makes the answer.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
+from typing import TypeAlias
+
+from msgspec import Raw
 
 from extender.callbacks.observing import Defer, Laps, fault_log, soon
-from extender.callbacks.precomputed_scores import PrecomputedScores
-from extender.callbacks.readiness import NotReadyError
-from extender.callbacks.requests import Requests
+from extender.callbacks.requests import NotReadyError, Requests
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
+from extender.model import memory
 from extender.model.objects import Pod
 from extender.preparing import OverBudgetError
 from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.prioritizing import EMPTY, PriorityWriter
+from extender.wire.prioritizing import EMPTY, PriorityWriter, write_call
+
+Made: TypeAlias = tuple[bytes, Mapping[str, float]]
+"""An answer, and the seconds that each plugin took for it."""
+
+REMEMBERED = 4
+"""Answers that wait for their call; a few more than one serve a second scheduler."""
+
+LARGEST = memory.PRECOMPUTED // REMEMBERED
+"""Bytes of a call and its answer together: larger ones are answered when they are asked for."""
+
+PATIENCE = 16
+"""Answers made in a row that nobody asks for, until no more are made: the scheduler's file may have
+no prioritizeVerb. The next prioritize call that comes turns it on again."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _PrecomputedAnswer:
+    """The answer to one prioritize call that is expected."""
+
+    call: bytes
+    """The body to expect: Go writes equal arguments as equal bytes."""
+    version: int
+    """ClusterState.version when the answer was made; it is worth nothing after a change."""
+    answer: bytes
+    seconds: Mapping[str, float]
+    """What scoring took, by plugin."""
+
+
+class PrecomputedScores:
+    """Knows the answers to prioritize calls that have not come yet."""
+
+    def __init__(self, state: ClusterState, defer: Defer) -> None:
+        self._state = state
+        self._defer = defer
+        self._recent: deque[_PrecomputedAnswer] = deque(maxlen=REMEMBERED)
+        self._in_vain = 0
+
+    def expect(self, pod_json: Raw, names_json: bytes, make: Callable[[], Made | None]) -> None:
+        """Make the answer about a pod and some nodes soon, with `make`.
+
+        It may return None: what takes long is made when it is asked for.
+        """
+        if self._in_vain == PATIENCE:
+            return
+        self._in_vain += 1
+
+        def prepare() -> None:
+            call = write_call(pod_json, names_json)
+            version = self._state.version
+            made = make()
+            if made is not None and len(call) + len(made[0]) <= LARGEST:
+                self._recent.appendleft(_PrecomputedAnswer(call, version, *made))
+
+        self._defer(prepare)
+
+    def recall(self, call: bytes) -> _PrecomputedAnswer | None:
+        """Return the answer to a call, if it was made ahead and nothing has changed since."""
+        self._in_vain = 0
+        for known in self._recent:
+            if known.call == call:
+                return known if known.version == self._state.version else None
+        return None
 
 
 class Priorities:

@@ -12,7 +12,7 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
-from extender.verbs.verdicts import Refused
+from extender.verbs.plugins import Refused
 
 MOST: Final = 512
 MOST_BYTES: Final = 256 << 10

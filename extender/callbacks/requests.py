@@ -1,4 +1,4 @@
-"""The requests of filter and prioritize: read, and prepared where that takes long."""
+"""The requests of filter and prioritize: read once the cluster is known, and prepared."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from extender.callbacks.readiness import check_ready
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
+from extender.errors import ExtenderError
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.preparing import Preparer
 from extender.reading import ApartReader
-from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
-from extender.wire.name_lists import NameLists
+from extender.wire.extender_args import ExtenderArgs, NameLists, open_args, read_envelope
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
+
+
+class NotReadyError(ExtenderError):
+    """The cluster is not known yet, so any verdict would be a guess."""
+
+
+def check_ready(unready: Check) -> None:
+    """Raise NotReadyError unless everything that a verdict needs is known."""
+    reason = unready()
+    if reason is not None:
+        raise NotReadyError(f"the extender is not ready: {reason}")
 
 
 class Requests:

@@ -16,8 +16,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
 from extender.verbs.filtering import judge
-from extender.verbs.plugins import Plugins
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import Plugins, Verdicts
 
 SETTLE_SECONDS = 2.0
 """After which a difference is looked at again. The scheduler counts what it has just decided, and

@@ -17,7 +17,7 @@ from extender.errors import ObjectError
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.preparing import OverBudgetError
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import Verdicts
 from extender.wire.objects import read_labels
 
 MOST_SECONDS: Final = 3.0

@@ -143,7 +143,7 @@ def add_changes(of: Parser) -> None:
 
 def _number(text: str) -> int:
     """Read a number of pods or nodes."""
-    from extender.wire.whole_numbers import (  # noqa: PLC0415 - see the head of this package
+    from extender.wire.decoding import (  # noqa: PLC0415 - see the head of this package
         whole_number,
     )
 

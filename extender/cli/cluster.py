@@ -98,7 +98,7 @@ async def _list(
     resources: Sequence[Mirrored[Any]],
     dispensable: Mapping[str, str],
 ) -> None:
-    from extender.kube.current import list_resources  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
 
     async with await api_client(flags.kubeconfig, flags.context) as client:
         for each in resources:
@@ -118,7 +118,7 @@ def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Json]:
 
 
 async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
-    from extender.kube.current import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
 
     found: list[tuple[str, Json]] = []
     async with await api_client(flags.kubeconfig, flags.context) as client:

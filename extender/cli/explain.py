@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.verbs.explaining.explanation import Explanation
-    from extender.wire.explained import Explained
+    from extender.wire.explanation import Explained
     from extender.wire.objects import PodReader
 
 DESCRIPTION = """\
@@ -150,7 +150,7 @@ def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
 
 def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
     """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
-    from extender.wire.explained import Explained  # noqa: PLC0415
+    from extender.wire.explanation import Explained  # noqa: PLC0415
 
     name = name.removeprefix("pod/").removeprefix("pods/")
     for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from extender.cli.parsing import complain
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.whatif.profile import BY_DEFAULT, Profile
+from extender.whatif.scheduling import BY_DEFAULT, Profile
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    from extender.cli import lint_report, lint_sarif  # noqa: PLC0415 - see the head of this package
+    from extender.cli import lint_report  # noqa: PLC0415 - see the head of this package
     from extender.config import Mode  # noqa: PLC0415
     from extender.lint.linting import lint  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ def _run(flags: argparse.Namespace) -> int:
     writers = {
         "text": lint_report.text,
         "json": lint_report.json_text,
-        "sarif": lint_sarif.sarif_text,
+        "sarif": lint_report.sarif_text,
     }
     say(writers[flags.output](report))
     return NOT_FINE if report.findings else DONE
@@ -136,7 +136,7 @@ def _ignored(ids: Sequence[str]) -> Sequence[str]:
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     """Return what is to be looked at, what is known of the cluster, and the configurations."""
-    from extender.lint.configs import read_configs  # noqa: PLC0415 - see the head of this package
+    from extender.lint.files import read_configs  # noqa: PLC0415 - see the head of this package
     from extender.lint.objects import Objects  # noqa: PLC0415
     from extender.offline import EXPECTED  # noqa: PLC0415
 

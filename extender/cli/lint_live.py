@@ -10,7 +10,7 @@ import msgspec
 
 from extender.cli.cluster import api_client
 from extender.cluster.state import ClusterState
-from extender.kube.current import list_raw
+from extender.kube.reader import list_raw
 from extender.lint.objects import Objects, Raw
 from extender.mirrored import NAMESPACES, NODES, PODS, Mirrored
 from extender.wire.objects import PodReader

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import NODEFAULT, Struct, inspect
 
 from extender.cli import affinity_extender, kubectl_affinity
-from extender.cli.metrics_reference import metrics
 from extender.cli.parsing import Parser
 from extender.config import OPTIONS, Config, Option, connections, execution, schema
 from extender.config.faults import describe, unwrap
 from extender.lint.rulebook import CHAPTERS
+from extender.metrics import Family, Metrics
 
 if TYPE_CHECKING:
     import argparse
@@ -45,6 +45,18 @@ _LINT_RULES: Final = (
     "# Rules of `lint`\n\n" + MADE + "Every rule of `affinity-extender lint`, by what it looks at. "
     "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
     "Source: `extender/lint/rules/`.\n"
+)
+_METRICS: Final = (
+    "# Metrics reference\n\n"
+    + MADE
+    + "Every metric at `/metrics` on the operations port. No label holds the name of a pod, node "
+    "or namespace. Where the values of a label are known beforehand they are listed, and their "
+    "series are there from the start, at 0. `rest_client_*` are the names that all Kubernetes "
+    "components use for their requests to the API server. Besides these there are "
+    "`process_*` and `python_*`, and at `/metrics/slis` the `kubernetes_healthcheck` and "
+    "`kubernetes_healthchecks_total` of Kubernetes components. [monitoring.md](../monitoring.md) "
+    "shows what to look at.\n\n"
+    "Source: `extender/metrics/`.\n"
 )
 
 
@@ -133,7 +145,7 @@ def pages() -> dict[str, str]:
         "configuration.md": configuration(),
         "command-line.md": command_line(),
         "lint-rules.md": lint_rules(),
-        "metrics.md": metrics(MADE),
+        "metrics.md": metrics(),
     }
 
 
@@ -215,6 +227,36 @@ def _flag(action: argparse.Action) -> str:
         names += f" `{values}`" if action.option_strings else f": `{values}`"
     text = (action.help or "").replace("%(default)s", str(action.default))
     return f"- {names}: {text}\n" if action.option_strings else f"- {names}; {text}\n"
+
+
+def metrics() -> str:
+    """Write the page about metrics, from the collectors that the program makes."""
+    all_metrics = Metrics()
+    all_metrics.track_quotas(lambda: 0, lambda: 0)
+    values = all_metrics.values()
+    entries = "".join(
+        "".join(_family(family, values))
+        for family in sorted(all_metrics.families, key=lambda family: family.name)
+    )
+    return _METRICS + entries
+
+
+def _family(family: Family, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    yield f"\n## `{family.name}`\n\n{family.text}\n\n- Type: {family.kind}\n"
+    for label in family.labels:
+        known = sorted(values.get((family.name, label), ()))
+        listed = ": " + ", ".join(f"`{value}`" for value in known) if known else ""
+        yield f"- Label `{label}`{listed}\n"
+    if family.buckets:
+        first, *_, last = family.buckets
+        yield f"- Buckets: {len(family.buckets)}, from {_time(first)} to {_time(last)}\n"
+
+
+def _time(seconds: float) -> str:
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Generator
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from extender.cli.changes import Kind, add_changes
 from extender.cli.parsing import (
@@ -11,6 +14,7 @@ from extender.cli.parsing import (
     NOT_FINE,
     Commands,
     command,
+    complain,
     config_flag,
     exit_codes,
     output_flag,
@@ -71,6 +75,13 @@ examples:
 
 {exit_codes("pods wait, a budget blocks a drain, or an update gets stuck")}"""
 
+T = TypeVar("T")
+
+WIDTH: Final = 30
+REDRAWN_SECONDS: Final = 0.1
+SAID_SECONDS: Final = 5.0
+"""Between two lines, where standard error is no terminal; what is shorter says nothing."""
+
 
 def add_to(commands: Commands) -> None:
     """Add the command."""
@@ -105,10 +116,8 @@ def add_to(commands: Commands) -> None:
 def _run(flags: argparse.Namespace) -> int:
     from extender.cli import simulate_report  # noqa: PLC0415 - see the head of this package
     from extender.cli.judging import judging, note_ignored_annotations  # noqa: PLC0415
-    from extender.cli.progress import Progress  # noqa: PLC0415
     from extender.cli.simulated_changes import Carrier, read_files  # noqa: PLC0415
-    from extender.whatif.outcome import Simulation  # noqa: PLC0415
-    from extender.whatif.pending import pending  # noqa: PLC0415
+    from extender.whatif.outcome import Simulation, pending  # noqa: PLC0415
     from extender.whatif.placing import begin  # noqa: PLC0415
     from extender.whatif.scheduling import Scheduler  # noqa: PLC0415
     from extender.wire.noting import NotingReader  # noqa: PLC0415
@@ -148,3 +157,50 @@ def _cluster(
         return state, found.raw
     named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)
     return state, list_workloads(flags) if named else {}
+
+
+class Progress:
+    """Shows how many pods were looked at, on standard error."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._drawn = 0
+        """Characters of the bar that is shown."""
+
+    def through(self, what: str, total: int, looks: Generator[None, None, T]) -> T:
+        """Go through all looks and return their result; `total` 0 for a number nobody knows."""
+        bar = sys.stderr.isatty()
+        last, done = self._clock(), 0
+        while True:
+            try:
+                next(looks)
+            except StopIteration as end:
+                self._wipe()
+                result: T = end.value
+                return result
+            done += 1
+            now = self._clock()
+            if now - last >= (REDRAWN_SECONDS if bar else SAID_SECONDS):
+                last = now
+                (self._draw if bar else self._say)(what, done, total)
+
+    def _draw(self, what: str, done: int, total: int) -> None:
+        filled = WIDTH * min(done, total) // total if total else 0
+        bar = f"[{'#' * filled}{'.' * (WIDTH - filled)}] " if total else ""
+        line = f"{bar}{_count(done, total)}: {what}"
+        sys.stderr.write("\r" + line.ljust(self._drawn))
+        sys.stderr.flush()
+        self._drawn = len(line)
+
+    def _say(self, what: str, done: int, total: int) -> None:
+        complain(f"{what}: {_count(done, total)}")
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r" + " " * self._drawn + "\r")
+            sys.stderr.flush()
+            self._drawn = 0
+
+
+def _count(done: int, total: int) -> str:
+    return f"{done:,} of {total:,} pods" if total > done else f"{done:,} pods"

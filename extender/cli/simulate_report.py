@@ -15,8 +15,17 @@ from extender.cli.explain_report import FAST_DUMPER, INDENT, wrapped
 from extender.cluster.state import ClusterState
 from extender.verbs.explaining.notes import near_miss, notes
 from extender.verbs.explaining.words import plural, some, summary
-from extender.whatif.outcome import After, Removal, Simulation, Step, Update, UpdateStep
-from extender.whatif.pending import Bottleneck, PendingPods, is_cordoned
+from extender.whatif.outcome import (
+    After,
+    Bottleneck,
+    PendingPods,
+    Removal,
+    Simulation,
+    Step,
+    Update,
+    UpdateStep,
+    is_cordoned,
+)
 from extender.whatif.scheduling import Placement
 from extender.wire.simulated import write_simulation
 

@@ -17,13 +17,11 @@ from extender.offline import ClusterFileError, objects_in
 from extender.whatif.nodes import add_nodes, drain, lose, names_in
 from extender.whatif.outcome import Looks
 from extender.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
-from extender.whatif.rolling import Version, roll
-from extender.whatif.scaling import scale
-from extender.whatif.scheduling import Scheduler
-from extender.whatif.successors import owner_of
+from extender.whatif.rolling import Version, roll, scale
+from extender.whatif.scheduling import Scheduler, owner_of
 from extender.wire.applied import ROLLING, Applied, as_applied, read_applied
 from extender.wire.decoding import Json
-from extender.wire.explained import KINDS, in_namespace
+from extender.wire.explanation import KINDS, in_namespace
 from extender.wire.label_selectors import parse_selector
 from extender.wire.objects import PodReader
 from extender.wire.rollouts import read_rollout

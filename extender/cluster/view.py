@@ -10,22 +10,24 @@ from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_term import is_annotated, rules_by_source
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import MANY_TERMS
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.node_rules import NodeRuleRegistry, NodeRules
 from extender.cluster.counts.nodes import NodeRegistry, Nodes
-from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import KeyedSet, PodSet
 from extender.cluster.counts.prefilter_state import PreFilterState, PreFilterStates
 from extender.cluster.counts.relations import Relations
 from extender.cluster.counts.rule_watch import RuleWatch
 from extender.cluster.counts.topology import DomainTable
-from extender.cluster.ledgers.broken_annotations import BrokenAnnotationLedger, BrokenAnnotations
+from extender.cluster.ledgers.annotations import (
+    BrokenAnnotationLedger,
+    BrokenAnnotations,
+    JudgedAnnotations,
+)
 from extender.cluster.ledgers.budgets import BudgetLedger, Budgets
-from extender.cluster.ledgers.judged import JudgedAnnotations
 from extender.cluster.ledgers.node_resources import NodeResources, NodeResourcesLedger
 from extender.cluster.ledgers.nominated_pods import NominatedPods, NominationLedger
-from extender.cluster.ledgers.pod_groups import WaitingGroups
-from extender.cluster.ledgers.pods_by_node import PodsByNode
+from extender.cluster.ledgers.pods_by_node import PodsByNode, WaitingGroups
 from extender.cluster.ledgers.quotas import QuotaLedger, Quotas
 from extender.cluster.ledgers.reservations import ReservationLedger, Reservations
 from extender.model.annotation_rules import Standing

@@ -1,4 +1,4 @@
-"""Flags over environment over file over defaults."""
+"""Flags over environment over file over defaults; of quotas, what kube-apiserver's file says."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 
-from extender.config.admission import with_admission
 from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
 from extender.config.faults import expected_at, show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
-from extender.errors import ConfigError, ConfigFaultsError, UnreadableFileError, encodable
+from extender.errors import (
+    ConfigError,
+    ConfigFaultsError,
+    ObjectError,
+    UnreadableFileError,
+    encodable,
+)
+from extender.wire.quotas import limits_crossing, quota_plugin
 
 _BOOLS = {"true": True, "false": False}
+
+_ADMISSION_FILE = "crossNamespacePodAffinity.admissionControlConfigFile"
 
 
 def load(
@@ -45,7 +54,7 @@ def load(
         wrong += _beyond_the_schema(config, {_block(error) for error in wrong})
         if "crossNamespacePodAffinity" not in {_block(error) for error in wrong}:
             try:
-                config = with_admission(config, read_file)
+                config = _with_admission(config, read_file)
             except ConfigError as error:
                 wrong.append(error)
     found += [_with_source(error, origins, *names) for error in wrong]
@@ -79,13 +88,7 @@ def _value(
 def _file(names: list[str], read_file: Callable[[Path], str]) -> Document:
     if not names:
         return {"apiVersion": API_VERSION, "kind": KIND}
-    try:
-        text = read_file(Path(names[0]))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableFileError(
-            names[0], f"cannot read the configuration file: {reason}"
-        ) from error
+    text = _text(Path(names[0]), read_file, names[0], "the configuration file")
     return parse(text, names[0])
 
 
@@ -140,3 +143,41 @@ def _with_source(error: ConfigError, origins: Mapping[str, str], file: str = "")
         if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
             return kind(error.path, f"{error.message} (from {source})")
     return kind(error.path, error.message, file)
+
+
+def _with_admission(config: Config, read_file: Callable[[Path], str]) -> Config:
+    """Return the configuration with limitedByDefault as the admission file has it, if any."""
+    settings = config.cross_namespace_pod_affinity
+    path = settings.admission_control_config_file
+    if path is None or not _limits(path, read_file):
+        return config
+    limited = msgspec.structs.replace(settings, limited_by_default=True)
+    return msgspec.structs.replace(config, cross_namespace_pod_affinity=limited)
+
+
+def _limits(path: Path, read_file: Callable[[Path], str]) -> bool:
+    try:
+        plugin = quota_plugin(parse(_text(path, read_file), str(path)))
+        if plugin is None:
+            return False
+        if plugin.path:
+            # As in kube-apiserver, relative to the file that names it.
+            path = path.parent / plugin.path
+            return limits_crossing(parse(_text(path, read_file), str(path)))
+        return limits_crossing(plugin.configuration or {})
+    except ObjectError as error:
+        raise ConfigError(_ADMISSION_FILE, f"{path}: {error}") from error
+    except UnreadableFileError as error:
+        raise UnreadableFileError(_ADMISSION_FILE, str(error)) from error
+    except ConfigError as error:
+        raise ConfigError(_ADMISSION_FILE, str(error)) from error
+
+
+def _text(
+    path: Path, read_file: Callable[[Path], str], field: str = "", what: str | None = None
+) -> str:
+    try:
+        return read_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreadableFileError(field, f"cannot read {what or path}: {reason}") from error

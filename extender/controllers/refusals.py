@@ -1,17 +1,19 @@
-"""Pods refused on every node, as a controller remembers them that tries to help them."""
+"""Pods refused on every node, as controllers remember them, and which were looked at in vain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
+from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
+from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.verbs.verdicts import Refused
+from extender.timing import LONGEST_PAUSE_SECONDS, Pause
+from extender.verbs.plugins import Refused
 
 PER_POD = 1024
 """Bytes of a refused pod, beside what it shares with others."""
@@ -153,3 +155,30 @@ class RefusalRecords(Generic[R]):
         if record.is_blank and self._records.get(record.uid) is record:
             del self._records[record.uid]
             self._forgotten(record.uid)
+
+
+def prospects(pod: Pod, requirements: Requirements) -> Hashable:
+    """Return what is the same for all pods with the same prospects, such as replicas."""
+    return pod.pod_class, pod.node_affinity, pod.ports, pod.priority, pod.charge, requirements
+
+
+class InVain:
+    """Keys that nothing was found for, bounded in bytes; all are forgotten with the next change."""
+
+    def __init__(self, state: ClusterState, budget: int) -> None:
+        self._state = state
+        self._budget = budget
+        self._version = -1
+        """Of the state that it is true of."""
+        self._known: LruCache[Hashable, bool] = LruCache(budget)
+
+    def knows(self, key: Hashable) -> bool:
+        """Return whether nothing was found for a key in the state as it is now."""
+        if self._version != self._state.version:
+            self._version, self._known = self._state.version, LruCache(self._budget)
+        return bool(self._known.get(key))
+
+    def note(self, key: Hashable, size: int) -> None:
+        """Note that nothing was found, unless the state has changed since somebody asked last."""
+        if self._version == self._state.version:
+            self._known.put(key, value=True, size=size)

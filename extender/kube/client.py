@@ -28,8 +28,8 @@ from extender.kube.failures import (
     words,
 )
 from extender.kube.flowcontrol import Flow, FlowControl
+from extender.kube.frames import Lines
 from extender.kube.observers import RequestObserver, Unobserved
-from extender.kube.watching import Lines
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)

@@ -6,15 +6,28 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
+import aiohttp
 import msgspec
 
 from extender.errors import ObjectError
-from extender.kube.failures import BrokenAnswerError, failure_from_body
+from extender.kube.failures import (
+    BrokenAnswerError,
+    EndlessLineError,
+    IdleStreamError,
+    failure_from_body,
+    words,
+)
 from extender.wire.decoding import BROKEN_JSON, decoded
 
 T = TypeVar("T")
+
+LINE_LIMIT: Final = 64 << 20
+"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
+EXCERPT_BYTES: Final = 80
+"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
+to carry what a pod has in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +78,6 @@ class SkippedError(Exception):
 
 Skipped: TypeAlias = "Callable[[Skip, str], None]"
 """Hears of something that was left out, with what it was in few words."""
-
-EXCERPT_BYTES: Final = 80
-"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
-to carry what a pod has in its environment."""
 
 
 class Metadata(msgspec.Struct, rename="camel", frozen=True):
@@ -213,3 +222,33 @@ def ends_initial_events(event: Event) -> bool:
     except BROKEN_JSON:
         return False
     return (annotations or {}).get("k8s.io/initial-events-end") == "true"
+
+
+class Lines:
+    """The lines of an answer, each with its newline; a last one without was cut off."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+
+    def give_up(self, failure: BrokenAnswerError) -> None:
+        """Make the wait for a line end with this failure."""
+        self._content.set_exception(failure)
+
+    def __aiter__(self) -> Self:
+        """Iterate over what is left."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Wait for the next line."""
+        try:
+            line = await self._content.readline(max_line_length=LINE_LIMIT)
+        except TimeoutError as failure:
+            raise IdleStreamError("nothing came, not even a bookmark") from failure
+        except aiohttp.http_exceptions.LineTooLong as failure:
+            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
+        # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
+        except (aiohttp.ClientError, OSError, RuntimeError) as failure:
+            raise BrokenAnswerError(words(failure)) from failure
+        if not line:
+            raise StopAsyncIteration
+        return line

@@ -25,8 +25,7 @@ from extender.kube.flowcontrol import Flow
 from extender.kube.pacing import Timing
 from extender.model.keys import Key, name_of, namespace_of
 from extender.timing import LogThrottle
-from extender.wire.decoding import decode
-from extender.wire.whole_numbers import whole_number
+from extender.wire.decoding import decode, whole_number
 
 DURATION_SECONDS: Final = 15
 """After which an unchanged Lease may be taken, as kube-scheduler has it."""

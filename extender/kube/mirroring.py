@@ -10,9 +10,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
 from extender.kube.frames import Event, Kind, Resource, Skip, Skipped, read_object
-from extender.kube.listing import SLICE, Snapshot
 from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import Timing
+from extender.kube.watching import SLICE, Snapshot
 from extender.logs import CHANGES
 
 _log = logging.getLogger(__name__)

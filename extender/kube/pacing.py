@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from extender.kube.failures import End, Restart
+from extender.kube.failures import BrokenAnswerError, End, Restart
+from extender.kube.frames import Lines
 from extender.timing import TokenBucket
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from extender.kube.failures import BrokenAnswerError
-    from extender.kube.watching import Lines
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner is not opened again at once, whatever it brought, unless it is the first

@@ -1,16 +1,24 @@
-"""Reads single objects as the API server has them now, for whoever is about to act on them."""
+"""What the API server has now: single objects right before an act on them, lists for commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+import msgspec
+
+from extender.cluster.state import ClusterState
 from extender.errors import ApiError
 from extender.kube.calls import namespace_path, node_path, pod_path, pods_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND
-from extender.kube.frames import read_page, read_version
+from extender.kube.frames import Resource, read_page, read_version
+from extender.kube.observers import SkipLog
+from extender.kube.watching import Lister
+from extender.mirrored import Mirrored
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
@@ -27,6 +35,8 @@ LONGEST_SELECTOR: Final = 4096
 LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class ObjectReader:
@@ -92,3 +102,37 @@ class ObjectReader:
             if error.status == NOT_FOUND:
                 return None
             raise
+
+
+async def list_resources(
+    client: ApiClient, state: ClusterState, pods: PodReader, *resources: Mirrored[Any]
+) -> None:
+    """Put all objects of some resources into a state; of pods those that have not ended.
+
+    ExtenderError when the API server refuses or cannot be reached; objects that cannot be read are
+    left out, with a warning in the log.
+    """
+    for each in resources:
+        await _list(client, state, each, pods)
+
+
+async def list_raw(
+    client: ApiClient, name: str, path: str, query: Mapping[str, str]
+) -> list[msgspec.Raw]:
+    """Return all objects of a resource as the API server writes them, without their kind.
+
+    ExtenderError when the API server refuses or cannot be reached.
+    """
+    resource = Resource(name, path, lambda raw: raw, query)
+    log = SkipLog(_log, name, time.monotonic)
+    return list((await Lister(client, resource, log.left_out).latest()).objects.values())
+
+
+async def _list(
+    client: ApiClient, state: ClusterState, mirrored: Mirrored[T], pods: PodReader
+) -> None:
+    resource = Resource(mirrored.name, mirrored.path, mirrored.reader(pods), mirrored.query)
+    log = SkipLog(_log, resource.name, time.monotonic)
+    snapshot = await Lister(client, resource, log.left_out).latest()
+    for obj in snapshot.objects.values():
+        mirrored.upsert(state, obj)

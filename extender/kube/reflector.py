@@ -42,11 +42,17 @@ from extender.kube.failures import (
     why_relist,
 )
 from extender.kube.frames import Resource, Skip
-from extender.kube.listing import SLICE, Lister, Snapshot
 from extender.kube.mirroring import Mirror, Sink, is_older
 from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
 from extender.kube.pacing import SHORTEST_WATCH_SECONDS, Backoff, Brought, Pace, Patience, Timing
-from extender.kube.watching import events, is_not_understood, stream_snapshot
+from extender.kube.watching import (
+    SLICE,
+    Lister,
+    Snapshot,
+    events,
+    is_not_understood,
+    stream_snapshot,
+)
 from extender.model.keys import Identity
 
 _log = logging.getLogger(__name__)

@@ -1,19 +1,143 @@
-"""Runs the reflectors side by side and keeps them running."""
+"""Builds the reflectors that keep the cluster state like the cluster, and keeps them running."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
+import msgspec
+
+from extender.cluster.state import ClusterState
+from extender.kube.client import ApiClient
 from extender.kube.failures import Restart
+from extender.kube.frames import Resource
 from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.kube.pacing import Backoff, Timing
-from extender.kube.reflector import Reflector
+from extender.kube.reflector import SILENCE_SECONDS, Reflector
+from extender.mirrored import PODS, Mirrored
+from extender.model.keys import Identity
+from extender.reading import APART_BYTES, ApartReader
+from extender.wire.objects import PodReader
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class PreparedObjects(Generic[T]):
+    """Reads the large objects of one reflector before they are taken, each of which is one step."""
+
+    def __init__(self, reader: ApartReader[Callable[[msgspec.Raw], T]]) -> None:
+        self._reader = reader
+        self._done: tuple[msgspec.Raw, T] | None = None
+        self._failed: tuple[msgspec.Raw, Exception] | None = None
+
+    async def prepare(self, raw: msgspec.Raw) -> T | None:
+        """Read and return a large object, so that `read` has it when it is called next.
+
+        None for one of usual size, and for one that cannot be read: `read` tells why.
+        """
+        size = len(memoryview(raw))
+        if size <= APART_BYTES:
+            return None
+        try:
+            obj = await self._reader.read(size, lambda read: read(raw))
+        except Exception as error:  # noqa: BLE001 - raised by `read`, where it is expected
+            self._failed = raw, error
+            return None
+        self._done = raw, obj
+        return obj
+
+    def read(self, raw: msgspec.Raw) -> T:
+        """Read an object, or return it if it is the one that was prepared."""
+        done, failed = self._done, self._failed
+        self._done = self._failed = None
+        if failed is not None and failed[0] is raw:
+            raise failed[1]
+        return done[1] if done is not None and done[0] is raw else self._reader.here(raw)
+
+
+class StateSink(Generic[T]):
+    """One resource's objects in the cluster state."""
+
+    def __init__(self, state: ClusterState, mirrored: Mirrored[T]) -> None:
+        self._state = state
+        self._mirrored = mirrored
+
+    def keys(self) -> AbstractSet[str]:
+        """Return the keys of all objects."""
+        return self._mirrored.keys(self._state)
+
+    def uid(self, key: str) -> str:
+        """Return the uid of an object, "" when it has just gone or has none that matters."""
+        return self._mirrored.uid(self._state, key)
+
+    def put(self, obj: T) -> None:
+        """Take an object as a list shows it."""
+        self._mirrored.unlearn(self._state, obj)
+        self.upsert(obj)
+
+    def upsert(self, obj: T) -> None:
+        """Add or change an object, or take its successor of the same name."""
+        self._mirrored.upsert(self._state, obj)
+
+    def delete(self, key: str, uid: str) -> None:
+        """Forget an object."""
+        self._mirrored.remove(self._state, key, uid)
+
+
+def build_reflectors(
+    client: ApiClient,
+    state: ClusterState,
+    mirrored: Iterable[Mirrored[Any]],
+    pods: PodReader,
+    *,
+    observer: ReflectorObserver | None = None,
+    timing: Timing | None = None,
+    silence: float = SILENCE_SECONDS,
+) -> list[Reflector[Any]]:
+    """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
+    made: list[Reflector[Any]] = []
+    for each in mirrored:
+        are_pods = each is PODS
+        made.append(
+            Reflector(
+                client,
+                _resource(each, pods, state.taking_up if are_pods else None),
+                StateSink(state, each),
+                observer=observer,
+                timing=timing,
+                promised=(lambda: _unseen(state)) if are_pods else dict,
+                silence=silence,
+            )
+        )
+    return made
+
+
+def _resource(
+    mirrored: Mirrored[T], pods: PodReader, ease: Callable[[T], Iterable[None]] | None
+) -> Resource[T]:
+    """Return how a resource is mirrored, objects of which may be large, and dear to store."""
+    apart = ApartReader(mirrored.reader(pods), mirrored.reader(pods.another()))
+    prepared = PreparedObjects(apart)
+    return Resource(
+        mirrored.name,
+        mirrored.path,
+        prepared.read,
+        mirrored.query,
+        prepare=prepared.prepare,
+        ease=ease,
+    )
+
+
+def _unseen(state: ClusterState) -> Mapping[Identity, str]:
+    """Return the pods that hold reservations and that no watch has shown, with their versions."""
+    reserved = state.reservations.pods().items()
+    return {each: at for each, at in reserved if PODS.uid(state, each.key) != each.uid}
 
 
 class Watchers:

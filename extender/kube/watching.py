@@ -1,40 +1,163 @@
-"""One watch request, from its first event to its end."""
+"""Lists and watches of one resource: what is there, in pages or streamed, then each event."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-import aiohttp
+import msgspec
 
-from extender.kube.failures import (
-    BrokenAnswerError,
-    BrokenLineError,
-    EndlessLineError,
-    IdleStreamError,
-    StalledListError,
-    StatusError,
-    words,
-)
+from extender.errors import ObjectError
+from extender.kube.client import ApiClient
+from extender.kube.failures import BrokenAnswerError, BrokenLineError, StalledListError, StatusError
 from extender.kube.frames import (
     Event,
     Kind,
+    Metadata,
+    Page,
     Resource,
+    Skip,
     Skipped,
     SkippedError,
     ends_initial_events,
     read_event,
+    read_metadata,
+    read_object,
+    read_page,
 )
-from extender.kube.listing import SLICE, Snapshot
 from extender.kube.pacing import Patience
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+_log = logging.getLogger(__name__)
 
-    from extender.kube.client import ApiClient
-    from extender.kube.frames import Event, Resource, Skipped
+T = TypeVar("T")
+
+PAGE_LIMIT: Final = 500
+"""Objects in a page, as client-go asks for."""
+
+PRESENT_SECONDS: Final = 10.0
+"""For the question where the server stands."""
+
+MOST_BARREN_PAGES: Final = 100
+"""Pages in a row without an object that is new. A server may leave out so much of a page, for the
+field selector, that nothing is left of it; but a list that never ends is none."""
+
+SLICE: Final = 100
+"""Objects read or stored before others get a turn: about a millisecond of work."""
+
+LATEST_VERSION: Final = ""
+"""What the server has at this moment, as etcd has it. So lists never miss what this program bound
+itself a moment before, and never bring back what is gone, as a server's cache might. Servers that
+stream lists serve that from their cache as well, once it is up to date; older ones read all that
+comes in pages from etcd, whatever the version."""
+
+_NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
+
+
+@dataclass(frozen=True, slots=True)
+class Lister(Generic[T]):
+    """Lists one resource page by page."""
+
+    client: ApiClient
+    resource: Resource[T]
+    skipped: Skipped
+
+    async def latest(self) -> Snapshot[T]:
+        """List everything as it is now, by a consistent read."""
+        snapshot: Snapshot[T] = Snapshot()
+        limit = {"limit": str(PAGE_LIMIT)}
+        page = await self._page(limit)
+        # All pages show the same version; should one not, the first is the safe one to watch from.
+        snapshot.version = page.metadata.resource_version
+        await self._take(page, snapshot)
+        barren = 0
+        while token := page.metadata.continue_:
+            try:
+                page = await self._page({**limit, "continue": token})
+            except StatusError as failure:
+                if not failure.expired:
+                    raise
+                _log.info("%s: listing without pages: %s", self.resource.name, failure)
+                return await self._whole()
+            if page.metadata.continue_ == token:
+                raise BrokenAnswerError("the pages of the list repeat")
+            before = len(snapshot)
+            await self._take(page, snapshot)
+            barren = barren + 1 if len(snapshot) == before else 0
+            if barren == MOST_BARREN_PAGES:
+                raise BrokenAnswerError(f"{barren} pages in a row brought nothing new")
+        return snapshot
+
+    async def present_version(self) -> str:
+        """Return the version at which the server is now, by a consistent read of one object."""
+        body = await self.client.get(
+            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
+        )
+        return read_page(body).metadata.resource_version
+
+    async def _whole(self) -> Snapshot[T]:
+        page = await self._page({})
+        snapshot: Snapshot[T] = Snapshot(page.metadata.resource_version)
+        await self._take(page, snapshot)
+        return snapshot
+
+    async def _page(self, params: Mapping[str, str]) -> Page:
+        body = await self.client.get(self.resource.path, {**self.resource.params, **params})
+        return read_page(body)
+
+    async def _take(self, page: Page, snapshot: Snapshot[T]) -> None:
+        for count, raw in enumerate(page.items or (), 1):
+            if self.resource.prepare is not None:
+                await self.resource.prepare(raw)
+            self._take_one(raw, snapshot)
+            if count % SLICE == 0:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
+        try:
+            metadata = read_metadata(raw)
+        except SkippedError as skipped:
+            self.skipped(skipped.reason, skipped.detail)
+            return
+        snapshot.take(self.resource, metadata, raw, self.skipped)
+
+
+@dataclass(slots=True)
+class Snapshot(Generic[T]):
+    """What a list said."""
+
+    version: str = ""
+    objects: dict[str, T] = field(default_factory=dict)
+    unreadable: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Key to uid of the objects that exist but make no sense to us, and why not."""
+
+    def __len__(self) -> int:
+        return len(self.objects) + len(self.unreadable)
+
+    def take(
+        self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw, skipped: Skipped
+    ) -> None:
+        """Read one object; when it makes no sense, what was known of it stays."""
+        try:
+            self.objects[metadata.key] = read_object(resource, raw)
+        except ObjectError as failure:
+            self.unreadable[metadata.key] = metadata.uid, str(failure)
+            skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
+
+    def drop(self, key: str) -> None:
+        """Forget an object."""
+        self.objects.pop(key, None)
+        self.unreadable.pop(key, None)
+
+    def has_unreadable(self, key: str, uid: str) -> bool:
+        """Whether the object we hold is one of those; a uid of "" is not compared."""
+        found = self.unreadable.get(key)
+        return found is not None and uid in {"", found[0]}
 
 
 async def events(
@@ -75,17 +198,6 @@ async def events(
                         raise BrokenLineError(f"a line that is no event: {skip.reason}") from skip
                 else:
                     yield event
-
-
-T = TypeVar("T")
-
-LATEST_VERSION: Final = ""
-"""What the server has at this moment, as etcd has it. So lists never miss what this program bound
-itself a moment before, and never bring back what is gone, as a server's cache might. Servers that
-stream lists serve that from their cache as well, once it is up to date; older ones read all that
-comes in pages from etcd, whatever the version."""
-
-_NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
 
 
 def is_not_understood(failure: StatusError) -> bool:
@@ -143,37 +255,3 @@ def _take(event: Event, resource: Resource[T], snapshot: Snapshot[T], skipped: S
             snapshot.drop(event.metadata.key)
         case Kind.BOOKMARK:
             pass
-
-
-LINE_LIMIT: Final = 64 << 20
-"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
-
-
-class Lines:
-    """The lines of an answer, each with its newline; a last one without was cut off."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._content = response.content
-
-    def give_up(self, failure: BrokenAnswerError) -> None:
-        """Make the wait for a line end with this failure."""
-        self._content.set_exception(failure)
-
-    def __aiter__(self) -> Self:
-        """Iterate over what is left."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """Wait for the next line."""
-        try:
-            line = await self._content.readline(max_line_length=LINE_LIMIT)
-        except TimeoutError as failure:
-            raise IdleStreamError("nothing came, not even a bookmark") from failure
-        except aiohttp.http_exceptions.LineTooLong as failure:
-            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
-        # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
-        except (aiohttp.ClientError, OSError, RuntimeError) as failure:
-            raise BrokenAnswerError(words(failure)) from failure
-        if not line:
-            raise StopAsyncIteration
-        return line

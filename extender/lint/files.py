@@ -1,13 +1,19 @@
-"""Objects out of files and folders."""
+"""Objects out of files and folders, and the configurations of the extender among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from extender.config import Config
+from extender.config.checks import faults
+from extender.config.document import decode_all
+from extender.errors import ConfigError, ConfigFaultsError
+from extender.lint.finding import Place
+from extender.lint.linting import Configured
 from extender.lint.objects import Raw
 from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 
@@ -48,3 +54,19 @@ def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator
     """Yield the objects of a file with their places in it."""
     for index, (kind, raw) in enumerate(objects):
         yield Raw(str(path), index, kind, raw)
+
+
+def read_configs(found: Iterable[tuple[Place, msgspec.Raw]]) -> list[Configured]:
+    """Read configurations; ConfigError says all that is wrong with one."""
+    return [Configured(place, _read(place, msgspec.json.decode(raw))) for place, raw in found]
+
+
+def _read(place: Place, document: Any) -> Config:
+    config, wrong = decode_all(document)
+    if config is not None and not wrong:
+        wrong = list(faults(config))
+    if config is None or wrong:
+        raise ConfigFaultsError.of(
+            [ConfigError(each.path, each.message, place.file) for each in wrong]
+        )
+    return config

@@ -1,4 +1,4 @@
-"""Asks every rule about everything that it is for."""
+"""Asks every rule about everything that it is for, and once where objects repeat a template."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import msgspec
 
 from extender.config import Config, Mode
 from extender.lint.finding import Finding, Place, Report, Rule
-from extender.lint.made import Made
 from extender.lint.objects import Objects, Workload
-from extender.lint.reading import TemplateReader
+from extender.lint.reading import Manifest, TemplateReader
 from extender.lint.rights import Granted, Rights
 from extender.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
 from extender.lint.setup import setup_of
 from extender.lint.surroundings import Surroundings
+from extender.model.labels import TEMPLATE_HASH
+from extender.model.workload import Identity, controller_by_name
 
 S = TypeVar("S")
 
@@ -116,3 +117,32 @@ def _workloads(
 def _in_mode(config: Config, mode: Mode | None) -> Config:
     """Return the configuration with a mode that a flag sets."""
     return config if mode is None else msgspec.structs.replace(config, mode=mode)
+
+
+class Made:
+    """Tells the objects that are worth a look from those that repeat a template."""
+
+    def __init__(self, workloads: Iterable[Workload]) -> None:
+        self._workloads = {
+            Identity(each.owner.namespace, each.owner.kind, each.manifest.metadata.name)
+            for each in workloads
+            if each.owner.kind != "Pod"
+        }
+        self._seen: set[tuple[Identity, bytes]] = set()
+
+    def repeats(self, kind: str, manifest: Manifest) -> bool:
+        """Return whether a controller's template says the same, or another pod of its did."""
+        controller = manifest.controller
+        if controller is None:
+            return False
+        template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
+        above = controller_by_name(controller, template_hash)
+        if controller in self._workloads or above in self._workloads:
+            return True
+        if kind != "Pod":
+            return False
+        key = (controller, bytes(manifest.spec.affinity))
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False

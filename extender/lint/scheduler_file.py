@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,13 +12,22 @@ from urllib.parse import urlsplit
 import msgspec
 
 from extender.errors import ObjectError
-from extender.lint.durations import seconds
 from extender.wire.decoding import Json, decode
 
 KIND: Final = "KubeSchedulerConfiguration"
 
 POINTS: Final = ("preFilter", "filter", "preScore", "score")
 """Extension points of the plugins that are replaced, as the file names them."""
+
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PIECE: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_FIELDS: Final = {
+    "preFilter": "pre_filter",
+    "filter": "filter",
+    "preScore": "pre_score",
+    "score": "score",
+}
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 
 
 class _Lenient(msgspec.Struct, rename="camel"):
@@ -164,15 +174,6 @@ class SchedulerFile(_Lenient):
             yield f"profiles[{index}]", profile
 
 
-_FIELDS: Final = {
-    "preFilter": "pre_filter",
-    "filter": "filter",
-    "preScore": "pre_score",
-    "score": "score",
-}
-
-API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
-
 _DECODER = msgspec.json.Decoder(SchedulerFile)
 _WRITTEN = msgspec.json.Decoder(dict[str, object])
 
@@ -226,3 +227,13 @@ class Ours:
     def at(self, field: str) -> str:
         """Return the path of one of its fields."""
         return f"extenders[{self.index}].{field}"
+
+
+def seconds(text: str) -> float | None:
+    """Return a duration in seconds, None for what is no duration."""
+    if text == "0":
+        return 0.0
+    pieces = _PIECE.findall(text)
+    if not pieces or "".join(number + unit for number, unit in pieces) != text:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in pieces)

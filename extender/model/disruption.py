@@ -1,12 +1,28 @@
-"""How many pods of a workload may be away at a time."""
+"""Disruptions: how many pods of a workload may be away at a time, and the mark on those that go."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.labels import Selector
 from extender.model.objects import Pod
+
+_BEFORE: Final = " (uid "
+_AFTER: Final = ")"
+
+
+def mark_message(scheduler: str, preemptor: str) -> str:
+    """Return the scheduler's own words, and the uid of the preemptor."""
+    words = f"{scheduler}: preempting to accommodate a higher priority pod"
+    return f"{words}{_BEFORE}{preemptor}{_AFTER}"
+
+
+def preemptor_in(message: str) -> str | None:
+    """Return the uid of the preemptor; None in the words of a scheduler, which do not tell."""
+    _, found, rest = message.rpartition(_BEFORE)
+    return rest.removesuffix(_AFTER) if found and rest.endswith(_AFTER) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,19 @@
-"""Required rules that are to hold for as long as a pod runs, and who would replace the pod."""
+"""Required rules that are to hold for as long as a pod runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from extender.model.labels import Labels, Selector
 from extender.model.node_affinity import NodeRule
-from extender.model.node_resources import Toleration
+from extender.model.objects import Pod
 from extender.model.pod_affinity import Affinity, PodSelector, Term
 
-if TYPE_CHECKING:
-    from extender.model.objects import Pod
+SYSTEM_CRITICAL: Final = 2_000_000_000
+"""The priority of system-cluster-critical; whoever has it or more is not moved."""
 
 
 class RuleKind(Enum):
@@ -39,6 +39,25 @@ class ExecutionRule:
     annotations: bool | None = None
     """True: it is there where rules in annotations count. False: where they do not. None: in any
     case."""
+
+    @property
+    def by_namespace(self) -> bool:
+        """Return whether it counts in some namespaces only."""
+        return self.plain or self.annotations is not None
+
+    @property
+    def conditions(self) -> int:
+        """Return how many comparisons of a pod, or of its node, it takes at most."""
+        if self.node_rule is not None:
+            return self.node_rule.conditions
+        return 1 if self.term is None else self.term.pods.conditions
+
+    @property
+    def narrowest(self) -> PodSelector:
+        """Return the narrowest one selector that finds the pods that the rule is about."""
+        if len(self.counted) == 1:
+            return next(iter(self.counted))
+        return min(self.counted, key=lambda pods: (not pods.selector.pins_a_label, pods.conditions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +114,3 @@ def _of_terms(
     for term in rules.required_anti:
         alone = frozenset((term.pods,))
         yield ExecutionRule(RuleKind.ANTI_AFFINITY, plain, term, alone, annotations=annotations)
-
-
-STATIC: Final = "Node"
-"""The kind that owns a static pod's mirror: the kubelet of that node."""
-
-
-SYSTEM_CRITICAL: Final = 2_000_000_000
-"""The priority of system-cluster-critical; whoever has it or more is not moved."""
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The controller that made a pod, and would make another in its place."""
-
-    kind: str
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """What counts of a placed pod when it is asked whether it can be moved."""
-
-    owner: Owner | None = None
-    """None for a pod that nobody would replace."""
-    tolerations: tuple[Toleration, ...] = ()
-    keep: str | None = None
-    """The annotation by which it asks not to be evicted."""

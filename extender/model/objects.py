@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from extender.model.annotation_rules import AnnotatedAffinity, Standing, digest_after, standing
-from extender.model.execution import Tenure
-from extender.model.host_ports import HostPorts
 from extender.model.keys import Key
 from extender.model.labels import Labels
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import JUST_A_POD, NOTHING_ALLOCATABLE, Allocatable, Requests
+from extender.model.node_resources import (
+    JUST_A_POD,
+    NOTHING_ALLOCATABLE,
+    Allocatable,
+    HostPorts,
+    Requests,
+)
 from extender.model.pod_affinity import (
     NO_AFFINITY,
     NO_WRITTEN_AFFINITY,
@@ -21,6 +25,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
+from extender.model.workload import Tenure
 
 
 class Controller(NamedTuple):

@@ -1,4 +1,4 @@
-"""Workloads: what makes pods of a template, and how it replaces them in an update."""
+"""Workloads: what makes pods, would replace one that goes, and changes them all in an update."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from extender.model.labels import TEMPLATE_HASH
+from extender.model.node_resources import Toleration
 
 STATEFUL_SET: Final = "StatefulSet"
 DAEMON_SET: Final = "DaemonSet"
+STATIC: Final = "Node"
+"""The kind that owns a static pod's mirror: the kubelet of that node."""
 
 _RUN_OF_CRON_JOB = re.compile(r"(?P<name>.+)-\d+", re.DOTALL)
 
@@ -66,3 +69,23 @@ class Rollout:
 
 
 ONE_POD: Final = Rollout(replicas=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller that made a pod, and would make another in its place."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """What counts of a placed pod when it is asked whether it can be moved."""
+
+    owner: Owner | None = None
+    """None for a pod that nobody would replace."""
+    tolerations: tuple[Toleration, ...] = ()
+    keep: str | None = None
+    """The annotation by which it asks not to be evicted."""

@@ -10,7 +10,7 @@ from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.conflicts import MOST_COMPARED, attracted
+from extender.verbs.company import MOST_COMPARED, attracted
 from extender.verbs.filtering import judge, unclear
 from extender.verbs.plugins import Plugins
 

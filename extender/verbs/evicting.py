@@ -12,12 +12,12 @@ from typing import Final
 
 from extender.cluster.audits.breaches import Breach, excludes, in_the_way
 from extender.cluster.state import ClusterState
-from extender.model.execution import STATIC, SYSTEM_CRITICAL, Execution, ExecutionRule, RuleKind
+from extender.model.execution import SYSTEM_CRITICAL, Execution, ExecutionRule, RuleKind
 from extender.model.keys import Key, namespace_of
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
-from extender.model.workload import DAEMON_SET
+from extender.model.workload import DAEMON_SET, STATIC
 from extender.verbs.nominating import Chooser, Promise
 
 MOST_NAMED: Final = 10

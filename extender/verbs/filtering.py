@@ -1,16 +1,25 @@
-"""The verdict that filter plugins come to together."""
+"""The verdict that filter plugins come to together, first with the pods nominated to the nodes.
+
+As in kube-scheduler's RunFilterPluginsWithNominatedPods: where pods of at least the pod's priority
+are nominated to a node, it has to fit with them there, and without them too, for they may end up
+elsewhere. So a place for which others were evicted is not taken by a less important pod, and of two
+equally important pods that exclude each other, the second does not evict on the same node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod
+from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
-from extender.verbs.nominated_pods import judge_with_nominated
-from extender.verbs.plugins import FilterPlugin, Plugins
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.company import Company
+from extender.verbs.plugins import FilterPlugin, Plugins, Verdicts
+
+Effects: TypeAlias = tuple[Company | None, ...]
+"""What a pod changes about the verdict on its node, by plugin."""
 
 
 def unclear(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
@@ -44,7 +53,7 @@ def judge(
         fits = asked.only(asked.names)
     with state.without(pod.key, pod.uid, gone):
         if nominated and state.nominated:
-            first = judge_with_nominated(state, pod, fits, plugins)
+            first = _judge_with_nominated(state, pod, fits, plugins)
             refused.extend(first.refused)
             fits = first.fits
         for plugin in plugins:
@@ -56,3 +65,82 @@ def judge(
             refused.extend(verdicts.refused)
             fits = verdicts.fits
     return Verdicts(fits, refused)
+
+
+def _judge_with_nominated(
+    state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
+) -> Verdicts:
+    """Judge the nodes that have nominated pods which the pod must yield to; all others fit.
+
+    The pod itself is left out of all counts meanwhile. Where no nominated pod matters to it, that
+    takes a comparison with each of their classes. Else it takes one call of each plugin for every
+    different company that such pods make.
+    """
+    refused: list[tuple[Reason, Sequence[str]]] = []
+    for effects, names in _groups(state, pod, asked, plugins):
+        left = asked.only(names)
+        for plugin, companies in zip(plugins, zip(*effects, strict=True), strict=True):
+            if not left.names:
+                break
+            others = {each for each in companies if each is not None}
+            verdicts = plugin.filter_beside(state, pod, left, others)
+            refused.extend(verdicts.refused)
+            left = verdicts.fits
+    if not refused:
+        return Verdicts(asked, ())
+    gone = {name for _, names in refused for name in names}
+    return Verdicts(asked.only([name for name in asked.names if name not in gone]), refused)
+
+
+def holding(state: ClusterState, pod: Pod, node: str) -> list[Pod]:
+    """Return the pods nominated to a node to which a pod has to leave their places there."""
+    return [other for other in state.nominated.on(node) if _yields_to(state, pod, other)]
+
+
+def _groups(
+    state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
+) -> Iterator[tuple[Sequence[Effects], list[str]]]:
+    """Yield the nodes asked about together with what the pods nominated to them change there."""
+    own = state.class_of(pod)
+    on: dict[str, int] = {}  # by name of a node: the numbers of the effects there, one bit each
+    numbers: dict[Effects, int] = {}
+    for pod_class, others in _classes(state, asked):
+        effects = tuple(plugin.company(state, own, pod_class) for plugin in plugins)
+        if any(effects):
+            bit = 1 << numbers.setdefault(effects, len(numbers))
+            for other in others:
+                if _yields_to(state, pod, other):
+                    node = str(other.nominated)
+                    on[node] = on.get(node, 0) | bit
+    if not on:
+        return
+    groups: dict[int, list[str]] = {}
+    for name in asked.names:
+        if name in on:
+            groups.setdefault(on[name], []).append(name)
+    for bits, names in groups.items():
+        yield [effects for effects, number in numbers.items() if bits >> number & 1], names
+
+
+def _classes(state: ClusterState, asked: AskedNodes) -> Iterator[tuple[PodClass, Iterable[Pod]]]:
+    """Yield the pods that may be nominated to nodes of a question, by class."""
+    nominated = state.nominated
+    if len(asked.names) == 1:
+        there = nominated.on(asked.names[0])
+        for pod_class in {pod.pod_class for pod in there}:
+            yield pod_class, [pod for pod in there if pod.pod_class == pod_class]
+        return
+    for pod_class in nominated.classes:
+        yield pod_class, nominated.of_class(pod_class)
+
+
+def _yields_to(state: ClusterState, pod: Pod, other: Pod) -> bool:
+    """Return whether a pod has to leave another one its place.
+
+    One that is reserved counts on its node already, wherever it was nominated to.
+    """
+    return (
+        other.priority >= pod.priority
+        and other.uid != pod.uid
+        and not state.reservations.of(other.key, other.uid)
+    )

@@ -17,9 +17,8 @@ from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.company import Company, Neighbours, company, together
 from extender.verbs.grouping import entangled
-from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.plugins import MAX_NODE_SCORE, Verdicts
 from extender.verbs.rules import Rule, pod_rules
-from extender.verbs.verdicts import Verdicts
 
 FEW_NODES: Final = 4
 """Up to which their domains are looked up in each table: preempt asks about one node at a time,

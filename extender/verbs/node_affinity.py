@@ -18,8 +18,7 @@ from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRul
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_AFFINITY, Reason
 from extender.verbs.company import Company
-from extender.verbs.plugins import MAX_NODE_SCORE
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import MAX_NODE_SCORE, Verdicts
 
 _NOT = bytes((1, 0, *range(2, 256)))
 """Turns 0 into 1 and 1 into 0."""

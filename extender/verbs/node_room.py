@@ -1,11 +1,13 @@
 """What is between a pod and a node alone: taints, host ports and resources, as filter plugins.
 
 In a cluster the scheduler's own plugins see to these. Where nobody else does, as in a simulation,
-they stand beside ours, so that one verdict and one explanation covers everything.
+they stand beside ours, so that one verdict and one explanation covers everything. Preemption asks
+the same of a node that some pods would have left.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol, TypeAlias
@@ -13,16 +15,22 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import EVERY_ADDRESS, HostPort
-from extender.model.node_resources import CORDONED, PODS, Requirements, Taint
+from extender.model.node_resources import (
+    CORDONED,
+    EVERY_ADDRESS,
+    PODS,
+    HostPort,
+    Requirements,
+    Taint,
+)
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.company import Company
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.filtering import holding
+from extender.verbs.plugins import Verdicts
 
 UNSCHEDULABLE: Final = "cordoned"
 """What is said of a node on which nothing is to be scheduled."""
-
 Allows: TypeAlias = Callable[[str], bool]
 """Whether one thing about a node, by its name, leaves room for the pod."""
 
@@ -180,3 +188,63 @@ def _free(state: ClusterState, port: HostPort) -> Allows:
 def _enough(state: ClusterState, resource: str, amount: int) -> Allows:
     resources, wanted = state.node_resources, ((resource, amount),)
     return lambda node: is_unmeasured(state, node) or resources.has(node, wanted)
+
+
+class NodeFit:
+    """What is taken on a node beside what it has: NodeResourcesFit and NodePorts.
+
+    Pods nominated to the node that ours yields to count as there: with them is harder than without.
+    """
+
+    def __init__(
+        self, state: ClusterState, pod: Pod, requirements: Requirements, node: str
+    ) -> None:
+        self._requests = requirements.requests
+        self._wanted = pod.ports
+        self._allocatable = state.node_resources.allocatable(node).amounts
+        self._used = Counter(state.node_resources.used(node))
+        self._ports = state.node_resources.ports(node).copy()
+        for other in holding(state, pod, node):
+            self._put(other)
+        for reservation in state.reservations.of(pod.key, pod.uid):
+            if reservation.pod.node == node:
+                self.free(reservation.pod)
+
+    def _put(self, pod: Pod) -> None:
+        self._used.update(dict(pod.requests))
+        self._ports.use(pod.ports, 1)
+
+    def free(self, pod: Pod) -> None:
+        """Take a pod away."""
+        self._used.subtract(dict(pod.requests))
+        self._ports.use(pod.ports, -1)
+
+    def spare(self, pod: Pod) -> bool:
+        """Put a pod back if ours fits all the same; tell whether it does."""
+        self._put(pod)
+        if self.fits:
+            return True
+        self.free(pod)
+        return False
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the pod has what it requests, and its ports."""
+        used, allocatable = self._used, self._allocatable
+        return self._ports.allow(self._wanted) and all(
+            used[resource] + amount <= allocatable.get(resource, 0)
+            for resource, amount in self._requests
+            if amount
+        )
+
+    @property
+    def is_curable(self) -> bool:
+        """Return whether it might fit were the node empty.
+
+        Ports are judged first, and of what is taken one can think that it will be free.
+        """
+        allocatable = self._allocatable
+        return not self._ports.allow(self._wanted) or all(
+            amount <= allocatable.get(resource, 0) or resource == PODS
+            for resource, amount in self._requests
+        )

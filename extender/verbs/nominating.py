@@ -10,7 +10,7 @@ from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import Plugins
 

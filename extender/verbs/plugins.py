@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.model.verdict import INTER_POD_AFFINITY
+from extender.model.verdict import INTER_POD_AFFINITY, Reason
 from extender.verbs.company import Company
 from extender.verbs.rules import Rule
-from extender.verbs.verdicts import Verdicts
+
+Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
+"""The nodes that do not fit, by why."""
 
 MAX_NODE_SCORE = 100
 """The upper end of a plugin's normalised score (framework.MaxNodeScore)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The nodes that fit, in the order of the request, and the refused ones by reason."""
+
+    fits: AskedNodes
+    refused: Refused
 
 
 class Plugin(Protocol):
@@ -86,6 +97,7 @@ class ScorePlugin(Plugin, Protocol):
 
 Plugins: TypeAlias = Sequence[FilterPlugin]
 """In the order in which their refusals are reported."""
+
 
 ScorePlugins: TypeAlias = Sequence[ScorePlugin]
 

@@ -15,7 +15,7 @@ from extender.model.objects import Pod, PodClass
 from extender.model.quota import Charge
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
 from extender.verbs.company import Company
-from extender.verbs.verdicts import Verdicts
+from extender.verbs.plugins import Verdicts
 
 
 class Cause(Enum):

@@ -1,4 +1,4 @@
-"""Whom to evict, and where, for a pod that only our rules keep from every node.
+"""Whom to evict, where and why, for a pod that only our rules keep from every node.
 
 The scheduler's own preemption looks for victims with its own plugins, and finds none needed where
 only we refuse. So candidates and victims are chosen here, in the same way: kube-scheduler's
@@ -16,19 +16,20 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
-from extender.verbs.company import exclusive_keys
-from extender.verbs.conflicts import MOST_COMPARED
+from extender.verbs.company import MOST_COMPARED, exclusive_keys
 from extender.verbs.filtering import judge
-from extender.verbs.node_fit import NodeFit
+from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
-from extender.verbs.preempting import fits_without, may_be_chosen
-from extender.verbs.ranking import Rank, rank
+from extender.verbs.preempting import Rank, fits_without, may_be_chosen, rank
 
 MOST_CONDITIONS: Final = 2_500_000
 """Comparisons of nodes with tolerations and host ports in one search, a second or so: others wait
 for their own search meanwhile. A pod may have 500 of them in a cluster of 5,000 nodes."""
 NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
+
+MOST_KEYS: Final = 3
+"""Topology keys named when it is said why, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +279,31 @@ class _DryRun:
 def importance(pod: Pod) -> tuple[int, float, str]:
     """Return what sorts pods, the most important first: by priority, then by who started first."""
     return -pod.priority, inf if pod.started is None else pod.started, pod.key
+
+
+def ground_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
+    """Say which rule a victim of a preemptor is in the way of, if any.
+
+    For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
+    """
+    known = pod.pod_class.namespace == victim.pod_class.namespace
+    name = pod.key if known else "a pod of another namespace"
+    own = state.class_of(pod)
+    repelled: set[str] = set()
+    repels: set[str] = set()
+    for plugin in plugins:
+        company = plugin.company(state, own, victim.pod_class)
+        if company is not None:
+            repelled |= company.repelled
+            repels |= company.repels
+    if repelled:
+        return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
+    if repels:
+        return f"its required pod anti-affinity by {_named(repels)} excludes {name}"
+    return f"{name} takes its room"
+
+
+def _named(keys: set[str]) -> str:
+    first = sorted(keys)[:MOST_KEYS]
+    more = len(keys) - len(first)
+    return " and ".join(first) + (f" and {more} more" if more else "")

@@ -20,13 +20,12 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.ports import Check
-from extender.web.pieces import answer_in_turn
-from extender.web.turns import QueryError, Turns
+from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.affinity import write_term
+from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.violations import write_broken_annotation
-from extender.wire.whole_numbers import whole_number
 
 LIMIT: Final = 100
 MOST: Final = 1000

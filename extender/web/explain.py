@@ -20,10 +20,8 @@ from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import Note, noting
 from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.web.pieces import Pieces
-from extender.web.turns import QueryError, Turns, in_slices
-from extender.wire.explained import Explained, read_asked
-from extender.wire.explanation import write_explanation
+from extender.web.turns import Pieces, QueryError, Turns, in_slices
+from extender.wire.explanation import Explained, read_asked, write_explanation
 from extender.wire.objects import PodReader
 
 PARAMETERS: Final = ("namespace", "pod", "node")

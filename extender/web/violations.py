@@ -16,11 +16,10 @@ from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.ports import Check
 from extender.verbs.violation_survey import Finding
-from extender.web.pieces import answer_in_turn
-from extender.web.turns import QueryError, Turns
+from extender.web.turns import QueryError, Turns, answer_in_turn
+from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.violations import write_finding
-from extender.wire.whole_numbers import whole_number
 
 LIMIT: Final = 1_000
 MOST: Final = 10_000

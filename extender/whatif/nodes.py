@@ -15,8 +15,7 @@ from extender.model.node_resources import CORDONED, Allocatable
 from extender.model.objects import Node, Pod
 from extender.verbs.explaining.words import plural
 from extender.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
-from extender.whatif.scheduling import Scheduler
-from extender.whatif.successors import belongs_to_node, successor
+from extender.whatif.scheduling import Scheduler, belongs_to_node, successor
 
 
 def drain(scheduler: Scheduler, names: Sequence[str]) -> Looks:

@@ -13,8 +13,7 @@ from extender.verbs.explaining.words import plural
 from extender.verbs.node_room import requirements_of
 from extender.verbs.nominating import suitable
 from extender.whatif.nodes import only_on
-from extender.whatif.outcome import Looks, Step, ended
-from extender.whatif.pending import pending
+from extender.whatif.outcome import Looks, Step, ended, pending
 from extender.whatif.scheduling import Scheduler
 
 MOST_UNTIL_FULL: Final = 20_000

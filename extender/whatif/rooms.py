@@ -8,9 +8,8 @@ from itertools import compress
 from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import HostPorts
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import Requests, Toleration
+from extender.model.node_resources import HostPorts, Requests, Toleration
 from extender.model.objects import Pod
 from extender.verbs.node_room import has_room, requirements_of
 from extender.verbs.nominating import suitable

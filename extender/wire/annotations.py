@@ -20,8 +20,12 @@ from extender.model.lru_cache import LruCache
 from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules, NodeRule
 from extender.model.objects import Pod
 from extender.wire.affinity import Gates, read_affinity
-from extender.wire.annotation_checks import faults_of
-from extender.wire.annotation_manifests import AnnotatedAffinity, NodeAffinity, NodeSelector
+from extender.wire.annotation_manifests import (
+    AnnotatedAffinity,
+    NodeAffinity,
+    NodeSelector,
+    faults_of,
+)
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
 from extender.wire.manifests import (

@@ -9,8 +9,7 @@ import orjson
 
 from extender.errors import RequestError
 from extender.model.keys import Key, key_of
-from extender.wire.error_field import error_text
-from extender.wire.extender_args import folded
+from extender.wire.extender_args import error_text, folded
 
 
 class _BindingArgs(msgspec.Struct, rename=str.lower):

@@ -1,4 +1,8 @@
-"""JSON from elsewhere into typed values, or into an error that names the field."""
+"""JSON from elsewhere into typed values, or into an error that names the field.
+
+Whole numbers are those that Go holds in 32 or 64 bits: a larger one is refused, as Go does, and
+would not fit into an answer in JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ import mmap
 import sys
 from collections.abc import Callable
 from threading import Lock
-from typing import Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from extender.errors import ObjectError
 
@@ -27,6 +32,9 @@ put that into its managedFields. It must not hide the pod, let alone the list th
 
 _USUAL: Final = sys.getrecursionlimit()
 _deep: Final = Lock()
+
+Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
+Int64: TypeAlias = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 def decoded(decode: Callable[[Json], T], raw: Json) -> T:
@@ -55,3 +63,12 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         raise ObjectError(f"{path}{field}".lstrip("."), message) from error
     except BROKEN_JSON as error:
         raise ObjectError(path, f"not valid JSON: {error}") from error
+
+
+def whole_number(text: str, digits: int) -> int | None:
+    """Return what at most so many decimal digits say; None for anything else.
+
+    Digits of other scripts are none, and Python itself refuses to read thousands of them.
+    """
+    is_number = text.isascii() and text.isdecimal() and len(text) <= digits
+    return int(text) if is_number else None

@@ -1,14 +1,25 @@
-"""Explanations as JSON: one object for each node, and what they have in common."""
+"""Explanations on the wire: which pod or workload is asked about, and the answer as JSON.
+
+The answer has one object for each node, with the rule that refuses it, and one for all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
 import orjson
 
+from extender.errors import ObjectError, RequestError
+from extender.model.labels import Selector
+from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.model.objects import Pod
+from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
+from extender.model.workload import revision_labels
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
     Explanation,
@@ -18,14 +29,95 @@ from extender.verbs.explaining.explanation import (
 )
 from extender.verbs.explaining.notes import Note, near_miss
 from extender.verbs.explaining.words import namespaces_of, summary
+from extender.verbs.node_affinity import NodeAffinityRule
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.rules import Rule
-from extender.wire.affinity import write_term
-from extender.wire.explained_rules import write_rule
+from extender.wire.affinity import write_requirement, write_term
+from extender.wire.decoding import Json, decode
+from extender.wire.extender_args import is_null, read_nodes
+from extender.wire.manifests import NULL
+from extender.wire.node_terms import METADATA_NAME
+from extender.wire.objects import PodReader
+from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_template
+
+KINDS: Final = frozenset(("Pod", *WORKLOADS))
+"""Kinds that can be explained."""
 
 NODES: Final = 40
 """Written in one step."""
 MOST_NEAR_MISSES: Final = 10
+MOST_ENTRIES: Final = 500
+"""Conditions, values and namespaces of a term that is written, some 10 KB. A pod may have 1.5 MiB
+of them, and be refused by 5,000 nodes."""
+MOST_BYTES: Final = 64 << 10
+"""In memory, of node affinity that is written."""
+
+
+class _Asked(msgspec.Struct):
+    kind: str | None = None
+    Pod: msgspec.Raw = NULL
+    Nodes: msgspec.Raw = NULL
+    NodeNames: list[str] | None = None
+
+    @property
+    def names(self) -> list[str] | None:
+        """Return the nodes asked about, each once and by name; None for all."""
+        if self.NodeNames is not None:
+            return list(dict.fromkeys(self.NodeNames))
+        return None if is_null(self.Nodes) else list(read_nodes(self.Nodes))
+
+
+_ASKED = msgspec.json.Decoder(_Asked)
+_ANY = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A pod to be explained."""
+
+    pod: Pod
+    node_names: Sequence[str] | None = None
+    """The nodes asked about, None for all."""
+
+
+def read_asked(body: bytes, pods: PodReader) -> Explained:
+    """Read a manifest, or what filter is asked: {"Pod": ..., "NodeNames": [...]}.
+
+    RequestError for what is no such thing; ObjectError names the field that is broken.
+    """
+    try:
+        asked = decode(_ASKED, body)
+    except ObjectError as error:
+        raise RequestError(str(error)) from error
+    if asked.Pod is not NULL:
+        return Explained(read_manifest("Pod", asked.Pod, pods).pod, asked.names)
+    if asked.kind not in KINDS:
+        raise RequestError(
+            f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
+        )
+    return read_manifest(asked.kind, body, pods)
+
+
+def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
+    """Read a pod, or a workload's template; ObjectError names the field that is broken.
+
+    Its pods would be a new revision, in the labels that controllers have for that: matchLabelKeys
+    may go by these.
+    """
+    if kind == "Pod":
+        # A pod in a manifest may leave its name to the API server.
+        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
+    return Explained(read_template(kind, raw, pods, revision_labels(kind, NEW_REVISION)))
+
+
+def in_namespace(raw: Json, namespace: str) -> bytes:
+    """Return a manifest with this namespace where it names none, as kubectl sends it."""
+    manifest = decode(_ANY, raw)
+    metadata = decode(_ANY, manifest.get("metadata", b"{}"), "metadata")
+    if bytes(metadata.get("namespace", b"null")) in {b"null", b'""'}:
+        metadata["namespace"] = msgspec.Raw(msgspec.json.encode(namespace))
+        manifest["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
+    return msgspec.json.encode(manifest)
 
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
@@ -85,7 +177,7 @@ def _by_rule(refusal: Refusal) -> Mapping[str, Any]:
     return {
         "plugin": refusal.reason.plugin,
         "reason": refusal.reason.value,
-        "term": write_rule(refusal),
+        "term": _write_rule(refusal),
     }
 
 
@@ -145,3 +237,52 @@ def _near(miss: NearMiss) -> Mapping[str, Any]:
     pods = {"blockers": [pod.key for pod in miss.pods], "blockerCount": miss.count}
     first = miss.refusals[0]
     return {**told, **_by_rule(first), **_in_domain(first), **pods}
+
+
+def _write_rule(refusal: Refusal) -> Mapping[str, Any] | None:
+    """Write a v1.PodAffinityTerm, or a v1.NodeSelector with the pod's node selector in each term.
+
+    Of a long one only `omitted`, which is true, and the topology key. None where there is no rule.
+    """
+    if isinstance(refusal.rule, NodeAffinityRule):
+        rule = refusal.rule.rule
+        return {"omitted": True} if rule.size > MOST_BYTES else _write_node_rule(rule)
+    term = refusal.term
+    if term is None:
+        return None
+    if _entries(term) > MOST_ENTRIES:
+        return {"topologyKey": term.topology_key, "omitted": True}
+    return write_term(term)
+
+
+def _write_node_rule(rule: NodeRule) -> dict[str, Any]:
+    """Write a required rule as a v1.NodeSelector; without terms, no node meets it."""
+    return {"nodeSelectorTerms": [_term(term, rule.common) for term, _ in rule.terms]}
+
+
+def _entries(term: Term) -> int:
+    pods = term.pods
+    selectors = (pods.selector, pods.namespace_selector or Selector())
+    values = (1 + len(each.values) for selector in selectors for each in selector.requirements)
+    return len(pods.namespaces) + sum(values)
+
+
+def _term(term: NodeTerm, common: Sequence[Condition]) -> dict[str, Any]:
+    conditions = [_condition(each) for each in (*common, *term.conditions)]
+    names = list(_names(term))
+    written = {"matchExpressions": conditions} if conditions else {}
+    return written | ({"matchFields": names} if names else {})
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    if isinstance(condition, Comparison):
+        operator = "Gt" if condition.above else "Lt"
+        return {"key": condition.key, "operator": operator, "values": [str(condition.bound)]}
+    return write_requirement(condition)
+
+
+def _names(term: NodeTerm) -> Iterator[dict[str, Any]]:
+    if term.names is not None:
+        yield {"key": METADATA_NAME, "operator": "In", "values": sorted(term.names)}
+    for name in sorted(term.other_than):
+        yield {"key": METADATA_NAME, "operator": "NotIn", "values": [name]}

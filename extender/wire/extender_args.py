@@ -1,17 +1,20 @@
 """ExtenderArgs: what filter and prioritize are asked (k8s.io/kube-scheduler/extender/v1).
 
 Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
-them in any case, and so do we.
+them in any case, and so do we. Lists of node names travel twice, and are decoded once.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
-from extender.errors import ObjectError, RequestError
+from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.errors import ObjectError, RequestError, one_line
+from extender.model import memory
 from extender.model.objects import Pod
 from extender.wire.decoding import BROKEN_JSON, decode
 from extender.wire.objects import PodReader
@@ -19,6 +22,15 @@ from extender.wire.objects import PodReader
 T = TypeVar("T")
 
 NULL = b"null"
+
+REMEMBERED = 4
+"""Answers whose names are remembered. The scheduler works on one pod at a time, so the list of a
+prioritize call is nearly always the one that filter answered last; a few more serve a second
+scheduler that shares the extender."""
+LARGEST = memory.NAME_LISTS // REMEMBERED
+PER_NAME = 128
+"""Bytes of a name that was decoded, and of its number."""
+_NAMES = msgspec.json.Decoder(list[str])
 
 
 class Envelope(msgspec.Struct):
@@ -154,3 +166,37 @@ def folded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[dict[str, T]
         raise
     except BROKEN_JSON as error:
         raise RequestError(f"the body is not JSON: {error}") from error
+
+
+class NameLists:
+    """Reads NodeNames; recognises, by its bytes, a list that was just answered."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
+
+    def read(self, raw: msgspec.Raw) -> AskedNodes:
+        """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
+        length = len(memoryview(raw))
+        for known, asked in self._recent:
+            if (
+                len(known) == length
+                and asked.version == self._nodes.version
+                and known == bytes(raw)
+            ):
+                return asked
+        names = decode(_NAMES, raw, "NodeNames")
+        return self._nodes.asked(names)
+
+    def remember(self, raw: bytes, asked: AskedNodes) -> None:
+        """Keep a list that is about to be answered, as the bytes of the answer have it.
+
+        One that would take more than LARGEST is decoded again when it is asked about.
+        """
+        if len(raw) + PER_NAME * len(asked.names) <= LARGEST:
+            self._recent.appendleft((raw, asked))
+
+
+def error_text(message: str) -> str:
+    """Make a message fit for an `Error` field: one bounded line, and no % (Go formats it)."""
+    return one_line(one_line(message).replace("%", " percent"))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import orjson
 
 from extender.model.verdict import Reason
-from extender.verbs.verdicts import Verdicts
-from extender.wire.error_field import error_text
-from extender.wire.extender_args import NULL, ExtenderArgs
+from extender.verbs.plugins import Verdicts
+from extender.wire.extender_args import NULL, ExtenderArgs, error_text
 
 
 def write_filter_result(

@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from extender.model.labels import Operator
-from extender.wire.whole_numbers import Int32, Int64
+from extender.wire.decoding import Int32, Int64
 
 NULL = msgspec.Raw(b"null")
 

@@ -13,8 +13,8 @@ import msgspec
 
 from extender.model.labels import Operator, Requirement
 from extender.model.node_affinity import Comparison, Condition, NodeTerm, int64
+from extender.wire.decoding import Int32
 from extender.wire.validation import label_fault, values_fault
-from extender.wire.whole_numbers import Int32
 
 Fault: TypeAlias = tuple[str, str]
 """The path of a field, and what is wrong with it."""

@@ -9,11 +9,10 @@ import msgspec
 
 from extender.errors import ObjectError
 from extender.model import memory
-from extender.model.disruption import PodDisruptionBudget
+from extender.model.disruption import PodDisruptionBudget, preemptor_in
 from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
-from extender.model.marks import preemptor_in
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import CORDONED, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
@@ -27,11 +26,10 @@ from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.conditions import preemption_message, recorded_rules
 from extender.wire.decoding import Json, decode
-from extender.wire.host_ports import HostPortsReader
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
+from extender.wire.placement import HostPortsReader, TenureReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
-from extender.wire.tenure import TenureReader
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""

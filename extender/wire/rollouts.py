@@ -7,8 +7,7 @@ import math
 import msgspec
 
 from extender.model.workload import ONE_POD, Rollout
-from extender.wire.decoding import Json, decode
-from extender.wire.whole_numbers import Int32, whole_number
+from extender.wire.decoding import Int32, Json, decode, whole_number
 
 UNKNOWN_COUNT = 100
 """Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""

@@ -9,8 +9,7 @@ from extender.cluster.state import ClusterState
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.notes import near_miss, notes
 from extender.verbs.explaining.words import summary
-from extender.whatif.outcome import Removal, Simulation, Step, Update
-from extender.whatif.pending import PendingPods
+from extender.whatif.outcome import PendingPods, Removal, Simulation, Step, Update
 from extender.whatif.scheduling import Placement
 
 MOST_NEAR: Final = 10

@@ -6,8 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS
-from extender.cluster.audits.nominated_pods import nominated_mismatches
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import nominated_mismatches, quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.cluster.state import ClusterState
 from simulation.apiserver.store import Store, is_live

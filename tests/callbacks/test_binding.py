@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.chores import CHORES
 from extender.cluster.state import ClusterState
@@ -29,7 +29,7 @@ from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
 from extender.preparing import SLICE
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.web.app import callbacks_app

@@ -19,12 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.callbacks.binding import CONFIRMED_SECONDS, RESERVATION_SECONDS, Binds
 from extender.callbacks.in_flight import InFlightPods
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.conflicts import interact
+from extender.verbs.company import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader

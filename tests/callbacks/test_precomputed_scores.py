@@ -10,7 +10,7 @@ import pytest
 from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.precomputed_scores import PATIENCE, PrecomputedScores
+from extender.callbacks.prioritizing import PATIENCE, PrecomputedScores
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.wire.objects import PodReader

@@ -6,10 +6,10 @@ from itertools import islice
 
 import pytest
 
-from extender.cluster.audits import quotas
+from extender.cluster.audits import ledgers
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import HostPort
+from extender.model.node_resources import HostPort
 from tests.builders import (
     ZONE,
     Pod,
@@ -101,12 +101,12 @@ def crossing_pod(number: int, cpu: str = "1") -> Pod:
 def test_quotas_are_recounted_some_pods_at_a_time(
     monkeypatch: pytest.MonkeyPatch, *, late: bool
 ) -> None:
-    monkeypatch.setattr(quotas, "AUDITED_PODS", 10)
-    monkeypatch.setattr(quotas, "AUDITED_CHARGES", 10)
+    monkeypatch.setattr(ledgers, "AUDITED_PODS", 10)
+    monkeypatch.setattr(ledgers, "AUDITED_CHARGES", 10)
     limits = [quota(f"q{number}", {"pods": 99}, crossing()) for number in range(5)]
     pods = [crossing_pod(number, cpu=f"{number}") for number in range(35)]
     state = state_of([node("n", {})], [], pods, limits)
-    steps = quotas.audit_quotas(state)
+    steps = ledgers.audit_quotas(state)
     assert next(steps) is None
     if late:
         state.remove_pod("default/p3", "default-p3")
@@ -129,6 +129,6 @@ def test_a_quota_that_is_wrong_is_noticed(what: str) -> None:
         ledger.pods = 2
     else:
         ledger.pods = 5
-    found = [each for each in quotas.audit_quotas(state) if each is not None]
+    found = [each for each in ledgers.audit_quotas(state) if each is not None]
     expected = "the sum of all namespaces" if what == "pods" else "default"
     assert found == [f"quotas of {expected}"]

@@ -11,8 +11,7 @@ from zlib import crc32
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.cluster.audits.nominated_pods import nominated_mismatches
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import nominated_mismatches, quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.cluster.counts.large_rules import MANY_TERMS
 from extender.cluster.state import ClusterState

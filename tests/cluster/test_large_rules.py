@@ -17,7 +17,7 @@ from extender.model import memory
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once
 from extender.preparing import SLICE
-from extender.verbs.conflicts import repelled_keys
+from extender.verbs.company import repelled_keys
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge

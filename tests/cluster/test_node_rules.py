@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.cluster.audits.node_rules import rule_mismatches
+from extender.cluster.audits.ledgers import rule_mismatches
 from extender.cluster.audits.recount import audit
 from extender.cluster.counts import node_rules
 from extender.cluster.counts.node_rules import AT_ONCE

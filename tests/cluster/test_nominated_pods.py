@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.cluster.audits.nominated_pods import nominated_mismatches
+from extender.cluster.audits.ledgers import nominated_mismatches
 from extender.cluster.ledgers import nominated_pods
 from extender.cluster.state import ClusterState
 from extender.model import memory

@@ -10,7 +10,7 @@ from extender.cluster.counts import relations
 from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.model.objects import PodClass
-from extender.verbs.conflicts import attracted, interact, repelled_keys
+from extender.verbs.company import attracted, interact, repelled_keys
 from tests.builders import HOST, Pod, model_namespace, model_node, model_pod, namespace, node, pod
 from tests.hostile import crowded, hostile, narrow, unlike_anything
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from extender.cluster.audits.quotas import quota_mismatches
+from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState

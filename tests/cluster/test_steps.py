@@ -11,9 +11,9 @@ import pytest
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.counts.chores import CHORES
 from extender.cluster.counts.class_index import ClassIndex
-from extender.cluster.counts.large_rule_sets import PER_TERM, LargeRuleSets
+from extender.cluster.counts.large_matches import PER_TERM, LargeRuleSets
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import FILING
-from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.state import ClusterState
 from extender.model import memory

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.controllers.preemption.earlier import REMEMBERED_SECONDS, earlier_nodes
 from extender.controllers.preemption.record import Record
+from extender.controllers.preemption.search import REMEMBERED_SECONDS, earlier_nodes
 from tests.builders import model_pod, pod, state_of
 from tests.controllers.preempting import HIGH, A, B, plain
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.eviction.brake import Brake
+from extender.controllers.eviction.turns import Brake
 from extender.errors import ApiError, ExtenderError
 from extender.kube.failures import NoAnswerError
 from extender.model.execution import SYSTEM_CRITICAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.verbs.ranking import rank
+from extender.verbs.preempting import rank
 from tests.builders import model_pod
 from tests.controllers.preempting import (
     HIGH,

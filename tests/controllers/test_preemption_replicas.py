@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from extender.model.marks import mark_message
+from extender.model.disruption import mark_message
 from tests.builders import model_pod
 from tests.controllers.preempting import (
     HIGH,

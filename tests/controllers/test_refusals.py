@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.pausing import LONGEST_PAUSE_SECONDS
 from extender.controllers.refusals import GONE_SECONDS, Refusal
+from extender.timing import LONGEST_PAUSE_SECONDS
 from tests.builders import model_pod, pod
 
 HEARD = 100.0

@@ -20,8 +20,7 @@ from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
 from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
-from extender.kube.resources import build_reflectors
-from extender.kube.watchers import Watchers
+from extender.kube.watchers import Watchers, build_reflectors
 from extender.mirrored import Mirrored
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import Collection, FakeApi, Json

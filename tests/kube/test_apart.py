@@ -11,7 +11,7 @@ import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
-from extender.kube.apart import PreparedObjects
+from extender.kube.watchers import PreparedObjects
 from extender.model.objects import Pod
 from extender.reading import APART_BYTES, ApartReader
 from extender.wire.objects import PodReader

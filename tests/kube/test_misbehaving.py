@@ -15,13 +15,13 @@ from aiohttp import web
 from aiohttp.base_protocol import BaseProtocol
 
 from extender.errors import ObjectError
-from extender.kube import listing
+from extender.kube import watching
 from extender.kube.calls import pod_path
 from extender.kube.client import Timeouts
 from extender.kube.failures import BrokenAnswerError, IdleStreamError
+from extender.kube.frames import Lines
 from extender.kube.observers import INTERVAL_SECONDS, LONGEST_DETAIL
 from extender.kube.pacing import Patience
-from extender.kube.watching import Lines
 from tests.kube.fake_api import (
     CLOSE,
     Answer,
@@ -209,7 +209,7 @@ async def test_a_long_stream_that_makes_progress_is_taken(rig: Rig) -> None:
 async def test_pages_without_end_and_without_anything_new_are_no_list(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MOST_BARREN_PAGES", 5)
+    monkeypatch.setattr(watching, "MOST_BARREN_PAGES", 5)
     rig.things.put(thing("a", 1))
 
     def page(number: int) -> Answer:

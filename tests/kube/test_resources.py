@@ -13,8 +13,7 @@ import pytest
 
 from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
-from extender.kube.resources import build_reflectors
-from extender.kube.watchers import Watchers
+from extender.kube.watchers import Watchers, build_reflectors
 from extender.logs import CHANGES, PRODUCTION
 from extender.mirrored import MIRRORED, VITAL, Mirrored
 from extender.reading import APART_BYTES

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from extender.config import Mode
-from extender.lint.configs import read_configs
+from extender.lint.files import read_configs
 from extender.lint.finding import Report
 from extender.lint.linting import lint
 from extender.lint.objects import Objects, Raw

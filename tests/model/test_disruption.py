@@ -1,14 +1,16 @@
-"""Which pods a disruption budget is about, as the scheduler's preemption sees it."""
+"""Which pods a disruption budget is about, and what the mark of a victim says."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.cluster.ledgers.budgets import BudgetLedger
-from extender.wire.objects import read_budget
+from extender.model.disruption import mark_message, preemptor_in
+from extender.wire.objects import PodReader, read_budget
 from tests.builders import Pod, model_pod, pod, requirement, selector
 
 DB = pod("db").labels(app="db")
@@ -41,3 +43,44 @@ def test_which_pods_are_charged(chosen: Any, victim: Pod, charged: bool) -> None
     ledger = BudgetLedger()
     ledger.upsert(read_budget(json.dumps(raw).encode()))
     assert bool(ledger.violated_by([model_pod(victim)])) is charged
+
+
+def test_the_preemptor_is_read_from_what_was_written() -> None:
+    assert preemptor_in(mark_message("default-scheduler", "0b-1")) == "0b-1"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+        "x (uid 1",
+        "uid 1)",
+    ],
+)
+def test_others_do_not_say_for_whom(message: str) -> None:
+    assert preemptor_in(message) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "victim_of"),
+    [
+        pytest.param("True", "PreemptionByScheduler", "1", id="a mark"),
+        pytest.param("False", "PreemptionByScheduler", None, id="one that was taken back"),
+        pytest.param("True", "EvictionByEvictionAPI", None, id="of somebody else"),
+    ],
+)
+def test_a_pod_is_marked_by_its_condition(status: str, reason: str, victim_of: str | None) -> None:
+    condition = {
+        "type": "DisruptionTarget",
+        "status": status,
+        "reason": reason,
+        "message": mark_message("s", "1"),
+    }
+    pod = {
+        "metadata": {"name": "a", "namespace": "default", "uid": "u"},
+        "spec": {"nodeName": "n"},
+        "status": {"conditions": [condition]},
+    }
+    read = PodReader().read(msgspec.Raw(msgspec.json.encode(pod)))
+    assert (read.victim_of, read.preempted) == (victim_of, False), "it is not deleted yet"

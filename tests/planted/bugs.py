@@ -212,7 +212,7 @@ BUGS = (
     ),
     Bug(
         "a pod takes the place of one as important that is nominated",
-        "verbs.nominated_pods",
+        "verbs.filtering",
         "other.priority >= pod.priority",
         "other.priority > pod.priority",
         "verbs/test_nominated_pods.py::test_a_nominated_pod_holds_its_place",
@@ -275,7 +275,7 @@ BUGS = (
     ),
     Bug(
         "a port on all addresses leaves each of them free",
-        "model.host_ports",
+        "model.node_resources",
         " or port.address in addresses or EVERY_ADDRESS in addresses",
         " or port.address in addresses",
         "model/test_host_ports.py::test_a_port_of_an_address_is_had_once",
@@ -303,7 +303,7 @@ BUGS = (
     ),
     Bug(
         "a list whose pages expire ends with those that came",
-        "kube.listing",
+        "kube.watching",
         "return await self._whole()",
         "return snapshot",
         "kube/test_listing.py::test_expired_continue_falls_back_to_one_whole_list",
@@ -317,10 +317,10 @@ BUGS = (
     ),
     Bug(
         "a list is as new as its last page",
-        "kube.listing",
-        "            before = len(snapshot)\n",
+        "kube.watching",
+        "            before = len(snapshot)\n            await",
         "            before = len(snapshot)\n"
-        "            snapshot.version = page.metadata.resource_version\n",
+        "            snapshot.version = page.metadata.resource_version\n            await",
         "kube/test_listing.py::test_a_watch_goes_on_from_the_first_page_if_the_next_is_newer",
     ),
     Bug(

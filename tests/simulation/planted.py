@@ -23,7 +23,7 @@ from extender.controllers.nomination.records import Records
 from extender.kube.binder import Binder
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.nominator import Nominator
-from extender.kube.resources import StateSink
+from extender.kube.watchers import StateSink
 from extender.mirrored import PODS
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import extender.controllers.eviction.broken
 import extender.controllers.eviction.moving
+import extender.controllers.eviction.record
 import extender.verbs.evicting
 import extender.wiring
-from extender.controllers.eviction.brake import Brake, Pauses
-from extender.controllers.eviction.broken import BrokenRules
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits, Mover
-from extender.controllers.eviction.turns import Turns, Window
+from extender.controllers.eviction.record import BrokenRules
+from extender.controllers.eviction.turns import Brake, Pauses, Turns, Window
 from extender.controllers.last_look import LastLook, Looked
 from extender.kube.evictor import Evictor
 from extender.kube.lease import Lease
@@ -118,7 +117,7 @@ def _takes_anybody_for_an_owner(patch: Patch) -> None:
         return known or Controller("nowhere", self.uid)
 
     patch.setattr(extender.verbs.evicting, "fate", goes)
-    patch.setattr(extender.controllers.eviction.broken, "fate", goes)
+    patch.setattr(extender.controllers.eviction.record, "fate", goes)
     patch.setattr(Pod, "controller", property(anybody))
 
 

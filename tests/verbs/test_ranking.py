@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.verbs import ranking
-from extender.verbs.preempting import Victims
-from extender.verbs.ranking import Settled
+from extender.verbs import preempting
+from extender.verbs.preempting import Settled, Victims
 from tests.builders import Pod, node, pod, state_of
 
 NODES = [node("a"), node("b")]
@@ -24,8 +23,8 @@ def victim(name: str, priority: int = 0, started: str | None = None) -> Pod:
 
 def settle(state: ClusterState, chosen: Mapping[str, Victims]) -> Settled:
     """Rank candidates, and settle which is taken."""
-    ranks = {node: ranking.rank_of(state, node, victims) for node, victims in chosen.items()}
-    return ranking.settle(chosen, ranks)
+    ranks = {node: preempting.rank_of(state, node, victims) for node, victims in chosen.items()}
+    return preempting.settle(chosen, ranks)
 
 
 @pytest.mark.parametrize(

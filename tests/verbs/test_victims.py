@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
-from extender.model.host_ports import HostPort
+from extender.model.node_resources import HostPort
 from extender.verbs import victims
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity

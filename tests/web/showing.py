@@ -20,8 +20,7 @@ from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages, Shown
-from extender.web.page.recent import RecentCalls
-from extender.web.page.status import Resource, Status
+from extender.web.page.status import RecentCalls, Resource, Status
 from tests.answering import explaining
 
 

@@ -21,9 +21,8 @@ from extender.reading import APART_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
-from extender.web.pieces import Pieces
-from extender.web.turns import Turns
-from extender.wire.explained import read_asked
+from extender.web.turns import Pieces, Turns
+from extender.wire.explanation import read_asked
 from extender.wire.objects import PodReader
 from tests.answering import explaining
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, state_of, term, workload

@@ -17,10 +17,17 @@ from extender.model.stepping import at_once
 from extender.web.page import html as html_module
 from extender.web.page import tables
 from extender.web.page.html import Html, element, text
-from extender.web.page.layout import CONTENT_SECURITY_POLICY, STYLE, closing, opening
-from extender.web.page.recent import RecentCalls
+from extender.web.page.layout import (
+    CONTENT_SECURITY_POLICY,
+    STYLE,
+    closing,
+    duration,
+    latency,
+    opening,
+    rate,
+)
+from extender.web.page.status import RecentCalls
 from extender.web.page.tables import ROWS, Asked, choosing
-from extender.web.page.wording import duration, latency, rate
 from extender.web.turns import QueryError
 from tests.web.reading import Reader
 

@@ -12,7 +12,7 @@ from extender.model.stepping import at_once
 from extender.whatif.nodes import add_nodes, drain, lose, names_in
 from extender.whatif.outcome import After
 from extender.whatif.placing import daemons, fill, place
-from extender.whatif.scaling import scale
+from extender.whatif.rolling import scale
 from extender.whatif.scheduling import Scheduler
 from extender.wire.applied import as_applied, read_applied
 from extender.wire.noting import NotingReader

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.whatif.pending import Bottleneck, bottleneck, explain, pending
+from extender.whatif.outcome import Bottleneck, bottleneck, explain, pending
 from extender.whatif.scheduling import Placement, Scheduler
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored

@@ -12,8 +12,7 @@ from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.wire.explained_rules import MOST_ENTRIES
-from extender.wire.explanation import write_explanation
+from extender.wire.explanation import MOST_ENTRIES, write_explanation
 from extender.wire.objects import PodReader
 from tests.builders import HOST, ZONE, Pod, node, node_term, pod, requirement, state_of, term
 

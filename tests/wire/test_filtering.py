@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from extender.cluster.counts.nodes import AskedNodes
 from extender.model.verdict import Reason
-from extender.verbs.verdicts import Verdicts
-from extender.wire.error_field import error_text
-from extender.wire.extender_args import ExtenderArgs, read_args
+from extender.verbs.plugins import Verdicts
+from extender.wire.extender_args import ExtenderArgs, error_text, read_args
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names
 from extender.wire.objects import PodReader
 from tests.builders import node, pod

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.wire import annotation_manifests, conditions, host_ports, placement, tenure
+from extender.wire import annotation_manifests, conditions, placement
 from extender.wire.manifests import AffinityManifest, PodManifest
 from extender.wire.node_terms import NodeAffinityManifest
 from tests.builders import HOST, Json, requirement, term
@@ -53,8 +53,8 @@ NODE_AFFINITY = {
             alike({"key": "a", "effect": "NoSchedule"}),
             id="tolerations",
         ),
-        pytest.param(list[host_ports._Port], alike({"hostPort": 80}), id="host ports"),
-        pytest.param(list[tenure._Reference], alike({"kind": "ReplicaSet"}), id="owners"),
+        pytest.param(list[placement._Port], alike({"hostPort": 80}), id="host ports"),
+        pytest.param(list[placement._Reference], alike({"kind": "ReplicaSet"}), id="owners"),
         pytest.param(list[conditions._Condition], alike({"type": "Ready"}), id="status"),
         pytest.param(
             PodManifest,

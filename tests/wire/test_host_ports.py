@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.host_ports import HostPort
+from extender.model.node_resources import HostPort
 from extender.wire.objects import PodReader
 from tests.builders import model_pod
 

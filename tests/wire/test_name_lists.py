@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.errors import ObjectError
-from extender.wire.name_lists import REMEMBERED, NameLists
+from extender.wire.extender_args import REMEMBERED, NameLists
 
 RAW = b'["b","a"]'
 

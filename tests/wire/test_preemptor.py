@@ -9,7 +9,7 @@ import pytest
 
 from extender.errors import ObjectError
 from extender.model.node_resources import JUST_A_POD
-from extender.wire.preemptor import PreemptorManifest, read_preemptor
+from extender.wire.preempting import PreemptorManifest, read_preemptor
 
 
 def read(**spec: Any) -> PreemptorManifest:

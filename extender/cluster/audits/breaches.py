@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from extender.cluster.audits.violations import COMPARISONS
 from extender.cluster.counts.topology import DomainTable
-from extender.cluster.counts.watched_terms import Mark, WatchedTerm
+from extender.cluster.counts.watched import Mark, WatchedTerm
 from extender.cluster.state import ClusterState
 from extender.model.execution import Execution, ExecutionRule, RuleKind
 from extender.model.keys import Identity

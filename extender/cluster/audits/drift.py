@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.labels import Labels
 from extender.model.objects import PodClass

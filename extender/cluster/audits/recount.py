@@ -8,9 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
-from extender.cluster.audits.node_rules import audit_columns
-from extender.cluster.audits.nominated_pods import nominated_mismatches
-from extender.cluster.audits.quotas import audit_quotas
+from extender.cluster.audits.ledgers import audit_columns, audit_quotas, nominated_mismatches
 from extender.cluster.counts.annotation_scope import Kind, Scope
 from extender.cluster.counts.existing_term import (
     ExistingTerm,
@@ -20,14 +18,13 @@ from extender.cluster.counts.existing_term import (
     rules_by_source,
 )
 from extender.cluster.counts.large_rules import LargeRules
-from extender.cluster.counts.matching_pods import MatchingPods
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.pod_sets import PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.annotation_rules import Standing
-from extender.model.host_ports import UsedPorts
 from extender.model.labels import NO_LABELS
+from extender.model.node_resources import UsedPorts
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import NO_AFFINITY
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.counts.large_rules import LargeRules
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.model.labels import Operator, Requirement
 from extender.model.pod_affinity import PodSelector
 

@@ -12,10 +12,9 @@ from extender.cluster.counts.class_index import ClassIndex
 from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import LargeRules
-from extender.cluster.counts.matching_pods import MatchingPods
+from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass
 from extender.cluster.counts.matching_sets import FILING, MatchingPodSets, RelabelledSets
 from extender.cluster.counts.nodes import NodeRegistry
-from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.topology import DomainTable
 from extender.model.labels import NO_LABELS, Labels

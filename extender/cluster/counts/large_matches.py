@@ -1,4 +1,4 @@
-"""What the large rules of placed pods say of pods of other classes; found out once, in steps."""
+"""What large rules of placed pods say of classes, and what those ask for, found out once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from sys import maxsize
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.large_rules import LargeRules, Matched
+from extender.cluster.counts.matching_sets import MatchingPodSets
 from extender.cluster.counts.nodes import Nodes
+from extender.cluster.counts.pod_sets import MANY_TERMS, KeyedSet, RuleSets, rule_sets
 from extender.model import memory
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache
@@ -20,6 +23,8 @@ PER_TABLE: Final = 192
 """Bytes of what is known of one class and some rules, and of each table in it."""
 LARGE_SHARE: Final = 2
 """One class may take half of the budget: with hundreds of large rules it is dear to find out."""
+PER_TERM: Final = 160
+"""Bytes of a term in what is remembered; kept sets and the class have the term itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,3 +114,43 @@ class LargeMatches:
             live = {each.number for each in self._counters.existing_terms.large}
             known.matched = {at: each for at, each in known.matched.items() if at in live}
             known.tables = sum(1 + each.tables for each in known.matched.values())
+
+
+class LargeRuleSets:
+    """The rule sets of classes, with the very objects that kept sets have.
+
+    One question looks its sets up half a dozen times. Two sets of thousands of equal selectors take
+    10 ms to compare each time, the same object takes none. Remembered for no longer than the class
+    exists, and until a node has a label key that none had.
+    """
+
+    def __init__(self, nodes: Nodes, kept: MatchingPodSets) -> None:
+        self._nodes = nodes
+        self._kept = kept
+        self._forget()
+
+    def of(self, pod_class: PodClass) -> RuleSets:
+        """Return the sets that the rules of a class ask for; O(terms) if they are not known yet."""
+        affinity = pod_class.affinity
+        if len(affinity) <= MANY_TERMS:
+            return rule_sets(affinity, self._nodes)
+        if self._true_of != self._nodes.located:
+            self._forget()
+        known = self._known.get(pod_class)
+        if known is None:
+            known = rule_sets(affinity, self._nodes).shared(self._shared)
+            size = PER_TERM * len(affinity)
+            if self._bytes + size > memory.RULE_SETS:
+                self._forget()
+            self._bytes += size
+            self._known[pod_class] = known
+        return known
+
+    def _shared(self, named: KeyedSet) -> KeyedSet:
+        kept = self._kept.find(*named)
+        return named if kept is None else kept.name
+
+    def _forget(self) -> None:
+        self._true_of = self._nodes.located
+        self._known: WeakKeyDictionary[PodClass, RuleSets] = WeakKeyDictionary()
+        self._bytes = 0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from extender.cluster.counts.matching_pods import MatchingPods, Weight, weigh_in
+from extender.cluster.counts.matching_pods import MatchingPods, PlacedClass, Weight, weigh_in
 from extender.cluster.counts.nodes import NodeRegistry
-from extender.cluster.counts.placed_classes import PlacedClass
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.model import memory
 from extender.model.labels import Labels

@@ -8,8 +8,7 @@ from itertools import chain
 
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.existing_term import Role
-from extender.cluster.counts.large_matches import LargeMatches
-from extender.cluster.counts.large_rule_sets import LargeRuleSets
+from extender.cluster.counts.large_matches import LargeMatches, LargeRuleSets
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.topology import DomainTable, Topology, versions
 from extender.model import memory

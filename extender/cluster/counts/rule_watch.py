@@ -10,7 +10,6 @@ through where something has changed for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
@@ -18,10 +17,15 @@ from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
 from extender.cluster.counts.nodes import Nodes
-from extender.cluster.counts.own_changes import OwnChanges
-from extender.cluster.counts.owners import PodsByOwner
 from extender.cluster.counts.pod_sets import How, PodSet
-from extender.cluster.counts.watched_terms import Domain, Mark, WatchedTerm
+from extender.cluster.counts.watched import (
+    Domain,
+    Mark,
+    OwnChanges,
+    PodsByOwner,
+    WatchedPod,
+    WatchedTerm,
+)
 from extender.model.execution import Execution, ExecutionRule, execution_rules
 from extender.model.keys import Identity, namespace_of
 from extender.model.labels import Labels
@@ -37,21 +41,6 @@ CONDITIONS_A_STEP: Final = 8
 MOST_NOTED: Final = 10_000
 """Events that are to be compared with rules yet. With more of them, as at the start, all rules are
 looked at instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A placed pod with its rules, as they were entered."""
-
-    identity: Identity
-    node: str
-    rules: tuple[ExecutionRule, ...]
-    at: tuple[tuple[WatchedTerm, Domain], ...]
-    """Its terms, each with the domain that it is filed under."""
-    conditions: int
-    """Comparisons that it takes, at most, to judge the pod by them."""
-    since: int
-    """When the pod has come there or its rules have changed, as in `OwnChanges`."""
 
 
 class RuleWatch:
@@ -73,8 +62,8 @@ class RuleWatch:
         self.changes = OwnChanges()
         self._terms: dict[ExecutionRule, WatchedTerm] = {}
         self._index: SelectorIndex[WatchedTerm] = SelectorIndex()
-        self._places: dict[str, _Place] = {}
-        self._on: dict[str, dict[str, _Place]] = {}
+        self._places: dict[str, WatchedPod] = {}
+        self._on: dict[str, dict[str, WatchedPod]] = {}
         self._chosen_in: dict[str, dict[str, Identity]] = {}
         """Owners of rules that count in some namespaces only, by namespace."""
         self._keys: dict[str, int] = {}
@@ -219,15 +208,17 @@ class RuleWatch:
                 watched.owners.setdefault(domain, {})[identity.uid] = identity
                 self._mark(watched, domain)
                 at.append((watched, domain))
-        place = _Place(identity, node, rules, tuple(at), sum(map(_conditions, rules)), since)
+        place = WatchedPod(
+            identity, node, rules, tuple(at), sum(rule.conditions for rule in rules), since
+        )
         self._places[identity.uid] = place
         self._on.setdefault(node, {})[identity.uid] = place
         self._count_keys(place, 1)
-        if any(map(_is_chosen, rules)):
-            self._chosen_in.setdefault(_namespace(identity), {})[identity.uid] = identity
+        if any(rule.by_namespace for rule in rules):
+            self._chosen_in.setdefault(namespace_of(identity.key), {})[identity.uid] = identity
         self._suspects[identity.uid] = identity
 
-    def _leave(self, place: _Place) -> None:
+    def _leave(self, place: WatchedPod) -> None:
         """Take a place out of all indexes; another of the same pod may be there already."""
         uid = place.identity.uid
         now = self._places.get(uid)
@@ -241,13 +232,13 @@ class RuleWatch:
             if not on:
                 del self._on[place.node]
         self._count_keys(place, -1)
-        if now is None or not any(map(_is_chosen, now.rules)):
-            mine = self._chosen_in.get(_namespace(place.identity), {})
+        if now is None or not any(rule.by_namespace for rule in now.rules):
+            mine = self._chosen_in.get(namespace_of(place.identity.key), {})
             mine.pop(uid, None)
             if not mine:
-                self._chosen_in.pop(_namespace(place.identity), None)
+                self._chosen_in.pop(namespace_of(place.identity.key), None)
 
-    def _count_keys(self, place: _Place, amount: int) -> None:
+    def _count_keys(self, place: WatchedPod, amount: int) -> None:
         for watched, _ in place.at:
             shift(self._keys, watched.key, amount)
         for rule in place.rules:
@@ -260,7 +251,7 @@ class RuleWatch:
         latest = self._latest
         if latest is None or latest[0] is not rule.counted:
             weights = frozenset((pods, 1) for pods in rule.counted)
-            latest = self._latest = rule.counted, PodSet(How.ALL, weights), _filed(rule)
+            latest = self._latest = rule.counted, PodSet(How.ALL, weights), rule.narrowest
         _, pods, filed = latest
         watched = WatchedTerm(rule, (pods, rule.term.topology_key), filed)
         self._terms[rule] = watched
@@ -329,7 +320,7 @@ class RuleWatch:
         for place in self._on.get(node, {}).values():
             self._note(self._file_again(place))
 
-    def _file_again(self, place: _Place) -> Iterator[None]:
+    def _file_again(self, place: WatchedPod) -> Iterator[None]:
         """File the terms of a pod under the domains that its node is in now; O(its rules)."""
         labels = self._nodes.labels(place.node)
         if self._places.get(place.identity.uid) is not place:
@@ -364,31 +355,9 @@ class RuleWatch:
             yield
 
 
-def _is_chosen(rule: ExecutionRule) -> bool:
-    return rule.plain or rule.annotations is not None
-
-
 def _rules(pod: Pod, execution: Execution) -> Iterable[ExecutionRule]:
     affinity = pod.pod_class.affinity
     if pod.node is None or len(affinity.required) + len(affinity.required_anti) > MOST_TERMS:
         return ()
     plain = execution.plain is not None
     return (rule for rule in execution_rules(pod) if plain or not rule.plain)
-
-
-def _conditions(rule: ExecutionRule) -> int:
-    """Return how many comparisons of a pod, or of its node, a rule takes at most."""
-    if rule.node_rule is not None:
-        return rule.node_rule.conditions
-    return 1 if rule.term is None else rule.term.pods.conditions
-
-
-def _filed(rule: ExecutionRule) -> PodSelector:
-    """Return one selector that finds the pods that a rule is about, the narrowest there is."""
-    if len(rule.counted) == 1:
-        return next(iter(rule.counted))
-    return min(rule.counted, key=lambda pods: (not pods.selector.pins_a_label, pods.conditions))
-
-
-def _namespace(identity: Identity) -> str:
-    return namespace_of(identity.key)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from extender.model.host_ports import HostPorts, UsedPorts
-from extender.model.node_resources import NOTHING_ALLOCATABLE, Allocatable, Requests
+from extender.model.node_resources import (
+    NOTHING_ALLOCATABLE,
+    Allocatable,
+    HostPorts,
+    Requests,
+    UsedPorts,
+)
 from extender.model.signed import shift
 
 _NOTHING: Mapping[str, int] = {}

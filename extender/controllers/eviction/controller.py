@@ -12,12 +12,10 @@ from itertools import islice
 from typing import Final, NoReturn
 
 from extender.cluster.state import ClusterState
-from extender.controllers.eviction.brake import Brake
-from extender.controllers.eviction.broken import BrokenRules
 from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionLimits, Mover
-from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.record import BrokenRules, Record
 from extender.controllers.eviction.telling import Teller
-from extender.controllers.eviction.turns import UNSEEN_SECONDS
+from extender.controllers.eviction.turns import UNSEEN_SECONDS, Brake
 from extender.controllers.history import History
 from extender.controllers.reconciling import LOG_SECONDS, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue

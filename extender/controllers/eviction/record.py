@@ -1,17 +1,25 @@
-"""What is remembered of a pod that breaks a rule, until it breaks none or is gone."""
+"""Which pods break rules that hold during execution, since when: a record each, kept up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
-from extender.cluster.audits.breaches import Breach
-from extender.controllers.pausing import Pause
-from extender.model.keys import Identity
-from extender.verbs.evicting import Assessment, Ground, Outcome
+from extender.cluster.audits.breaches import Breach, in_force, suspects, uncounted
+from extender.cluster.state import ClusterState
+from extender.model.execution import Execution
+from extender.model.keys import Identity, namespace_of
+from extender.model.signed import shift
+from extender.timing import Pause
+from extender.verbs.evicting import Assessment, Ground, Outcome, fate
 
 FIRST_PAUSE_SECONDS: Final = 10.0
+
+MOST_AT_ONCE: Final = 100
+"""Pods that are judged between two turns for everybody else: some milliseconds. One that breaks a
+rule is a turn by itself, for there may be many pods in its way."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,3 +47,81 @@ class Record:
     def take_over(self, found: Assessment) -> None:
         """Note what becomes of the pod, and why."""
         self.outcome, self.ground, self.why = found.outcome, found.ground, found.why
+
+
+class BrokenRules:
+    """One record for each pod that breaks such a rule."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        execution: Execution,
+        clock: Callable[[], float],
+        epoch: Callable[[], float],
+    ) -> None:
+        self._state = state
+        self._execution = execution
+        self._clock = clock
+        self._epoch = epoch
+        self._records: dict[str, Record] = {}
+        self._going: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def going(self) -> Mapping[str, int]:
+        """Return how many of the pods would be evicted, by namespace."""
+        return MappingProxyType(self._going)
+
+    @property
+    def records(self) -> Mapping[str, Record]:
+        """Return what is known of each pod, by uid."""
+        return MappingProxyType(self._records)
+
+    def news(self) -> Iterator[str | None]:
+        """Judge the pods that events have named; yield the uid of each that breaks rules (still).
+
+        None is yielded where everybody else should have a turn. O(pods that are concerned).
+        """
+        self._state.rule_watch.changes.look()
+        while self._state.rule_watch.pending:
+            for identity in suspects(self._state, MOST_AT_ONCE):
+                pod = self._state.pod(*identity)
+                # Counted for the first time, the pods that a rule speaks of take a while.
+                for _ in uncounted(self._state, pod) if pod is not None else ():
+                    yield None
+                if self.judge(identity) is not None:
+                    yield identity.uid
+                    yield None
+            yield None
+
+    def judge(self, identity: Identity) -> Record | None:
+        """Judge a pod now; return what is remembered of it, None when it breaks no rule."""
+        pod = self._state.pod(*identity)
+        found = [] if pod is None else in_force(self._state, self._execution, pod)
+        if pod is None or not found:
+            record = self._records.pop(identity.uid, None)
+            if record is not None:
+                self._count(record, goes=False)
+            return None
+        record = self._records.get(identity.uid)
+        if record is None:
+            now, epoch = self._clock(), self._epoch()
+            record = self._records[identity.uid] = Record(identity, now, epoch, found)
+        record.breaches = found
+        decided = fate(self._state, self._execution, pod, found)
+        self._count(record, goes=decided.outcome is Outcome.GOES)
+        return record
+
+    def _count(self, record: Record, *, goes: bool) -> None:
+        shift(self._going, namespace_of(record.identity.key), goes - record.goes)
+        record.goes = goes
+
+    def begin_again(self, resumed: Callable[[str], bool]) -> Iterator[str]:
+        """Have grace periods in some namespaces begin anew; yield the uids of their pods."""
+        now = self._clock()
+        for uid, record in self._records.items():
+            if resumed(namespace_of(record.identity.key)):
+                record.since = now
+                yield uid

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from extender.controllers.eviction.brake import Pauses
 from extender.controllers.eviction.record import Record
+from extender.controllers.eviction.turns import Pauses
 from extender.controllers.history import History, Kind
 from extender.errors import ExtenderError
 from extender.metrics import Metrics

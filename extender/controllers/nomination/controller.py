@@ -19,14 +19,12 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
-from extender.controllers.in_vain import prospects
-from extender.controllers.nomination.nominations import Nominations, is_elses
-from extender.controllers.nomination.patches import Patches
+from extender.controllers.nomination.nominations import Nominations, Patches, is_elses
 from extender.controllers.nomination.record import Record, Refusal, State
 from extender.controllers.nomination.records import MOST_KEPT, Records
 from extender.controllers.nomination.search import Search
 from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
-from extender.controllers.refusals import SETTLING_SECONDS, is_whole_search
+from extender.controllers.refusals import SETTLING_SECONDS, is_whole_search, prospects
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
@@ -34,9 +32,8 @@ from extender.ports import Nominator
 from extender.preparing import Preparer
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Observed, loses_victims, observe
-from extender.verbs.plugins import Plugins
+from extender.verbs.plugins import Plugins, Refused
 from extender.verbs.preempting import fits_without
-from extender.verbs.verdicts import Refused
 
 WORDS = Words("no hint", "hints failed unexpectedly")
 PAUSE_FACTOR = 9.0

@@ -35,10 +35,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.controllers import refusals
-from extender.controllers.pausing import LONGEST_PAUSE_SECONDS, Pause
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
+from extender.timing import LONGEST_PAUSE_SECONDS, Pause
 from extender.wire.placement import read_requirements
 
 TRIED = 8

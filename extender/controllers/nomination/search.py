@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
-from extender.controllers.in_vain import InVain, prospects
 from extender.controllers.nomination.record import Refusal
+from extender.controllers.refusals import InVain, prospects
 from extender.model import memory
 from extender.verbs.nominating import Chooser, Promise
 from extender.verbs.plugins import Plugins

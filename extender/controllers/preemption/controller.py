@@ -17,12 +17,10 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
-from extender.controllers.preemption.earlier import earlier_nodes
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.preemptions import LAG_SECONDS, Preemptions
-from extender.controllers.preemption.record import Record, Refusal
-from extender.controllers.preemption.records import MOST_ACTIVE, MOST_KEPT, Records
-from extender.controllers.preemption.search import Search
+from extender.controllers.preemption.record import MOST_ACTIVE, MOST_KEPT, Record, Records, Refusal
+from extender.controllers.preemption.search import Search, earlier_nodes
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
@@ -31,11 +29,10 @@ from extender.model.objects import Pod
 from extender.ports import Evictor, GiveWay, Nominator
 from extender.preparing import Preparer
 from extender.verbs.nominating import observe
-from extender.verbs.plugins import Plugins, leading
-from extender.verbs.ranking import Rank
-from extender.verbs.verdicts import Refused
+from extender.verbs.plugins import Plugins, Refused, leading
+from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
-from extender.wire.preemptor import PreemptorManifest, read_preemptor
+from extender.wire.preempting import PreemptorManifest, read_preemptor
 
 WORDS = Words("nobody is evicted", "preemption failed unexpectedly")
 WORKERS = 8

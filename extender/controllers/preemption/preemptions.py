@@ -17,18 +17,16 @@ from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
 from extender.controllers.preemption.evictions import Evictions, Order
 from extender.controllers.preemption.nominations import Nominations
-from extender.controllers.preemption.record import Preemption, Record, State
-from extender.controllers.preemption.records import Records
+from extender.controllers.preemption.record import Preemption, Record, Records, State
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.metrics import Metrics
-from extender.model.marks import mark_message
+from extender.model.disruption import mark_message
 from extender.model.objects import Pod
 from extender.ports import GiveWay, Nominator
-from extender.verbs.grounds import ground_of
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, Preemptor, on_node
+from extender.verbs.victims import Candidate, Preemptor, ground_of, on_node
 
 LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""

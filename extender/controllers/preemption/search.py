@@ -1,21 +1,43 @@
-"""The search for victims, among all nodes, in slices between which everybody else is answered."""
+"""The search for victims, among all nodes, in slices between which everybody else is answered.
+
+The nodes that it finds are shared by pods with the same prospects, in the order of their victims.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, nsmallest
+from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.controllers.in_vain import InVain, prospects
-from extender.controllers.preemption.ranking import Badness, Entry, Ranking, Rankings
-from extender.controllers.preemption.record import PER_NAME, Refusal
-from extender.controllers.refusals import WHOLE_SEARCH
+from extender.controllers.preemption.record import PER_NAME, Record, Refusal
+from extender.controllers.refusals import WHOLE_SEARCH, InVain, prospects
 from extender.model import memory
+from extender.model.lru_cache import LruCache
+from extender.model.objects import Pod
+from extender.verbs.nominating import loses_victims
 from extender.verbs.plugins import Plugins
-from extender.verbs.ranking import Rank
+from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, Preemptor, candidates, on_node
+
+SHARED_SECONDS = 1.0
+"""How long a ranking serves other pods. The scheduler takes a snapshot for each pod; what became
+worse since is noticed when it is taken, and what became better is when the ranking is over."""
+MOST_RANKED = 1024
+"""Nodes that are kept, the best ones: as many pods as may have others evicted at a time, twice."""
+PER_NODE = 512
+"""Bytes of a node in a ranking."""
+
+Badness: TypeAlias = tuple[bool, bool, Rank]
+"""The lowest is taken."""
+Entry: TypeAlias = tuple[Badness, int, str]
+"""How bad a node is, where it came in the search (the first of equal ones is taken), its name."""
+
+REMEMBERED_SECONDS = 60.0
+"""How long such a node is remembered, once no victims are left there."""
 
 SLICE_SECONDS = 0.001
 REST = 1.0
@@ -26,6 +48,73 @@ COMPARING_SECONDS = 0.05
 """How long the scheduler waits to hear of better nodes; else it evicts where it has found to."""
 NO_REST = 0.0
 """Where the scheduler waits for the answer: only others are let through between two slices."""
+
+
+@dataclass(slots=True, eq=False)
+class Ranking:
+    """Nodes that are left to be taken, a heap, as they were when they were looked at."""
+
+    left: list[Entry]
+    until: float
+    takers: set[str] = field(default_factory=set)
+    """The uids of the pods that have taken a node: for them, it is over."""
+
+    def best(self) -> Entry | None:
+        """Remove and return the best node that is left."""
+        return heappop(self.left) if self.left else None
+
+    def beats(self, badness: Badness) -> bool:
+        """Return whether a node is left that is better than this."""
+        return bool(self.left) and self.left[0][0] < badness
+
+    def put_back(self, entry: Entry) -> None:
+        """Add a node, as it was found to be by now."""
+        heappush(self.left, entry)
+
+
+class Rankings:
+    """The latest rankings, by what is the same for all pods that share one; bounded in bytes."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
+
+    def get(self, key: Hashable, uid: str) -> Ranking | None:
+        """Return a ranking that may serve a pod."""
+        known = self._known.get(key)
+        if known is None or uid in known.takers:
+            return None
+        if self._clock() >= known.until:
+            self._known.pop(key)
+            return None
+        return known
+
+    def put(self, key: Hashable, size: int, found: Iterable[Entry]) -> Ranking:
+        """Keep what a search has found; `size` is that of the key, in bytes."""
+        left = nsmallest(MOST_RANKED, found)
+        ranking = Ranking(left, self._clock() + SHARED_SECONDS)
+        self._known.put(key, ranking, size + PER_NODE * len(left))
+        return ranking
+
+
+def earlier_nodes(
+    state: ClusterState, record: Record, pod: Pod, now: float, *, is_hint: bool
+) -> Iterator[str]:
+    """Yield such nodes, as far as we know; a nomination that is a hint is for no victims.
+
+    Where pods are marked for this one, no others count: a deletion of these may be under way yet.
+    """
+    marked = {str(each.node) for each in state.victims_of(pod.uid)}
+    if marked:
+        yield from sorted(marked, key=lambda node: (node != pod.nominated, node))
+        return
+    if pod.nominated is not None and not is_hint:
+        yield pod.nominated
+    node = record.last_node
+    if node is not None and (
+        now - record.last_at < REMEMBERED_SECONDS or loses_victims(state, pod, node)
+    ):
+        yield node
 
 
 class Slices:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from extender.lint.durations import seconds
 from extender.lint.finding import Level, Rule, Spot
+from extender.lint.scheduler_file import seconds
 from extender.lint.setup import Setup
 
 _DEFAULT: Final = 5.0

@@ -12,13 +12,13 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.placed_classes import PlacedClass
+from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
 from extender.verbs.company import company
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Refusal
-from extender.verbs.nominated_pods import holding
+from extender.verbs.filtering import holding
 from extender.verbs.rules import PodRule
 
 LOOKS: Final = 400

@@ -13,8 +13,8 @@ from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Question, Refusal
 from extender.verbs.filtering import judge
+from extender.verbs.plugins import Verdicts
 from extender.verbs.rules import PodRule, Rule
-from extender.verbs.verdicts import Verdicts
 
 NODES: Final = 50
 """Judged in one step, at most."""

@@ -7,10 +7,9 @@ from typing import Final
 
 from extender.controllers.history import Entry, History, Kind
 from extender.web.page.html import Html, element
-from extender.web.page.layout import soft
+from extender.web.page.layout import clock_time, soft
 from extender.web.page.overview import explain_link
 from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, table
-from extender.web.page.wording import clock_time
 
 PATH: Final = "/page/activity"
 PARAMETERS: Final = frozenset(("kind", "q", "page"))

@@ -30,10 +30,9 @@ from extender.verbs.explaining.telling import (
 from extender.verbs.explaining.words import plural, summary
 from extender.web.explain import remarking
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import heading, soft
+from extender.web.page.layout import duration, heading, soft
 from extender.web.page.overview import definitions, explain_link, why_refused
 from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
-from extender.web.page.wording import duration
 
 PATH: Final = "/page/explain"
 PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))

@@ -1,15 +1,15 @@
-"""What all pages have in common: head, navigation, style, and the policy that allows no more."""
+"""What all pages share: head, navigation, style, policy, and how numbers and times are written."""
 
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import hashlib
 from pathlib import Path
 from typing import Final
 
 from extender import __version__
 from extender.web.page.html import Html, element, joined
-from extender.web.page.wording import clock_time
 
 PAGES: Final = (
     ("/", "Overview"),
@@ -34,6 +34,52 @@ _ICON: Final = (
     "%3Ccircle cx='5' cy='8' r='4' fill='%230b57c2'/%3E%3Ccircle cx='11' cy='8' r='4' "
     "fill='%2317a05a' fill-opacity='.75'/%3E%3C/svg%3E"
 )
+
+
+def duration(seconds: float) -> str:
+    """Say a duration in its two largest units: 3 d 4 h, 5 min 6 s."""
+    rest = max(0, int(seconds))
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        number, rest = divmod(rest, size)
+        if number or parts or unit == "s":
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2])
+
+
+def ago(seconds: float) -> str:
+    """Say how long ago something was."""
+    return f"{duration(seconds)} ago"
+
+
+def latency(seconds: float | None) -> str:
+    """Say how long something takes, with two digits: 850 µs, 1.2 ms, 3.4 s."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return (
+                f"{seconds / size:.2g} {unit}"
+                if seconds < 100 * size
+                else f"{seconds / size:.0f} {unit}"
+            )
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def rate(number: float, seconds: float) -> str:
+    """Say how often something happens a second, or a minute if that is seldom."""
+    if not number:
+        return "0"
+    each = number / max(seconds, 1.0)
+    return f"{each:,.1f}/s" if each >= 1.0 else f"{each * 60:,.1f}/min"
+
+
+def clock_time(at: float) -> Html:
+    """Write a moment, given in seconds since the epoch, down to the second."""
+    moment = dt.datetime.fromtimestamp(at, dt.UTC)
+    return element(
+        "time", f"{moment:%Y-%m-%d %H:%M:%S} UTC", datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    )
 
 
 def opening(path: str, title: str) -> Html:

@@ -9,11 +9,9 @@ from typing import Final
 from extender.callbacks.refused_pods import RefusedPod
 from extender.model.keys import name_of, namespace_of
 from extender.web.page.html import Html, code, element, joined, named
-from extender.web.page.layout import heading, links, soft
-from extender.web.page.recent import Recent
-from extender.web.page.status import MODES, Resource, Status
+from extender.web.page.layout import ago, clock_time, duration, heading, latency, links, rate, soft
+from extender.web.page.status import MODES, Recent, Resource, Status
 from extender.web.page.tables import Column, table
-from extender.web.page.wording import ago, clock_time, duration, latency, rate
 
 MOST_REFUSED: Final = 10
 """Refused pods that are shown here; /page/explain has more."""

@@ -30,11 +30,10 @@ from extender.web.page.html import Html, element, text
 from extender.web.page.layout import PAGES, closing, links, opening
 from extender.web.page.overview import LINKS, Numbers, Overview, overview
 from extender.web.page.quotas import NOT_LOOKED_AT, QuotaSettings
-from extender.web.page.recent import RecentCalls
-from extender.web.page.status import Status
+from extender.web.page.status import RecentCalls, Status
 from extender.web.page.tables import MOST_QUERY, Asked, Steps
 from extender.web.turns import QueryError, in_slices
-from extender.wire.explained import Explained
+from extender.wire.explanation import Explained
 
 LOG_SECONDS: Final = 10.0
 """Between two lines about the same failure: a page may be asked for all the time."""

@@ -1,13 +1,28 @@
-"""What the overview shows of the program itself."""
+"""What the overview shows of the program itself, and how callbacks did in the last minutes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from time import monotonic
+from typing import Final, NoReturn
+
+from extender.metrics import Metrics
+from extender.metrics.latencies import NO_CALLS, Calls
 
 STALE_SECONDS: Final = 60.0
 """A watch that was silent for longer is pointed out; bookmarks come every minute or so."""
+
+EVERY_SECONDS: Final = 15.0
+READINGS: Final = 20
+"""Five minutes."""
+MODES: Final = {
+    "assist": "scores come from here, the scheduler keeps the hard rules",
+    "replace": "scores and hard rules come from here",
+    "shadow": "answers change nothing, differences are counted and logged",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +64,39 @@ class Status:
     """Seconds of silence after which a watch is stale; None where nothing is watched."""
 
 
-MODES: Final = {
-    "assist": "scores come from here, the scheduler keeps the hard rules",
-    "replace": "scores and hard rules come from here",
-    "shadow": "answers change nothing, differences are counted and logged",
-}
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What came of callbacks."""
+
+    all: Calls
+    """Since the program began."""
+    latest: Calls
+    seconds: float
+    """How long `latest` has taken."""
+
+
+class RecentCalls:
+    """Reads the metrics now and then, so that they can be compared with what they were."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = monotonic) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._readings: deque[tuple[float, Calls]] = deque([(clock(), NO_CALLS)], maxlen=READINGS)
+
+    async def read(self) -> Recent:
+        """Return what came of callbacks until now."""
+        # In a thread, as for a scrape.
+        calls = await asyncio.to_thread(self._metrics.calls)
+        at, before = self._readings[0]
+        return Recent(calls, calls.since(before), self._clock() - at)
+
+    async def take(self) -> None:
+        """Take a reading to compare later ones with."""
+        calls = await asyncio.to_thread(self._metrics.calls)
+        self._readings.append((self._clock(), calls))
+
+    async def run(self) -> NoReturn:
+        """Take readings until cancelled."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            await self.take()

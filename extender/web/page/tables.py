@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from extender.web.page.html import Html, address, element, joined
 from extender.web.turns import QueryError
-from extender.wire.whole_numbers import whole_number
+from extender.wire.decoding import whole_number
 
 ROWS: Final = 100
 """Of one page."""

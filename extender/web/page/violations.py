@@ -13,10 +13,9 @@ from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.verbs.evicting import WORDS, breach_in_words
 from extender.web.page.html import element
-from extender.web.page.layout import heading, soft
+from extender.web.page.layout import clock_time, heading, soft
 from extender.web.page.overview import explain_link
 from extender.web.page.tables import Asked, Column, Page, Steps, choosing, pager, search, table
-from extender.web.page.wording import clock_time
 
 PATH: Final = "/page/violations"
 PARAMETERS: Final = frozenset(("q", "sort", "page"))

@@ -1,4 +1,4 @@
-"""The use of quotas again from scratch, to compare the live numbers with."""
+"""Quotas, nominations and the columns of node affinity again from scratch, to compare with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from extender.cluster.counts.node_rules import NodeColumn
 from extender.cluster.state import ClusterState
 from extender.model.keys import namespace_of
 from extender.model.objects import Pod
@@ -18,6 +19,8 @@ AUDITED_CHARGES: Final = 10_000
 """That are compared with a quota in one step, likewise."""
 MOST_DOUBTFUL: Final = 100
 """Namespaces that are counted once more in a round; those of a busy cluster change meanwhile."""
+AUDITED_CONDITIONS = 20_000
+"""Conditions of one step: some tens of milliseconds."""
 
 
 def audit_quotas(state: ClusterState) -> Iterator[str | None]:
@@ -112,3 +115,59 @@ def _count(state: ClusterState, pods: Iterable[Pod], charges: dict[str, Counter[
         charge = pod.charge
         if charge is not None and state.in_force(pod).charge is not None:
             charges.setdefault(pod.pod_class.namespace, Counter())[charge] += 1
+
+
+def nominated_mismatches(state: ClusterState) -> list[str]:
+    """Return the uids of pods whose nomination is not held as it should be; O(pods)."""
+    ledger = state.nominated
+    waiting = [
+        pod.judged_by(pod.judged)
+        for pod in state.pods.values()
+        if pod.node is None and pod.nominated is not None
+    ]
+    truth, shown = _by_uid(waiting), _by_uid(ledger.shown)
+    wrong = {uid for uid in truth.keys() | shown.keys() if truth.get(uid) != shown.get(uid)}
+    held = _by_uid(ledger.pods)
+    of_class = _by_uid(pod for each in ledger.classes for pod in ledger.of_class(each))
+    nodes = {str(pod.nominated) for pod in held.values()}
+    on = _by_uid(pod for node in nodes for pod in ledger.on(node) if pod.nominated == node)
+    for index in (of_class, on):
+        wrong |= {uid for uid in held | index if held.get(uid) != index.get(uid)}
+    # What is expected may differ from what is shown, but nothing that is shown is forgotten.
+    return sorted(wrong | (shown.keys() - held.keys()))
+
+
+def _by_uid(pods: Iterable[Pod]) -> dict[str, Pod]:
+    return {pod.uid: pod for pod in pods}
+
+
+def _column_mismatches(state: ClusterState, column: NodeColumn, names: Iterable[str]) -> list[str]:
+    """Return those of some nodes of which a column does not say what its rule does."""
+    judge, labels = column.rule.judge, state.nodes.labels
+    return [
+        name
+        for name in names
+        if name in state.nodes and column.of(name) != judge(name, labels(name))
+    ]
+
+
+def rule_mismatches(state: ClusterState) -> list[str]:
+    """Return what is wrong with the columns and the counts of pods by rule; O(pods + all nodes)."""
+    wrong = []
+    for column in state.node_rules:
+        wrong.extend(_column_mismatches(state, column, state.nodes))
+        if column.matching != sum(bool(column.of(name)) for name in state.nodes):
+            wrong.append(f"nodes that match {column.rule}")
+    affinities = [pod.node_affinity for pod in state.pods.values()]
+    truth = Counter(rule for each in affinities if each is not None for rule in each.rules)
+    return wrong if state.node_rules.in_use == truth else [*wrong, "pods by node affinity"]
+
+
+def audit_columns(state: ClusterState) -> Iterator[str | None]:
+    """Compare each column with its rule, some nodes at a time; yield what each step found."""
+    for column in list(state.node_rules):
+        names = iter(list(state.nodes))
+        batch = max(1, AUDITED_CONDITIONS // column.rule.conditions)
+        while (some := list(islice(names, batch))) and state.node_rules.keeps(column):
+            wrong = _column_mismatches(state, column, some)
+            yield f"node affinity on {wrong[0]}" if wrong else None
