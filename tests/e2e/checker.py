@@ -1,10 +1,12 @@
 """Judge placements by the rules of the Kubernetes documentation, from raw API objects alone.
 
-This shares nothing with the extender or the scheduler and makes no attempt to be fast.
+This shares nothing with the extender or the scheduler. It is as fast as ten thousand pods need: it
+only compares pods that are in one domain.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import key_of
@@ -27,6 +29,7 @@ class Checker:
         alive = [each for each in pods if not _is_terminal(each)]
         self._placed = {key_of(each): each for each in alive if each["spec"].get("nodeName")}
         self._waiting = [each for each in alive if not each["spec"].get("nodeName")]
+        self._domains: dict[str, dict[str | None, list[JSON]]] = {}
 
     def broken_rules(self, order: Sequence[str] | None = None) -> list[str]:
         """Say, a line each, which placed pods are where a required rule forbids them to be.
@@ -51,24 +54,28 @@ class Checker:
 
     def _too_close(self) -> list[str]:
         return [
-            f"{key_of(owner)} must be apart from {key_of(other)}: both in {key}={value}"
+            f"{key_of(owner)} must be apart from {key_of(other)}: "
+            f"both in {term['topologyKey']}={value}"
             for owner in self._placed.values()
-            for other in self._placed.values()
-            for key, value in self._clashes(owner, owner["spec"]["nodeName"], other)
+            for term in _terms(owner, "podAntiAffinity")
+            if (value := self._value(owner["spec"]["nodeName"], term["topologyKey"])) is not None
+            for other in self._in_domain(term["topologyKey"], value)
+            if other is not owner and self._matches(term, owner, other)
         ]
 
-    def _clashes(self, owner: JSON, node: str, other: JSON) -> list[tuple[str, str]]:
-        """Return the domains that the owner of anti-affinity, on this node, shares with other."""
-        if owner is other:
-            return []
-        shared = []
-        for term in _terms(owner, "podAntiAffinity"):
-            key = term["topologyKey"]
-            value = self._value(node, key)
-            meets = value is not None and value == self._value(other["spec"]["nodeName"], key)
-            if meets and self._matches(term, owner, other):
-                shared.append((key, str(value)))
-        return shared
+    def _in_domain(self, key: str, value: str) -> list[JSON]:
+        if key not in self._domains:
+            domains = self._domains[key] = defaultdict(list)
+            for pod in self._placed.values():
+                domains[self._value(pod["spec"]["nodeName"], key)].append(pod)
+        return self._domains[key][value]
+
+    def _clashes(self, owner: JSON, node: str, other: JSON) -> bool:
+        """Return whether the owner of anti-affinity, on this node, must not be with other."""
+        return owner is not other and any(
+            self._together(node, other, term["topologyKey"]) and self._matches(term, owner, other)
+            for term in _terms(owner, "podAntiAffinity")
+        )
 
     # Affinity needs somebody who was there before, unless the pod may start its group.
 
@@ -96,7 +103,8 @@ class Checker:
             if not raised:
                 break
             standing += raised
-            floating = [pod for pod in floating if pod not in raised]
+            up = {id(pod) for pod in raised}
+            floating = [pod for pod in floating if id(pod) not in up]
         return [
             f"{key_of(pod)} has nobody to be near on {pod['spec']['nodeName']}, "
             "and may not start a group or its group started elsewhere"
@@ -108,10 +116,14 @@ class Checker:
         rivals = [s for s in starters if self._all_terms_match(s, pod)]
         return self._may_start(pod, pod["spec"]["nodeName"], rivals)
 
-    def _supported(self, pod: JSON, node: str, present: Iterable[JSON]) -> bool:
-        helpers = [p for p in present if p is not pod and self._all_terms_match(pod, p)]
+    def _supported(self, pod: JSON, node: str, present: Sequence[JSON]) -> bool:
         return all(
-            any(self._together(node, helper, term["topologyKey"]) for helper in helpers)
+            any(
+                helper is not pod
+                and self._together(node, helper, term["topologyKey"])
+                and self._all_terms_match(pod, helper)
+                for helper in present
+            )
             for term in _terms(pod, "podAffinity")
         )
 
@@ -130,7 +142,7 @@ class Checker:
         return self._all_terms_match(pod, pod) and not has_rival
 
     def _fits(self, pod: JSON, node: str) -> bool:
-        placed = self._placed.values()
+        placed = list(self._placed.values())
         moved = pod | {"spec": pod["spec"] | {"nodeName": node}}
         clash = any(
             self._clashes(pod, node, other)
