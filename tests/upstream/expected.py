@@ -21,7 +21,10 @@ EXPECTED = {
 """The reason, by mode and by what the name of a test begins with."""
 
 
-_HANGING = ("TestAsyncPreemption/victim_blocked_in_binding",)
+_HANGING = (
+    "TestAsyncPreemption/victim_blocked_in_binding",
+    "TestAsyncPreemption/While_lower_priority_Pod_is_waiting_for_preemption",
+)
 HANGING = dict.fromkeys((REPLACE, RULELESS), _HANGING)
 """By mode, what would never end: it waits for a Bind plugin, and where an extender binds, the
 scheduler asks none."""
