@@ -23,6 +23,9 @@ _ROOT = Path(__file__).parents[2]
 _SHIPPED = _ROOT / "scheduler-config"
 _SUITE_TIMEOUT = "90m"
 _DONE = "done"
+_MOST_RUNS = 6
+"""Of what fails. In `replace`, a case of TestInterPodAffinityPreemption fails by chance in one run
+of three: it looks where the pod is before the scheduler's update of its condition has woken it."""
 _OUTCOME = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(", re.MULTILINE)
 _STARTED = re.compile(r"^=== RUN\s+(\S+)$", re.MULTILINE)
 
@@ -58,27 +61,30 @@ class Results:
 
 
 def run(program: Path, mode: str, etcd: Path, folder: Path, pattern: str = "") -> Results:
-    """Run a suite; what failed and should not is run once more: upstream has flaky tests."""
+    """Run a suite; what failed and should not is run again: some tests are flaky."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     environment = _environment(mode, etcd, folder)
     skipped = HANGING.get(mode, ())
     _once(program, environment, folder / "1.log", pattern, skipped)
-    failed = [name for name in read(folder).failed if reason(mode, name) is None]
-    if failed:
-        _once(program, environment, folder / "2.log", only(failed), skipped)
+    for number in range(2, _MOST_RUNS + 1):
+        failed = [name for name in read(folder).failed if reason(mode, name) is None]
+        if not failed:
+            break
+        _once(program, environment, folder / f"{number}.log", only(failed), skipped)
     (folder / _DONE).touch()
     return read(folder)
 
 
 def read(folder: Path) -> Results:
-    """Read the logs of a run: of all tests, and of those that failed the first time."""
-    results = Results(outcomes((folder / "1.log").read_text(errors="replace")))
-    second = folder / "2.log"
-    if second.exists():
-        again = outcomes(second.read_text(errors="replace"))
-        results.flaky = [name for name in results.failed if again.get(name) == PASS]
-        results.outcomes |= dict.fromkeys(results.flaky, PASS)
+    """Read the logs of a run: of all tests, then of those that had failed each time."""
+    first, *later = sorted(folder.glob("[0-9].log"))
+    results = Results(outcomes(first.read_text(errors="replace")))
+    for log in later:
+        again = outcomes(log.read_text(errors="replace"))
+        passed = [name for name in results.failed if again.get(name) == PASS]
+        results.flaky += passed
+        results.outcomes |= dict.fromkeys(passed, PASS)
     return results
 
 
