@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.scheduler_perf.building import pin, program, upstream
-from bench.scheduler_perf.cases import LARGEST, SIZES, Workload, workloads
+from bench.scheduler_perf.cases import LARGEST, SIZES, workloads
 from bench.scheduler_perf.report import as_markdown
 from bench.scheduler_perf.running import Benchmark, Outcome, run
 from bench.scheduler_perf.sides import SIDES
@@ -33,29 +34,16 @@ def main() -> None:
     folder = Path(mkdtemp(prefix="scheduler-perf-"))
     _say(f"logs and clusters are in {folder}")
     try:
-        for workload in chosen:
-            _in_turns(benchmark, workload, args, folder, outcomes)
-    finally:  # An hour's figures are not lost with the run that broke off.
-        report = f"Measured on {machine()}.\n\n{as_markdown(outcomes)}"
-        put_out(
-            args, report, {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
-        )
-
-
-def _in_turns(
-    benchmark: Benchmark,
-    workload: Workload,
-    args: argparse.Namespace,
-    folder: Path,
-    outcomes: list[Outcome],
-) -> None:
-    for number in range(args.rounds):
-        for side in args.sides:
+        for workload, number, side in product(chosen, range(args.rounds), args.sides):
             place = folder / f"{workload.case}-{side.replace(', ', '-')}-{number}"
             outcome = run(benchmark, workload, side, place)
             outcomes.append(outcome)
             average = outcome.pods_per_second.get("Average", 0)
             _say(f"{workload}, {side}: {average:.0f} pods/s, {len(outcome.broken)} broken")
+    finally:  # An hour's figures are not lost with the run that broke off.
+        report = f"Measured on {machine()}.\n\n{as_markdown(outcomes)}"
+        numbers = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
+        put_out(args, report, numbers)
 
 
 def _arguments() -> argparse.Namespace:

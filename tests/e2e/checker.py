@@ -60,7 +60,7 @@ class Checker:
             for term in _terms(owner, "podAntiAffinity")
             if (value := self._value(owner["spec"]["nodeName"], term["topologyKey"])) is not None
             for other in self._in_domain(term["topologyKey"], value)
-            if other is not owner and self._matches(term, owner, other)
+            if self._repels(term, owner, other)
         ]
 
     def _in_domain(self, key: str, value: str) -> list[JSON]:
@@ -72,10 +72,13 @@ class Checker:
 
     def _clashes(self, owner: JSON, node: str, other: JSON) -> bool:
         """Return whether the owner of anti-affinity, on this node, must not be with other."""
-        return owner is not other and any(
-            self._together(node, other, term["topologyKey"]) and self._matches(term, owner, other)
+        return any(
+            self._together(node, other, term["topologyKey"]) and self._repels(term, owner, other)
             for term in _terms(owner, "podAntiAffinity")
         )
+
+    def _repels(self, term: JSON, owner: JSON, other: JSON) -> bool:
+        return owner is not other and self._matches(term, owner, other)
 
     # Affinity needs somebody who was there before, unless the pod may start its group.
 

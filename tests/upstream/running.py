@@ -67,13 +67,15 @@ def run(program: Path, mode: str, etcd: Path, folder: Path, pattern: str = "") -
     environment = _environment(mode, etcd, folder)
     skipped = HANGING.get(mode, ())
     _once(program, environment, folder / "1.log", pattern, skipped)
+    results = read(folder)
     for number in range(2, _MOST_RUNS + 1):
-        failed = [name for name in read(folder).failed if reason(mode, name) is None]
+        failed = [name for name in results.failed if reason(mode, name) is None]
         if not failed:
             break
         _once(program, environment, folder / f"{number}.log", only(failed), skipped)
+        results = read(folder)
     (folder / _DONE).touch()
-    return read(folder)
+    return results
 
 
 def read(folder: Path) -> Results:
