@@ -55,11 +55,11 @@ from extender.metrics import Metrics
 from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
-from extender.preparing import OverBudgetError, Preparer
 from extender.reading import ApartReader, pods_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
+from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.objects import MOST_ENTRIES, PodReader
 from tests.answering import Answering
 
@@ -114,7 +114,7 @@ class _Bench:
         self.requests = pods_apart(self.reader)
         self.feed = PodReader(node_affinity=True, tenures=True)
         self.mirrored = PreparedObjects(ApartReader(self.feed.read, self.feed.another().read))
-        self.preparer = Preparer(self.state, metrics)
+        self.warm_up = WarmUp(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(
             self.state,
@@ -123,24 +123,24 @@ class _Bench:
             scoring=self.plugins,
             in_flight=self.in_flight,
             pods=self.reader,
-            preparer=self.preparer,
+            warm_up=self.warm_up,
         )
         self.binds = Binds(
             self.state, NoApiServer(), self.in_flight, metrics, self.plugins,
-            unready=lambda: None, clock=perf_counter, preparer=self.preparer,
+            unready=lambda: None, clock=perf_counter, warm_up=self.warm_up,
         )  # fmt: skip
         self.preemptions = Preemptions(
             self.state, metrics, self.plugins,
             unready=lambda: None, may_be_empty=False, clock=perf_counter,
             pods=self.requests,
-            preparer=self.preparer,
+            warm_up=self.warm_up,
         )  # fmt: skip
         self.preempting = PreemptionController(
             self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
-            clock=perf_counter, chance=lambda: 0.5, preparer=self.preparer,
+            clock=perf_counter, chance=lambda: 0.5, warm_up=self.warm_up,
             history=History(),
         )  # fmt: skip
-        self.evicting = Evicting(self.state, metrics, self.plugins, self.preparer)
+        self.evicting = Evicting(self.state, metrics, self.plugins, self.warm_up)
         self.names = random.Random(2).sample([f"n{n}" for n in range(NODES)], ASKED)
         # Written beforehand: a scheduler does not write its calls in our loop.
         self.call, self.plain = self._body(hostile), self._body(PLAIN)
@@ -184,9 +184,9 @@ class _Bench:
         """Look for a node among all."""
         pod = self.hostile_pod
         with suppress(OverBudgetError):
-            await self.preparer.prepare(pod)
+            await self.warm_up.prepare(pod)
             Chooser(self.state, self.plugins).choose(
-                pod, Requirements(), avoid=(), promises=(), chance=0.5
+                pod, Requirements(), avoid=(), placements=(), chance=0.5
             )
 
     async def search(self, raw: msgspec.Raw) -> None:
@@ -210,7 +210,7 @@ class _Bench:
         """Place the hostile pod without asking anybody, or take it away again."""
         if gone:
             self.state.remove_pod("ns0/hostile", "hostile")
-            await _stepwise(iter(partial(self.state.tidy, 256), 0))
+            await _stepwise(iter(partial(self.state.do_deferred, 256), 0))
         else:
             await self.watch(self.running)
 

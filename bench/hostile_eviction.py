@@ -16,8 +16,8 @@ from extender.controllers.history import History
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
-from extender.preparing import Preparer
 from extender.verbs.plugins import Plugins
+from extender.warm_up import WarmUp
 
 EVERYWHERE: Final = Execution(EVERYTHING)
 LOOK_SECONDS: Final = 5.0
@@ -48,7 +48,7 @@ class Evicting:
     """The controller, with required rules of every pod in force."""
 
     def __init__(
-        self, state: ClusterState, metrics: Metrics, plugins: Plugins, preparer: Preparer
+        self, state: ClusterState, metrics: Metrics, plugins: Plugins, warm_up: WarmUp
     ) -> None:
         self._controller = EvictionController(
             state, Agreeing(state), _Leader(), metrics, plugins,
@@ -56,7 +56,7 @@ class Evicting:
             limits=EvictionLimits(6000, 0.0, 1.0, dry_run=True),
             clocks=Clocks(perf_counter, time, random),
             unready=lambda: None,
-            preparer=preparer,
+            warm_up=warm_up,
             history=History(),
         )  # fmt: skip
 

@@ -17,14 +17,14 @@ from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.tables import table
 from bench.workloads import MIXED, ZONE, Question, questions
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import Verdicts
+from extender.verbs.plugins import FilterResult
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 
@@ -82,14 +82,14 @@ class Refusing(NodeAffinityPlugin):
 
     refused: frozenset[str] = frozenset()
 
-    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Look each name up in a set, the plain way."""
         del state, pod
         if not self.refused:
-            return Verdicts(asked, ())
+            return FilterResult(asked, ())
         hit = [name for name in asked.names if name in self.refused]
         fits = asked.only([name for name in asked.names if name not in self.refused])
-        return Verdicts(fits, [(Reason.NODE_AFFINITY, hit)])
+        return FilterResult(fits, [(Reason.NODE_AFFINITY, hit)])
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
-from extender.verbs.company import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.interaction import interact
 from extender.wire.objects import PodReader
 from tests.builders import model_node, model_pod, node, pod
 from tests.kube.binding_api import BindingApi

@@ -14,14 +14,14 @@ import msgspec
 from extender.cluster.state import ClusterState
 from extender.cluster_content import json_documents, read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
-from extender.mirrored import MIRRORED, PODS, QUOTAS
+from extender.resources import PODS, QUOTAS, RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.explanation import KINDS, Explained, in_namespace, read_manifest
 from extender.wire.objects import PodReader
 from extender.wire.workloads import WORKLOADS, Workloads
 
 READS: Final[Mapping[str, frozenset[str]]] = {
-    **{each.kind: frozenset((each.group,)) for each in MIRRORED},
+    **{each.kind: frozenset((each.group,)) for each in RESOURCES},
     "ReplicationController": frozenset(("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
@@ -89,7 +89,7 @@ class ClusterFiles:
         self._found: Counter[str] = Counter()
         self._others = {
             each.kind: each.storing(state, pods)
-            for each in MIRRORED
+            for each in RESOURCES
             if each is not PODS and (each is not QUOTAS or pods.tells_charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""

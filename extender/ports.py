@@ -15,7 +15,7 @@ from extender.model.verdict import BindOutcome, Bound
 Check: TypeAlias = Callable[[], str | None]
 """Returns None when all is well, else the reason why not, for operators to read; or a Remark."""
 
-GiveWay: TypeAlias = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
+ReleaseNomination: TypeAlias = Callable[[Pod, Collection[str]], Awaitable[frozenset[str]]]
 """Has whoever nominates nodes for a pod leave that to another, who is about to evict pods on one of
 these nodes for it; returns those where a nomination may be removed all the same, so that nobody may
 be evicted there."""

@@ -27,15 +27,15 @@ from extender.controllers.drift import keep_watching_drift
 from extender.controllers.history import History
 from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
-from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_tidying
+from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to_date
 from extender.controllers.violations import keep_patrolling
 from extender.enabled import refuses
 from extender.metrics import Metrics
-from extender.mirrored import VITAL, object_counts
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check, Remark
-from extender.preparing import Preparer
+from extender.resources import VITAL, object_counts
 from extender.source import Source, open_source
+from extender.warm_up import WarmUp
 from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.listening import (
     callback_connections,
@@ -151,7 +151,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
         lifecycle = Lifecycle(source, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
-        _keep_running("tidying", keep_tidying(state), parts)
+        _keep_running("deferred work", keep_up_to_date(state), parts)
         found = Watch(state)
         patrolling = keep_patrolling(
             state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=found
@@ -161,9 +161,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
         drift = DriftWatch(state)
         watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
         _keep_running("drift", watching, parts)
-        preparer = Preparer(state, metrics)
+        warm_up = WarmUp(state, metrics)
         history = History()
-        nomination = build_nomination(config, source, state, metrics, preparer, history=history)
+        nomination = build_nomination(config, source, state, metrics, warm_up, history=history)
         if nomination is not None:
             parts.push_async_callback(nomination.close)
             _keep_running("nomination", nomination.run(), parts)
@@ -172,7 +172,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             source,
             state,
             metrics,
-            preparer=preparer,
+            warm_up=warm_up,
             nomination=nomination,
             history=history,
         )
@@ -184,7 +184,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             state,
             metrics,
             lifecycle.unsynced,
-            preparer=preparer,
+            warm_up=warm_up,
             history=history,
         )
         if eviction is not None and source.leadership is not None:
@@ -197,7 +197,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             state,
             metrics,
             lifecycle.unsynced,
-            preparer=preparer,
+            warm_up=warm_up,
             nomination=nomination,
             preemption=preemption,
             refused=refused,

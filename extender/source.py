@@ -13,10 +13,10 @@ from extender.cluster.state import ClusterState
 from extender.collecting import resting
 from extender.config import Config
 from extender.metrics import Metrics
-from extender.mirrored import VITAL, needed, object_counts
 from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
 from extender.ports import Evictor, Leadership, NoApiServer, Nominator, PodBinder, PodMover
+from extender.resources import VITAL, needed, object_counts
 from extender.wire.affinity import Gates
 from extender.wire.objects import PodReader
 
@@ -230,13 +230,13 @@ async def mirror(
     from extender.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415
 
     pods = pod_reader(config)
-    mirrored = needed(config)
-    for each in mirrored:
+    watched = needed(config)
+    for each in watched:
         metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
     # In time for a list to come before the resource is stale.
     silence = min(SILENCE_SECONDS, config.client_connection.stale_after_seconds - 15.0)
     reflectors = build_reflectors(
-        client, state, mirrored, pods, observer=metrics, timing=timing, silence=silence
+        client, state, watched, pods, observer=metrics, timing=timing, silence=silence
     )
     watching = Watchers(reflectors, observer=metrics, timing=timing)
     watchers = await parts.enter_async_context(watching)

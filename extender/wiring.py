@@ -15,7 +15,7 @@ from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
-from extender.callbacks.shadow import Disagreements
+from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.config import Config, Mode, Plugin, effective
 from extender.controllers.eviction.controller import EvictionController
@@ -27,10 +27,10 @@ from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check
-from extender.preparing import Preparer
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
-from extender.verbs.company import interact
+from extender.verbs.interaction import interact
+from extender.warm_up import WarmUp
 from extender.web.app import Application, Callback, callbacks_app
 from extender.web.domains import Domains
 from extender.web.explain import Explain
@@ -47,7 +47,7 @@ def build_callbacks(
     metrics: Metrics,
     unsynced: Check,
     *,
-    preparer: Preparer,
+    warm_up: WarmUp,
     nomination: NominationController | None,
     preemption: PreemptionController | None = None,
     refused: RefusedPods | None = None,
@@ -57,11 +57,11 @@ def build_callbacks(
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, MOST_ENTRIES, explained=False))
     shadow = (
-        Disagreements(state, metrics, filter_plugins(config))
+        ShadowDifferences(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW
         else None
     )
-    requests = Requests(state, pods, preparer, unsynced)
+    requests = Requests(state, pods, warm_up, unsynced)
     priorities = Priorities(
         state,
         score_plugins(config),
@@ -84,7 +84,7 @@ def build_callbacks(
             refusing,
             unready=unsynced,
             clock=clock,
-            preparer=preparer,
+            warm_up=warm_up,
         )
     if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
@@ -96,9 +96,9 @@ def build_callbacks(
             may_be_empty=config.scheduler_takes_empty_victims,
             clock=clock,
             pods=pods,
-            give_way=None if nomination is None else nomination.give_way,
+            release_nomination=None if nomination is None else nomination.release_nomination,
             preemption=preemption,
-            preparer=preparer,
+            warm_up=warm_up,
         )
         listeners = replace(
             listeners,
@@ -124,7 +124,7 @@ def build_nomination(
     source: Source,
     state: ClusterState,
     metrics: Metrics,
-    preparer: Preparer,
+    warm_up: WarmUp,
     *,
     history: History,
     clock: Callable[[], float] = monotonic,
@@ -146,7 +146,7 @@ def build_nomination(
         plugins,
         clock=clock,
         chance=chance,
-        preparer=preparer,
+        warm_up=warm_up,
         history=history,
     )
 
@@ -177,7 +177,7 @@ def build_preemption(
     state: ClusterState,
     metrics: Metrics,
     *,
-    preparer: Preparer,
+    warm_up: WarmUp,
     nomination: NominationController | None,
     history: History,
     clock: Callable[[], float] = monotonic,
@@ -196,9 +196,9 @@ def build_preemption(
         filter_plugins(config),
         clock=clock,
         chance=chance,
-        preparer=preparer,
+        warm_up=warm_up,
         history=history,
-        give_way=None if nomination is None else nomination.give_way,
+        release_nomination=None if nomination is None else nomination.release_nomination,
         is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
     )
 
@@ -210,7 +210,7 @@ def build_eviction(
     metrics: Metrics,
     unready: Check,
     *,
-    preparer: Preparer,
+    warm_up: WarmUp,
     history: History,
     clocks: Clocks | None = None,
 ) -> EvictionController | None:
@@ -233,7 +233,7 @@ def build_eviction(
         ),
         clocks=clocks or Clocks(monotonic, time, random),
         unready=unready,
-        preparer=preparer,
+        warm_up=warm_up,
         history=history,
     )
 

@@ -87,8 +87,8 @@ class Calm:
         check_counters(alive.state)
         news = {key for key, at in self._changed.items() if world.now - at < NEWS_SECONDS}
         check_mirror(alive.state, world.store, news)
-        if alive.state.doubt is not None:
-            raise BrokenError("stale in the calm", alive.state.doubt, ())
+        if alive.state.stale is not None:
+            raise BrokenError("stale in the calm", alive.state.stale, ())
         everything = check_registries(alive.roots, world.store.count)
         check_endings(everything, world.now)
 

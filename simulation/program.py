@@ -26,10 +26,10 @@ from extender.kube.credentials import Credentials
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
-from extender.mirrored import VITAL
 from extender.model.verdict import INTER_POD_AFFINITY
-from extender.preparing import Preparer
+from extender.resources import VITAL
 from extender.source import Live, Source, mirror
+from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
     build_callbacks,
@@ -142,10 +142,10 @@ class Incarnation:
                 description=HOST,
                 timing=timing,
             )
-            preparer = Preparer(self.state, metrics, clock=now)
+            warm_up = WarmUp(self.state, metrics, clock=now)
             history = History(timing.wall)
             nomination = build_nomination(
-                config, source, self.state, metrics, preparer,
+                config, source, self.state, metrics, warm_up,
                 clock=now, chance=self._chance.random, history=history,
             )  # fmt: skip
             preemption = build_preemption(
@@ -153,7 +153,7 @@ class Incarnation:
                 source,
                 self.state,
                 metrics,
-                preparer=preparer,
+                warm_up=warm_up,
                 nomination=nomination,
                 clock=now,
                 chance=self._chance.random,
@@ -165,7 +165,7 @@ class Incarnation:
                 self.state,
                 metrics,
                 self._unsynced,
-                preparer=preparer,
+                warm_up=warm_up,
                 nomination=nomination,
                 preemption=preemption,
                 clock=now,
@@ -174,7 +174,7 @@ class Incarnation:
             clocks = Clocks(now, timing.wall, self._chance.random)
             eviction = build_eviction(
                 config, source, self.state, metrics, self._unsynced,
-                preparer=preparer, clocks=clocks, history=history,
+                warm_up=warm_up, clocks=clocks, history=history,
             )  # fmt: skip
             self._parts.append(eviction)
             if eviction is not None and source.leadership is not None:

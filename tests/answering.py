@@ -7,17 +7,17 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
 from extender.callbacks.prioritizing import Priorities
 from extender.callbacks.requests import Requests
-from extender.callbacks.shadow import Disagreements
+from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.controller import NominationController
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
-from extender.preparing import Preparer
 from extender.reading import pods_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
+from extender.warm_up import WarmUp
 from extender.web.app import Callback
 from extender.web.explain import Explain
 from extender.wire.objects import PodReader
@@ -58,18 +58,18 @@ class Answering:
         resolvable: bool = False,
         unready: Check = lambda: None,
         pods: PodReader | None = None,
-        preparer: Preparer | None = None,
+        warm_up: WarmUp | None = None,
         in_flight: InFlightPods | None = None,
         nomination: NominationController | None = None,
         preemption: PreemptionController | None = None,
-        shadow: Disagreements | None = None,
+        shadow: ShadowDifferences | None = None,
         held: HeldPlaces | None = None,
         defer: Defer = soon,
     ) -> None:
         metrics = metrics or Metrics()
-        preparer = preparer or Preparer(state, metrics)
+        warm_up = warm_up or WarmUp(state, metrics)
         reader = pods_apart(pods or PodReader(node_affinity=True))
-        requests = Requests(state, reader, preparer, unready)
+        requests = Requests(state, reader, warm_up, unready)
         self.priorities = Priorities(
             state,
             scoring,

@@ -25,8 +25,8 @@ from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.reading import pods_apart
-from extender.verbs.company import interact
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.interaction import interact
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -100,7 +100,7 @@ class Churn:
             plugins,
             clock=clock,
             chance=self._chance.random,
-            give_way=self.nomination.give_way,
+            release_nomination=self.nomination.release_nomination,
             is_hint=self.nomination.nominates,
             sleep=lambda _: asyncio.sleep(0),
             history=History(),
@@ -113,7 +113,7 @@ class Churn:
             may_be_empty=False,
             clock=clock,
             pods=pods_apart(self._pods),
-            give_way=self.nomination.give_way,
+            release_nomination=self.nomination.release_nomination,
             preemption=self.preemption,
         )
         self.answers = Answering(

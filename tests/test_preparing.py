@@ -14,13 +14,13 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
-from extender.preparing import (
+from extender.warm_up import (
     LARGE_BYTES,
     MOST_TERMS,
     MOST_WAITING,
     SLICE,
     OverBudgetError,
-    Preparer,
+    WarmUp,
 )
 from extender.wire.node_affinity import MOST_CONDITIONS
 from extender.wire.objects import PodReader
@@ -37,10 +37,10 @@ class Desk:
     def __init__(self, budget: int) -> None:
         self.registry = CollectorRegistry()
         self.state = crowded(classes=CLASSES, pods=240, nodes=20)
-        self.preparer = Preparer(
+        self.warm_up = WarmUp(
             self.state, Metrics(self.registry, "test"), budget=budget, clock=lambda: 0.0
         )
-        self.answers = Answering(self.state, preparer=self.preparer)
+        self.answers = Answering(self.state, warm_up=self.warm_up)
 
     async def filter(self, asking: Pod) -> dict[str, Any]:
         """Ask about all nodes."""
@@ -100,7 +100,7 @@ async def test_who_has_had_least_is_next() -> None:
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
     asking = [model_pod(hostile(400, f"h{number}")) for number in range(MOST_WAITING + 1)]
-    prepared = await asyncio.gather(*map(desk.preparer.prepare, asking), return_exceptions=True)
+    prepared = await asyncio.gather(*map(desk.warm_up.prepare, asking), return_exceptions=True)
     (refused,) = [each for each in prepared if each is not None]
     assert "too many" in str(refused)
 
@@ -123,11 +123,11 @@ async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
     asking = [hostile(120, f"h{number}") for number in range(8)]
     for each in asking:
         desk.state.prefilter_state(model_pod(each).pod_class)
-    expenses = desk.state.expenses
+    costs = desk.state.costs
 
     def look(asked: PodClass) -> Iterator[int]:
         nonlocal looked
-        for each in expenses(asked):
+        for each in costs(asked):
             looked += asked.size > LARGE_BYTES
             yield each
 
@@ -161,7 +161,7 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
 
     monkeypatch.setattr(desk.state, "expenses", look)
     with pytest.raises(OverBudgetError, match="4097 terms"):
-        await desk.preparer.prepare(model_pod(hostile(MOST_TERMS + 1)))
+        await desk.warm_up.prepare(model_pod(hostile(MOST_TERMS + 1)))
     assert looks == 0
     assert desk.counted("questions_over_budget") == 1
 
@@ -169,9 +169,9 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:
     desk = Desk(10**9)
     asking = model_pod(HOSTILE)
-    assert desk.preparer.takes_long(asking)
-    await desk.preparer.prepare(asking)
-    assert desk.state.expense_of(asking) == 0
+    assert desk.warm_up.takes_long(asking)
+    await desk.warm_up.prepare(asking)
+    assert desk.state.cost_of(asking) == 0
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
@@ -179,10 +179,10 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
     for number in range(300):
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
-    preparer = Preparer(state, Metrics(), budget=10**9)
-    assert state.expense_of(model_pod(HOSTILE)) > AT_ONCE
+    warm_up = WarmUp(state, Metrics(), budget=10**9)
+    assert state.cost_of(model_pod(HOSTILE)) > AT_ONCE
     with pytest.raises(OverBudgetError, match="dropped from memory"):
-        await preparer.prepare(model_pod(HOSTILE))
+        await warm_up.prepare(model_pod(HOSTILE))
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ async def test_a_pod_of_the_watch_is_not_judged_by_longer_node_affinity_than_a_r
 ) -> None:
     desk = Desk(10**9)
     running = NODE_READER.read(json.dumps(asking).encode())
-    assert desk.preparer.takes_long(running) is refused
+    assert desk.warm_up.takes_long(running) is refused
     if refused:
         with pytest.raises(OverBudgetError, match="node affinity"):
-            await desk.preparer.prepare(running)
+            await desk.warm_up.prepare(running)
         assert desk.counted("questions_over_budget") == 1
 
 

@@ -20,7 +20,6 @@ from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
-from extender.preparing import LARGE_BYTES, SLICE, Preparer
 from extender.timing import LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
@@ -30,6 +29,7 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
+from extender.warm_up import LARGE_BYTES, SLICE, WarmUp
 from extender.wire.annotations import check_annotations
 from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
 
@@ -56,7 +56,7 @@ broken must not make its place look free. It ends all the same, for the pod may 
 
 COUNTED_AS = {
     BindOutcome.BOUND: "bound",
-    BindOutcome.UNCLEAR: "unclear",
+    BindOutcome.INDETERMINATE: "unclear",
     BindOutcome.REFUSED: "refused",
     BindOutcome.ELSEWHERE: "refused",
     BindOutcome.GONE: "refused",
@@ -88,9 +88,9 @@ class Binds:
         *,
         unready: Check,
         clock: Callable[[], float],
-        preparer: Preparer | None = None,
+        warm_up: WarmUp | None = None,
     ) -> None:
-        self._preparer = preparer or Preparer(state, metrics)
+        self._warm_up = warm_up or WarmUp(state, metrics)
         self._state = state
         self._binder = binder
         self._in_flight = in_flight
@@ -198,7 +198,7 @@ class Binds:
         while True:
             for _ in preparing_support(self._state, pod, SLICE):
                 await asyncio.sleep(0)
-            await self._preparer.prepare(pod)
+            await self._warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
                 if not taken_up and self._is_worth_taking_up(pod, node):
@@ -245,7 +245,7 @@ class Binds:
                 # The watch has not shown it yet.
                 self._state.hold(claim, confirmed)
                 self._state.settle(pod, claim.reservation.pod.node, confirmed)
-            case BindOutcome.UNCLEAR:
+            case BindOutcome.INDETERMINATE:
                 self._state.hold(claim, self._clock() + RESERVATION_SECONDS)
             case BindOutcome.REFUSED:
                 self._state.release(claim)

@@ -13,31 +13,38 @@ import msgspec
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
 from extender.callbacks.requests import NotReadyError, Requests
-from extender.callbacks.shadow import Disagreements
+from extender.callbacks.shadow import ShadowDifferences
 from extender.callbacks.template_nodes import judge_templates
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.preparing import OverBudgetError
-from extender.verbs.filtering import judge, unclear
-from extender.verbs.plugins import FilterPlugin, Plugins, Refused, Verdicts, compare_pods, leading
+from extender.verbs.filtering import indeterminate, judge
+from extender.verbs.plugins import (
+    FilterPlugin,
+    FilterResult,
+    Plugins,
+    Refused,
+    compare_pods,
+    leading,
+)
+from extender.warm_up import OverBudgetError
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names
 
 STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
 
-Answered: TypeAlias = Callable[[ExtenderArgs, AskedNodes, bytes], None]
+Answered: TypeAlias = Callable[[ExtenderArgs, NodeList, bytes], None]
 """Hears which nodes of a request fit, and the JSON list of their names as it is answered."""
 
 _log = logging.getLogger(__name__)
 
 
-class UnclearError(ExtenderError):
+class IndeterminateError(ExtenderError):
     """The verdict hangs on where other pods are about to go, and nobody tells us."""
 
 
@@ -69,7 +76,7 @@ class Listeners:
     """Pods that were answered and are not bound yet; those in conflict with them wait."""
     helpers: Sequence[Helper] = ()
     """Who does something for pods that are refused on every node."""
-    shadow: Disagreements | None = None
+    shadow: ShadowDifferences | None = None
     """Where we would differ is noted there, and answers change nothing."""
     held: HeldPlaces | None = None
     answered: Answered | None = None
@@ -138,7 +145,7 @@ class Filters:
             if self._compares_pods:
                 await self._requests.prepare(args.pod)
             verdicts = self._judge(args)
-        except (ObjectError, NotReadyError, UnclearError, OverBudgetError) as error:
+        except (ObjectError, NotReadyError, IndeterminateError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
         names_json = write_names(verdicts, args)
         self._tell(args, verdicts, names_json)
@@ -155,12 +162,12 @@ class Filters:
         self._note_fault(error, seconds)
         return write_filter_error(fault_text(error))
 
-    def _untold(self, verdicts: Verdicts, args: ExtenderArgs) -> bytes:
+    def _untold(self, verdicts: FilterResult, args: ExtenderArgs) -> bytes:
         """Write an answer that nobody else hears of."""
         names_json = write_names(verdicts, args)
         return write_filter_result(verdicts, args, names_json, resolvable=self._resolvable)
 
-    async def _judge_templates(self, args: ExtenderArgs) -> Verdicts:
+    async def _judge_templates(self, args: ExtenderArgs) -> FilterResult:
         """Judge nodes that the cluster does not have; nothing is left of the question."""
         pod, plugins = args.pod, self._plugins
         broken = broken_annotation(pod)
@@ -169,26 +176,26 @@ class Filters:
         if self._compares_pods:
             await self._requests.prepare(pod)
 
-        def judged(asked: AskedNodes) -> Verdicts:
+        def judged(asked: NodeList) -> FilterResult:
             if not self._may_refuse(pod):
-                return Verdicts(asked, ())
+                return FilterResult(asked, ())
             # Nobody is nominated to a node that there is not.
             return judge(self._state, pod, asked, plugins, nominated=False)
 
         return await judge_templates(self._requests, pod, args.nodes or {}, judged)
 
     def _may_refuse(self, pod: Pod) -> bool:
-        """Return whether a rule may refuse nodes for a pod; UnclearError where nobody can tell."""
+        """Return whether a rule may refuse nodes for a pod; IndeterminateError if unknown."""
         if not any(plugin.concerns(self._state, pod) for plugin in self._plugins):
             return False
-        why_unclear = unclear(self._state, pod, self._plugins)
-        if why_unclear is not None:
+        why_indeterminate = indeterminate(self._state, pod, self._plugins)
+        if why_indeterminate is not None:
             # An error, not a refusal: the scheduler backs off from errors, but retries a group
             # that was refused without a pause, and asks about all of its pods each time.
-            raise UnclearError(why_unclear)
+            raise IndeterminateError(why_indeterminate)
         return True
 
-    def _judge(self, args: ExtenderArgs) -> Verdicts:
+    def _judge(self, args: ExtenderArgs) -> FilterResult:
         broken = broken_annotation(args.pod)
         if broken is not None:
             if self._plugins:
@@ -209,22 +216,22 @@ class Filters:
         self._count_attempt("feasible")
         return _all_pass(args)
 
-    def _compare(self, shadow: Disagreements, args: ExtenderArgs) -> None:
-        if unclear(self._state, args.pod, shadow.plugins) is None:
+    def _compare(self, shadow: ShadowDifferences, args: ExtenderArgs) -> None:
+        if indeterminate(self._state, args.pod, shadow.plugins) is None:
             shadow.note(args.pod, self._verdicts(args, shadow.plugins))
 
-    def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> Verdicts:
+    def _verdicts(self, args: ExtenderArgs, plugins: Plugins) -> FilterResult:
         asked = self._requests.asked(args)
         laps = Laps()
 
-        def observe(plugin: FilterPlugin, verdicts: Verdicts) -> None:
+        def observe(plugin: FilterPlugin, verdicts: FilterResult) -> None:
             self._observe_run(plugin.name, status_of(verdicts), laps.end(plugin.name))
 
         # What the scheduler's own plugins let through has passed beside nominated pods already.
         mine = self._listeners.shadow is None
         return judge(self._state, args.pod, asked, plugins, observe, nominated=mine)
 
-    def _tell(self, args: ExtenderArgs, verdicts: Verdicts, names_json: bytes) -> None:
+    def _tell(self, args: ExtenderArgs, verdicts: FilterResult, names_json: bytes) -> None:
         """Let the others know what is about to be answered."""
         listeners = self._listeners
         if verdicts.fits.names and listeners.in_flight is not None:
@@ -238,7 +245,7 @@ class Filters:
         if listeners.answered is not None:
             listeners.answered(args, verdicts.fits, names_json)
 
-    def _waits_for(self, pod: Pod, verdicts: Verdicts) -> str | None:
+    def _waits_for(self, pod: Pod, verdicts: FilterResult) -> str | None:
         """Return the node held for a pod, if it is refused only until victims there are gone."""
         held = self._listeners.held
         node = held.waits_on(pod) if held is not None and verdicts.refused else None
@@ -268,7 +275,7 @@ class Filters:
     def _observe_run(self, plugin: str, status: str, seconds: float) -> None:
         self._defer(lambda: self._metrics.observe_plugin(plugin, "Filter", status, seconds))
 
-    def _observe(self, pod: Pod, verdicts: Verdicts) -> None:
+    def _observe(self, pod: Pod, verdicts: FilterResult) -> None:
         feasible = bool(verdicts.fits.names)
         self._count_attempt("feasible" if feasible else "unschedulable")
         for reason, names in verdicts.refused:
@@ -282,7 +289,7 @@ class Filters:
             _log.log(TRACE, "%d nodes fit %s; refused: %s", fit, pod.key, _summary(verdicts) or "0")
 
 
-def status_of(verdicts: Verdicts) -> str:
+def status_of(verdicts: FilterResult) -> str:
     """Return the scheduler's status for a whole answer: that of the mildest verdict."""
     if verdicts.fits.names:
         return "Success"
@@ -291,10 +298,10 @@ def status_of(verdicts: Verdicts) -> str:
     return "UnschedulableAndUnresolvable"
 
 
-def _all_pass(args: ExtenderArgs) -> Verdicts:
+def _all_pass(args: ExtenderArgs) -> FilterResult:
     # No list is remembered for prioritize: there is no such version.
-    return Verdicts(AskedNodes(list(args.nodes or ()), (), {}, -1), ())
+    return FilterResult(NodeList(list(args.nodes or ()), (), {}, -1), ())
 
 
-def _summary(verdicts: Verdicts) -> str:
+def _summary(verdicts: FilterResult) -> str:
     return ", ".join(f"{len(names)} {reason.value}" for reason, names in verdicts.refused)

@@ -17,13 +17,13 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Check, GiveWay
-from extender.preparing import OverBudgetError, Preparer
+from extender.ports import Check, ReleaseNomination
 from extender.reading import ApartReader
-from extender.verbs.filtering import unclear
+from extender.verbs.filtering import indeterminate
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
 from extender.verbs.victims import Preemptor, needed
+from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
@@ -71,17 +71,17 @@ class Preemptions:
         may_be_empty: bool,
         clock: Callable[[], float],
         pods: ApartReader[PodReader],
-        give_way: GiveWay | None = None,
+        release_nomination: ReleaseNomination | None = None,
         preemption: PreemptionController | None = None,
-        preparer: Preparer | None = None,
+        warm_up: WarmUp | None = None,
     ) -> None:
-        """With `give_way`, whoever else nominates nodes hears of preemptions before they begin.
+        """`release_nomination` tells whoever else nominates nodes of preemptions before they begin.
 
         `preemption` evicts for pods by itself, and takes over those for which no candidate helps.
         """
-        self._give_way = give_way
+        self._release_nomination = release_nomination
         self._preemption = preemption
-        self._preparer = preparer or Preparer(state, metrics)
+        self._warm_up = warm_up or WarmUp(state, metrics)
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
@@ -102,7 +102,7 @@ class Preemptions:
             check_ready(self._unready)
             args = replace(args, pod=self._state.in_force(args.pod))
             check_annotations(args.pod)
-            await self._preparer.prepare(args.pod)
+            await self._warm_up.prepare(args.pod)
             chosen = await self._chosen(args)
             if chosen:
                 self.held.remember(args.pod.uid, chosen)
@@ -122,7 +122,7 @@ class Preemptions:
         if self._preemption is None:
             return
         if chosen:
-            self._preemption.stand_back(args.pod)
+            self._preemption.defer_to_scheduler(args.pod)
         elif args.pod.may_preempt:
             self._preemption.unhelped(args.pod, args.pod_json)
 
@@ -153,7 +153,7 @@ class Preemptions:
             return {}
         start = perf_counter()
         steps = self._look(args, args.candidates)
-        looked_at = self._preparer.in_turns(args.pod, steps, LOOKING_SECONDS)
+        looked_at = self._warm_up.in_turns(args.pod, steps, LOOKING_SECONDS)
         found = {node: each async for node, each in looked_at if each is not None}
         status = "Success" if found else "Unschedulable"
         self._metrics.observe_plugin(self._leading, "Preempt", status, perf_counter() - start)
@@ -213,11 +213,11 @@ class Preemptions:
             return True
         if self._preemption is not None and self._preemption.going(args.pod) is not None:
             return True
-        why_unclear = unclear(self._state, args.pod, self._plugins)
-        if why_unclear is not None:
+        why_indeterminate = indeterminate(self._state, args.pod, self._plugins)
+        if why_indeterminate is not None:
             says = "no eviction for %s: %s"
-            self._log.log(logging.WARNING, says, says, args.pod.key, why_unclear)
-        return why_unclear is not None
+            self._log.log(logging.WARNING, says, says, args.pod.key, why_indeterminate)
+        return why_indeterminate is not None
 
     async def _without_our_hints(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
         """Let the scheduler have the pod's nomination to itself before it hears of any victim.
@@ -227,9 +227,9 @@ class Preemptions:
         waits_on = None if nodes else self.held.waits_on(pod)
         if waits_on is not None:
             nodes = {waits_on}
-        if self._give_way is None or not nodes:
+        if self._release_nomination is None or not nodes:
             return frozenset()
-        unsure = await self._give_way(pod, nodes)
+        unsure = await self._release_nomination(pod, nodes)
         if unsure and waits_on is None:
             says = "no eviction from %s for %s: unclear whether a hint there is withdrawn"
             self._log.log(logging.WARNING, says, says, min(unsure), pod.key)

@@ -17,15 +17,15 @@ from msgspec import Raw
 
 from extender.callbacks.observing import Defer, Laps, fault_log, soon
 from extender.callbacks.requests import NotReadyError, Requests
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.objects import Pod
-from extender.preparing import OverBudgetError
 from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
+from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import ExtenderArgs
 from extender.wire.prioritizing import EMPTY, PriorityWriter, write_call
@@ -66,16 +66,16 @@ class PrecomputedScores:
         self._state = state
         self._defer = defer
         self._recent: deque[_PrecomputedAnswer] = deque(maxlen=REMEMBERED)
-        self._in_vain = 0
+        self._unschedulable = 0
 
     def expect(self, pod_json: Raw, names_json: bytes, make: Callable[[], Made | None]) -> None:
         """Make the answer about a pod and some nodes soon, with `make`.
 
         It may return None: what takes long is made when it is asked for.
         """
-        if self._in_vain == PATIENCE:
+        if self._unschedulable == PATIENCE:
             return
-        self._in_vain += 1
+        self._unschedulable += 1
 
         def prepare() -> None:
             call = write_call(pod_json, names_json)
@@ -88,7 +88,7 @@ class PrecomputedScores:
 
     def recall(self, call: bytes) -> _PrecomputedAnswer | None:
         """Return the answer to a call, if it was made ahead and nothing has changed since."""
-        self._in_vain = 0
+        self._unschedulable = 0
         for known in self._recent:
             if known.call == call:
                 return known if known.version == self._state.version else None
@@ -165,7 +165,7 @@ class Priorities:
         )
         return EMPTY
 
-    def filter_answered(self, args: ExtenderArgs, fits: AskedNodes, names_json: bytes) -> None:
+    def filter_answered(self, args: ExtenderArgs, fits: NodeList, names_json: bytes) -> None:
         """Score the nodes that fit once filter's answer is on its way: they are asked about next.
 
         About a single node the scheduler does not ask.
@@ -176,7 +176,7 @@ class Priorities:
                 args.pod_json, names_json, lambda: self._scores_ahead(args.pod, fits)
             )
 
-    def _scores_ahead(self, pod: Pod, fits: AskedNodes) -> tuple[bytes, Mapping[str, float]] | None:
+    def _scores_ahead(self, pod: Pod, fits: NodeList) -> tuple[bytes, Mapping[str, float]] | None:
         if self._compares_pods and self._requests.takes_long(pod):
             return None
         try:
@@ -185,7 +185,7 @@ class Priorities:
             # Told when the scheduler asks, if it does.
             return None
 
-    def _scores(self, pod: Pod, ask: Callable[[], AskedNodes]) -> tuple[bytes, Mapping[str, float]]:
+    def _scores(self, pod: Pod, ask: Callable[[], NodeList]) -> tuple[bytes, Mapping[str, float]]:
         """Return the answer, and the seconds that each plugin took."""
         laps = Laps()
         scored = prioritize(

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.model.objects import Pod
 from extender.ports import Check
-from extender.preparing import Preparer
 from extender.reading import ApartReader
+from extender.warm_up import WarmUp
 from extender.wire.extender_args import ExtenderArgs, NameLists, open_args, read_envelope
 from extender.wire.objects import PodReader
 
@@ -38,11 +38,11 @@ class Requests:
     """
 
     def __init__(
-        self, state: ClusterState, pods: ApartReader[PodReader], preparer: Preparer, unready: Check
+        self, state: ClusterState, pods: ApartReader[PodReader], warm_up: WarmUp, unready: Check
     ) -> None:
         self._state = state
         self._pods = pods
-        self._preparer = preparer
+        self._warm_up = warm_up
         self._unready = unready
         self._lists = NameLists(state.nodes)
 
@@ -62,16 +62,16 @@ class Requests:
 
     def takes_long(self, pod: Pod) -> bool:
         """Tell whether what a pod is compared with has to be counted first."""
-        return self._preparer.takes_long(pod)
+        return self._warm_up.takes_long(pod)
 
     async def prepare(self, pod: Pod) -> None:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
-        await self._preparer.prepare(pod)
+        await self._warm_up.prepare(pod)
         self.check_ready()
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, as far as the time allows."""
-        async for each in self._preparer.in_turns(pod, steps, seconds):
+        async for each in self._warm_up.in_turns(pod, steps, seconds):
             yield each
             self.check_ready()
 
@@ -83,12 +83,12 @@ class Requests:
         nodes, number = args.nodes or {}, self._state.nodes.number
         return bool(nodes) and all(number(name) is None for name in nodes)
 
-    def asked(self, args: ExtenderArgs) -> AskedNodes:
+    def asked(self, args: ExtenderArgs) -> NodeList:
         """Look up the nodes of a request."""
         if args.node_names is not None:
             return self._lists.read(args.node_names)
         return self._state.nodes.asked(list(args.nodes or ()))
 
-    def remember(self, names_json: bytes, fits: AskedNodes) -> None:
+    def remember(self, names_json: bytes, fits: NodeList) -> None:
         """Keep the names that filter answers: prioritize asks about the same."""
         self._lists.remember(names_json, fits)

@@ -16,7 +16,7 @@ from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
 from extender.verbs.filtering import judge
-from extender.verbs.plugins import Plugins, Verdicts
+from extender.verbs.plugins import FilterResult, Plugins
 
 SETTLE_SECONDS = 2.0
 """After which a difference is looked at again. The scheduler counts what it has just decided, and
@@ -42,7 +42,7 @@ Later: TypeAlias = Callable[[float, Callable[[], None]], object]
 _log = logging.getLogger(__name__)
 
 
-class Disagreements:
+class ShadowDifferences:
     """Compares our verdicts with those of the scheduler, which we are only asked after.
 
     Every node in a filter call has passed the scheduler's own rules, so each that we would refuse
@@ -71,7 +71,7 @@ class Disagreements:
                 if reason.plugin in enabled:
                     metrics.count_disagreements(reason.plugin, reason.value, cause, 0)
 
-    def note(self, pod: Pod, verdicts: Verdicts) -> None:
+    def note(self, pod: Pod, verdicts: FilterResult) -> None:
         """Take up the nodes that we would have refused, and look at them again a little later."""
         if not verdicts.refused:
             return
@@ -99,7 +99,7 @@ class Disagreements:
             self._say(pod, lasting)
 
     def _refused_now(self, pod: Pod, names: Sequence[str]) -> set[str]:
-        if self._state.expense_of(pod) > AT_ONCE:
+        if self._state.cost_of(pod) > AT_ONCE:
             # Nobody waits for this look: it counts as it stands.
             return set(names)
         asked = self._state.nodes.asked(names)

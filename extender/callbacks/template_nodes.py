@@ -12,12 +12,12 @@ from typing import Final
 import msgspec
 
 from extender.callbacks.requests import Requests
-from extender.cluster.counts.nodes import AskedNodes, TemplateNode
+from extender.cluster.counts.nodes import NodeList, TemplateNode
 from extender.errors import ObjectError
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.preparing import OverBudgetError
-from extender.verbs.plugins import Verdicts
+from extender.verbs.plugins import FilterResult
+from extender.warm_up import OverBudgetError
 from extender.wire.objects import read_labels
 
 MOST_SECONDS: Final = 3.0
@@ -30,8 +30,8 @@ async def judge_templates(
     requests: Requests,
     pod: Pod,
     nodes: Mapping[str, msgspec.Raw],
-    judge: Callable[[AskedNodes], Verdicts],
-) -> Verdicts:
+    judge: Callable[[NodeList], FilterResult],
+) -> FilterResult:
     """Judge each of some nodes as if the cluster had it; the pod's question is prepared.
 
     ObjectError names a node that cannot be read; OverBudgetError if there are too many.
@@ -49,7 +49,7 @@ async def judge_templates(
             f"only {judged} of {len(nodes)} nodes that the cluster does not have could be judged "
             f"within {MOST_SECONDS:g} s: ask about fewer at a time"
         )
-    return Verdicts(AskedNodes(fits, (), {}, -1), [*refused.items()])
+    return FilterResult(NodeList(fits, (), {}, -1), [*refused.items()])
 
 
 def _read(nodes: Mapping[str, msgspec.Raw]) -> Iterator[TemplateNode]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from extender.cli.judging import Judging
     from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
-    from extender.mirrored import Mirrored
     from extender.model.workload import Identity
+    from extender.resources import WatchedResource
     from extender.wire.decoding import Json
     from extender.wire.objects import PodReader
     from extender.wire.workloads import Workloads
@@ -34,7 +34,7 @@ def fill(
     flags: argparse.Namespace,
     state: ClusterState,
     pods: PodReader,
-    resources: Sequence[Mirrored[Any]],
+    resources: Sequence[WatchedResource[Any]],
     *,
     templated: bool = False,
     dispensable: Mapping[str, str] | None = None,
@@ -68,7 +68,7 @@ def fill(
 def cluster_with_nodes(
     flags: argparse.Namespace,
     pods: PodReader,
-    *further: Mirrored[Any],
+    *further: WatchedResource[Any],
     by: Judging,
 ) -> tuple[ClusterState, Workloads | None]:
     """Return what the flags name, for pods to be placed on its nodes, and what `fill` returns.
@@ -77,10 +77,10 @@ def cluster_with_nodes(
     annotations count. ConfigError without a node.
     """
     from extender.cluster.state import ClusterState  # noqa: PLC0415 - see the head of this package
-    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
+    from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
 
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
-    resources: list[Mirrored[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
+    resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     dispensable = {
         each.name: f"no right to list {each.name}, so {what} are not looked at"
         for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
@@ -95,7 +95,7 @@ async def _list(
     flags: argparse.Namespace,
     state: ClusterState,
     pods: PodReader,
-    resources: Sequence[Mirrored[Any]],
+    resources: Sequence[WatchedResource[Any]],
     dispensable: Mapping[str, str],
 ) -> None:
     from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along

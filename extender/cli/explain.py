@@ -125,7 +125,7 @@ def _run(flags: argparse.Namespace) -> int:
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     found = [_explained(state, by, each, names) for each in asked]
     say(explain_report.write(state, found, flags.output))
-    return DONE if all(each.fits and each.unclear is None for each in found) else NOT_FINE
+    return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
 
 
 def _explained(

@@ -12,7 +12,7 @@ from extender.cli.cluster import api_client
 from extender.cluster.state import ClusterState
 from extender.kube.reader import list_raw
 from extender.lint.objects import Objects, Raw
-from extender.mirrored import NAMESPACES, NODES, PODS, Mirrored
+from extender.resources import NAMESPACES, NODES, PODS, WatchedResource
 from extender.wire.objects import PodReader
 
 
@@ -58,7 +58,7 @@ async def list_cluster(
         for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):
             raws = await list_raw(client, each.name, each.path, each.query)
             objects.take(Raw("", index, each.kind, raw) for index, raw in enumerate(raws))
-            if state is not None and isinstance(each, Mirrored):
+            if state is not None and isinstance(each, WatchedResource):
                 store = each.storing(state, pods)
                 for raw in raws:
                     store(raw)

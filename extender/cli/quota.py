@@ -150,7 +150,7 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     """Return the pods and quotas of the cluster that the flags name."""
     from extender.cli.cluster import fill  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.mirrored import NAMESPACES, PODS, QUOTAS  # noqa: PLC0415
+    from extender.resources import NAMESPACES, PODS, QUOTAS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState(annotations=by.annotations)

@@ -150,7 +150,7 @@ def _cluster(
 ) -> tuple[ClusterState, Mapping[Identity, Json]]:
     """Return the cluster that the flags name, and the manifests of its workloads."""
     from extender.cli.cluster import cluster_with_nodes, list_workloads  # noqa: PLC0415 - see above
-    from extender.mirrored import BUDGETS  # noqa: PLC0415
+    from extender.resources import BUDGETS  # noqa: PLC0415
 
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:

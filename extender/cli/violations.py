@@ -118,9 +118,9 @@ def _run(flags: argparse.Namespace) -> int:
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     from extender.cli.cluster import fill  # noqa: PLC0415 - see the head of this package
     from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.mirrored import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
     from extender.model.execution import Execution  # noqa: PLC0415
     from extender.model.labels import EVERYTHING  # noqa: PLC0415
+    from extender.resources import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)

@@ -52,7 +52,7 @@ def _found(found: Sequence[Finding]) -> list[str]:
             each.pod.key,
             each.pod.node or "",
             each.outcome.value,
-            "" if each.ground is None else breach_in_words(each.pod, each.ground),
+            "" if each.cause is None else breach_in_words(each.pod, each.cause),
         )
         for each in found[:MOST_LINES]
     ]

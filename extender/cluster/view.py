@@ -41,7 +41,7 @@ MOST_PREFILTER_STATES = 4096
 MOST_MATCHING_SETS = 8192
 """Sets of matching pods that are kept up to date; one entry a domain that holds such pods."""
 
-MOST_COMPANY_TERMS = 64
+MOST_AFFINITY_TERMS = 64
 """Required affinity terms of a placed pod up to which is watched whether they are still met."""
 AT_ONCE = 5_000
 """Comparisons of a pod class with a condition that one step may cost: some milliseconds."""
@@ -50,7 +50,7 @@ AT_ONCE = 5_000
 class ClusterView:
     """What can be asked about the cluster; only `ClusterState` changes it.
 
-    What is counted ahead of a question, or tidied up, alters no answer.
+    What is counted ahead of a question, or done as deferred work, alters no answer.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ClusterView:
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0
         """How often of that only because a nomination came or went, as hints do by themselves."""
-        self.doubt: str | None = None
+        self.stale: str | None = None
         """Why this picture is too old to judge hard rules by; None while it is not."""
         self.pod_observers: list[Callable[[str], None]] = []
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
@@ -237,8 +237,8 @@ class ClusterView:
             if large is None and rules.required_anti:
                 return None
             if large is not None:
-                matched = self._prefilter_states.large_matches.of(pod_class, large)
-                keys.update(table.topology.key for table in matched.anti_affinity)
+                affinity_tables = self._prefilter_states.large_matches.of(pod_class, large)
+                keys.update(table.topology.key for table in affinity_tables.anti_affinity)
         return frozenset(keys)
 
     @property
@@ -296,22 +296,22 @@ class ClusterView:
             return pod
         return pod.without_annotations
 
-    def expense(self, pod_class: PodClass) -> int:
+    def cost(self, pod_class: PodClass) -> int:
         """Return how many comparisons, roughly, it takes before pods of a class can be judged."""
-        return sum(self.expenses(pod_class))
+        return sum(self.costs(pod_class))
 
-    def expenses(self, pod_class: PodClass) -> Iterator[int]:
+    def costs(self, pod_class: PodClass) -> Iterator[int]:
         """Yield the parts of that. Each may take long by itself the first time, for a large class.
 
         What a class brings is compared with what is known, and equal values are one object from
         then on.
         """
-        yield self._prefilter_states.expense(pod_class)
-        yield self._relations.expense(self._nominated.pairs_with(pod_class))
+        yield self._prefilter_states.cost(pod_class)
+        yield self._relations.cost(self._nominated.pairs_with(pod_class))
 
-    def expense_of(self, pod: Pod) -> int:
+    def cost_of(self, pod: Pod) -> int:
         """Return how many comparisons, roughly, it takes before a pod can be judged."""
-        return self.expense(self.class_of(pod))
+        return self.cost(self.class_of(pod))
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what judging needs, in steps of about so many comparisons; yield what each took.
@@ -321,25 +321,26 @@ class ClusterView:
         yield from self._prefilter_states.preparing(pod_class, comparisons)
         yield from self._relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
 
-    def tidy(self, steps: int | None = None) -> int:
+    def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
-        return self._counters.tidy(steps)
+        return self._counters.do_deferred(steps)
 
-    def company(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
+    def affinity_tables(self, terms: Sequence[Term]) -> Sequence[DomainTable] | None:
         """Return where the pods are that match all of some required terms, by each term's key.
 
         None when that would take room from the sets that callbacks ask for, when there are more
-        than MOST_COMPANY_TERMS, and when it takes long and `counting_company` was not gone through.
+        than MOST_AFFINITY_TERMS, and when it takes long and `counting_affinity_tables` was not
+        gone through.
         """
-        return self.matching(self._company(terms))
+        return self.matching(self._affinity_sets(terms))
 
-    def counting_company(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
-        """Count what `company` needs in steps of so many comparisons; yield what each took."""
-        yield from self.counting_matching(self._company(terms), comparisons)
+    def counting_affinity_tables(self, terms: Sequence[Term], comparisons: int) -> Iterator[int]:
+        """Count what `affinity_tables` needs, in steps; yield how many comparisons each took."""
+        yield from self.counting_matching(self._affinity_sets(terms), comparisons)
 
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
-        """Return where the pods of some sets are; None as with `company`."""
-        if any(self._too_many(named) or self._counters.expense(*named) > AT_ONCE for named in sets):
+        """Return where the pods of some sets are; None as with `affinity_tables`."""
+        if any(self._too_many(named) or self._counters.cost(*named) > AT_ONCE for named in sets):
             return None
         if self._would_crowd_out(sets):
             return None
@@ -367,12 +368,12 @@ class ClusterView:
                     on_node = self.pods_on(names[node])
                     yield from (pod for pod in on_node if pod.pod_class is placed.pod_class)
 
-    def _company(self, terms: Sequence[Term]) -> list[KeyedSet]:
+    def _affinity_sets(self, terms: Sequence[Term]) -> list[KeyedSet]:
         group = PodSet.all_of(term.pods for term in terms)
         return [(group, term.topology_key) for term in terms]
 
     def _too_many(self, named: KeyedSet) -> bool:
-        return len(named[0].weights) > MOST_COMPANY_TERMS
+        return len(named[0].weights) > MOST_AFFINITY_TERMS
 
     def _would_crowd_out(self, sets: Sequence[KeyedSet]) -> bool:
         new = sum(self.matching_sets.find(*named) is None for named in {*sets})

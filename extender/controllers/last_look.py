@@ -24,7 +24,7 @@ from extender.model.labels import HOSTNAME
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.ports import ClusterReader
 from extender.timing import LogThrottle
-from extender.verbs.evicting import Ground, culprits
+from extender.verbs.evicting import EvictionCause, culprits
 
 LOOK_SECONDS: Final = 2.0
 """For all reads before one act."""
@@ -56,7 +56,7 @@ class _Read:
     pods: dict[str, SeenPod | None] = field(default_factory=dict)
     nodes: dict[str, Node | None] = field(default_factory=dict)
     namespaces: dict[str, Namespace | None] = field(default_factory=dict)
-    company: Sequence[Pod] | None = ()
+    matched: Sequence[Pod] | None = ()
     """Pods of which one would keep an affinity rule, wherever they are; None: too many."""
 
 
@@ -69,13 +69,13 @@ class LastLook:
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
 
     async def at_breach(
-        self, execution: Execution, pod: Pod, ground: Ground, target: str
+        self, execution: Execution, pod: Pod, cause: EvictionCause, target: str
     ) -> Looked:
         """Look whether a pod breaks the rule for which it has to go, and would have a place.
 
         Nothing is awaited after the comparison with the picture.
         """
-        breach, read = ground.breach, _Read()
+        breach, read = cause.breach, _Read()
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._read_pods(read, [pod], (pod.node, target))
@@ -84,7 +84,7 @@ class LastLook:
                     witnesses = list(islice(found, MOST_WITNESSES))
                     await self._read_pods(read, witnesses, (each.node for each in witnesses))
                 elif breach.rule.kind is RuleKind.AFFINITY:
-                    await self._read_company(read, pod, breach)
+                    await self._read_matched(read, pod, breach)
         except (ExtenderError, TimeoutError) as error:
             # Which object could not be read is for operators: it may be somebody else's.
             self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, error)
@@ -125,17 +125,17 @@ class LastLook:
             if name not in read.namespaces:
                 read.namespaces[name] = await self._objects.namespace(name)
 
-    async def _read_company(self, read: _Read, pod: Pod, breach: Breach) -> None:
+    async def _read_matched(self, read: _Read, pod: Pod, breach: Breach) -> None:
         """Read all pods of which one would keep the rule, and the nodes they are on."""
         asked = min(breach.rule.counted, key=lambda pods: not pods.selector.pins_a_label)
         if asked.selector.matches_nothing or breach.domain is None:
             return
         term = breach.rule.term
         here = pod.node if term is not None and term.topology_key == HOSTNAME else None
-        read.company = await self._objects.pods(asked, here)
-        nodes = {each.node for each in read.company or () if each.node is not None}
+        read.matched = await self._objects.pods(asked, here)
+        nodes = {each.node for each in read.matched or () if each.node is not None}
         if len(nodes - read.nodes.keys()) > MOST_NODES:
-            read.company = None
+            read.matched = None
             return
         await self._read_pods(read, (), sorted(nodes))
 
@@ -160,7 +160,7 @@ class LastLook:
             ):
                 why = "whoever is in its way is not as the watch has shown it"
         if why is None and breach.rule.kind is RuleKind.AFFINITY:
-            why = self._company_in(read, breach)
+            why = self._matched_in(read, breach)
         return Looked(seen.version, why)
 
     def _difference(self, read: _Read, pod: Pod) -> str | None:
@@ -185,12 +185,12 @@ class LastLook:
             and found.allocatable == state.node_resources.allocatable(name)
         )
 
-    def _company_in(self, read: _Read, breach: Breach) -> str | None:
+    def _matched_in(self, read: _Read, breach: Breach) -> str | None:
         """Say that a pod keeps an affinity rule after all, or that nobody can tell."""
-        if read.company is None:
+        if read.matched is None:
             return "it takes too many reads to tell that no such pod is there"
         key = breach.rule.term.topology_key if breach.rule.term is not None else ""
-        for each in read.company:
+        for each in read.matched:
             node = None if each.node is None else read.nodes.get(each.node)
             if node is not None and node.labels.get(key) == breach.domain is not None:
                 own = each.pod_class

@@ -26,7 +26,7 @@ class Patched(Enum):
     """The field was not, or the pod is not any more, what it was taken for."""
     REFUSED = "refused"
     """Certainly not done: the field is as it was."""
-    UNCLEAR = "unclear"
+    INDETERMINATE = "unclear"
     """Perhaps it was done, perhaps not; it may be done yet."""
 
 
@@ -53,7 +53,7 @@ class NominationPatches:
             self._failed(pod, node or before, why)
             self._warn(pod, "pointed to a node", why)
             clear = isinstance(error, ApiError) and error.status < FIRST_UNCLEAR_STATUS
-            return Patched.REFUSED if clear else Patched.UNCLEAR
+            return Patched.REFUSED if clear else Patched.INDETERMINATE
         return Patched.DONE if done else Patched.OVERTAKEN
 
     async def wake(self, pod: Pod) -> bool:

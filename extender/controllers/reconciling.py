@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.controllers.workqueue import WorkQueue
-from extender.preparing import OverBudgetError
 from extender.timing import LogThrottle
+from extender.warm_up import OverBudgetError
 
 RESYNC = "*"
 """The key that stands for the whole cluster. No uid is like that; a pod that had it would only not

@@ -142,7 +142,7 @@ class RefusalRecords(Generic[R]):
 
     def _drop_refusal(self, record: R) -> None:
         record.refusal = None
-        self._tidy(record)
+        self._do_deferred(record)
 
     def _of(self, uid: str) -> R:
         record = self._records.get(uid)
@@ -150,7 +150,7 @@ class RefusalRecords(Generic[R]):
             record = self._records[uid] = self._make(uid)
         return record
 
-    def _tidy(self, record: R) -> None:
+    def _do_deferred(self, record: R) -> None:
         """Drop a record of which no part is left."""
         if record.is_blank and self._records.get(record.uid) is record:
             del self._records[record.uid]
@@ -162,7 +162,7 @@ def prospects(pod: Pod, requirements: Requirements) -> Hashable:
     return pod.pod_class, pod.node_affinity, pod.ports, pod.priority, pod.charge, requirements
 
 
-class InVain:
+class UnschedulableCache:
     """Keys that nothing was found for, bounded in bytes; all are forgotten with the next change."""
 
     def __init__(self, state: ClusterState, budget: int) -> None:

@@ -22,7 +22,7 @@ class Freshness:
     listed (`kube.reflector`): so a stale resource is one that no list could cure. A stale picture
     is still shown and still scores nodes. But where pods that exclude each other may have been
     placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
-    `ClusterState.doubt` says so, and whatever judges hard rules answers that instead of a verdict.
+    `ClusterState.stale` says so, and whatever judges hard rules answers that instead of a verdict.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Freshness:
         return lambda: self._why(self._silent_for().get(resource))
 
     def look(self) -> None:
-        """Log what has become stale or has recovered since the last look, and cast doubt on it."""
+        """Log what has become stale or has recovered since the last look, and tell the state."""
         silent = self._silent_for()
         stale = frozenset(name for name, seconds in silent.items() if self._why(seconds))
         for name in sorted(stale - self._stale):
@@ -56,9 +56,9 @@ class Freshness:
             _log.info("%s: something was received, no longer stale", name)
         self._stale = stale
         vital = [name for name in silent if name in stale and name in self._vital]
-        doubt = f"nothing received about {', '.join(vital)} for too long" if vital else None
-        if doubt != self._state.doubt:
-            self._state.doubt = doubt
+        self._state.stale = (
+            f"nothing received about {', '.join(vital)} for too long" if vital else None
+        )
 
     async def run(self) -> NoReturn:
         """Look for as long as the program runs."""

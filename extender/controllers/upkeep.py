@@ -48,7 +48,7 @@ async def keep_auditing(
             await asyncio.sleep(pause)
 
 
-async def keep_tidying(
+async def keep_up_to_date(
     state: ClusterState, pause: float = TIDY_PAUSE_SECONDS, rest: float = TIDY_REST_SECONDS
 ) -> NoReturn:
     """Do what events have put off, for as long as the program runs.
@@ -57,7 +57,7 @@ async def keep_tidying(
     terms, and few events follow, the memory would be kept.
     """
     while True:
-        done = state.tidy(TIDY_STEPS)
+        done = state.do_deferred(TIDY_STEPS)
         await asyncio.sleep(pause if done else rest)
 
 

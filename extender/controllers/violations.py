@@ -45,7 +45,7 @@ async def keep_patrolling(
 
     What is known is kept in `watch`, for others to read.
 
-    While parts of the cluster are not known yet, pods lack company that they do have: then
+    While parts of the cluster are not known yet, pods lack matching pods that they do have: then
     nothing is looked at.
     """
     watch = watch or Watch(state)

@@ -87,7 +87,7 @@ class Binder:
         try:
             seen = await self.read(pod.key, LOOK_SECONDS)
         except (ExtenderError, ObjectError) as error:
-            return Bound(BindOutcome.UNCLEAR, f"{why}; reading it back: {error}")
+            return Bound(BindOutcome.INDETERMINATE, f"{why}; reading it back: {error}")
         found = None if seen is None else seen.pod
         if found is None or found.uid != pod.uid or found.terminal:
             return Bound(BindOutcome.GONE, f"{why}; the pod is gone")
@@ -96,7 +96,7 @@ class Binder:
         if found.node is not None:
             why = f"the pod is bound to {found.node} already"
             return Bound(BindOutcome.ELSEWHERE, why, found.node)
-        return Bound(BindOutcome.UNCLEAR, why)
+        return Bound(BindOutcome.INDETERMINATE, why)
 
 
 def _binding(pod: Pod, node: str) -> bytes:

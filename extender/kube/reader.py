@@ -18,12 +18,12 @@ from extender.kube.failures import NOT_FOUND
 from extender.kube.frames import Resource, read_page, read_version
 from extender.kube.observers import SkipLog
 from extender.kube.watching import Lister
-from extender.mirrored import Mirrored
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.wording import labels_of
 from extender.reading import pods_apart
+from extender.resources import WatchedResource
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
 READ_SECONDS: Final = 1.0
@@ -105,7 +105,7 @@ class ObjectReader:
 
 
 async def list_resources(
-    client: ApiClient, state: ClusterState, pods: PodReader, *resources: Mirrored[Any]
+    client: ApiClient, state: ClusterState, pods: PodReader, *resources: WatchedResource[Any]
 ) -> None:
     """Put all objects of some resources into a state; of pods those that have not ended.
 
@@ -129,10 +129,10 @@ async def list_raw(
 
 
 async def _list(
-    client: ApiClient, state: ClusterState, mirrored: Mirrored[T], pods: PodReader
+    client: ApiClient, state: ClusterState, watched: WatchedResource[T], pods: PodReader
 ) -> None:
-    resource = Resource(mirrored.name, mirrored.path, mirrored.reader(pods), mirrored.query)
+    resource = Resource(watched.name, watched.path, watched.reader(pods), watched.query)
     log = SkipLog(_log, resource.name, time.monotonic)
     snapshot = await Lister(client, resource, log.left_out).latest()
     for obj in snapshot.objects.values():
-        mirrored.upsert(state, obj)
+        watched.upsert(state, obj)

@@ -18,9 +18,9 @@ from extender.kube.frames import Resource
 from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.kube.pacing import Backoff, Timing
 from extender.kube.reflector import SILENCE_SECONDS, Reflector
-from extender.mirrored import PODS, Mirrored
 from extender.model.keys import Identity
 from extender.reading import APART_BYTES, ApartReader
+from extender.resources import PODS, WatchedResource
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
@@ -64,36 +64,36 @@ class PreparedObjects(Generic[T]):
 class StateSink(Generic[T]):
     """One resource's objects in the cluster state."""
 
-    def __init__(self, state: ClusterState, mirrored: Mirrored[T]) -> None:
+    def __init__(self, state: ClusterState, watched: WatchedResource[T]) -> None:
         self._state = state
-        self._mirrored = mirrored
+        self._resource = watched
 
     def keys(self) -> AbstractSet[str]:
         """Return the keys of all objects."""
-        return self._mirrored.keys(self._state)
+        return self._resource.keys(self._state)
 
     def uid(self, key: str) -> str:
         """Return the uid of an object, "" when it has just gone or has none that matters."""
-        return self._mirrored.uid(self._state, key)
+        return self._resource.uid(self._state, key)
 
     def put(self, obj: T) -> None:
         """Take an object as a list shows it."""
-        self._mirrored.unlearn(self._state, obj)
+        self._resource.unlearn(self._state, obj)
         self.upsert(obj)
 
     def upsert(self, obj: T) -> None:
         """Add or change an object, or take its successor of the same name."""
-        self._mirrored.upsert(self._state, obj)
+        self._resource.upsert(self._state, obj)
 
     def delete(self, key: str, uid: str) -> None:
         """Forget an object."""
-        self._mirrored.remove(self._state, key, uid)
+        self._resource.remove(self._state, key, uid)
 
 
 def build_reflectors(
     client: ApiClient,
     state: ClusterState,
-    mirrored: Iterable[Mirrored[Any]],
+    watched: Iterable[WatchedResource[Any]],
     pods: PodReader,
     *,
     observer: ReflectorObserver | None = None,
@@ -102,7 +102,7 @@ def build_reflectors(
 ) -> list[Reflector[Any]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     made: list[Reflector[Any]] = []
-    for each in mirrored:
+    for each in watched:
         are_pods = each is PODS
         made.append(
             Reflector(
@@ -119,16 +119,16 @@ def build_reflectors(
 
 
 def _resource(
-    mirrored: Mirrored[T], pods: PodReader, ease: Callable[[T], Iterable[None]] | None
+    watched: WatchedResource[T], pods: PodReader, ease: Callable[[T], Iterable[None]] | None
 ) -> Resource[T]:
-    """Return how a resource is mirrored, objects of which may be large, and dear to store."""
-    apart = ApartReader(mirrored.reader(pods), mirrored.reader(pods.another()))
+    """Return how a resource is mirrored, objects of which may be large, and expensive to store."""
+    apart = ApartReader(watched.reader(pods), watched.reader(pods.another()))
     prepared = PreparedObjects(apart)
     return Resource(
-        mirrored.name,
-        mirrored.path,
+        watched.name,
+        watched.path,
         prepared.read,
-        mirrored.query,
+        watched.query,
         prepare=prepared.prepare,
         ease=ease,
     )

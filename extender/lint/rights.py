@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from extender.config import Config, Mode
-from extender.mirrored import MIRRORED, Mirrored, needed
+from extender.resources import RESOURCES, WatchedResource, needed
 from extender.wire.decoding import Json, decode
 
 ROLES: Final = frozenset(("ClusterRole", "Role"))
@@ -134,13 +134,13 @@ class Granted:
             used.update(_TO_EVICT)
         for index, rule in enumerate(self.rules):
             # To read what a wildcard stands for is found by itself.
-            read = () if rule.is_wide else _to_read(MIRRORED)
+            read = () if rule.is_wide else _to_read(RESOURCES)
             for right in dict.fromkeys((*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
                 if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
                     yield index, right
 
 
-def _to_read(resources: Iterable[Mirrored[Any]]) -> Iterator[Right]:
+def _to_read(resources: Iterable[WatchedResource[Any]]) -> Iterator[Right]:
     for each in resources:
         for verb in ("list", "watch"):
             yield Right(each.group, each.name, verb)

@@ -67,7 +67,7 @@ class CallbackMetrics:
             "Calls in which a quota refused a pod with cross-namespace affinity.",
             "extension_point",
         )
-        self._disagreements = make.counters(
+        self._differences = make.counters(
             "shadow_disagreements",
             "Nodes that the scheduler accepted and the extender would have refused.",
             *("plugin", "reason", "cause"),
@@ -168,7 +168,7 @@ class CallbackMetrics:
 
     def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
         """Count nodes that only we would have refused; `cause` is rule or lag."""
-        self._disagreements[plugin, reason, cause].inc(number)
+        self._differences[plugin, reason, cause].inc(number)
 
     def count_bind(self, result: str) -> None:
         """Count a bind call; `result` is one of BINDS."""

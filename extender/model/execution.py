@@ -107,7 +107,7 @@ def _rules(pod: Pod, *, annotations: bool | None) -> Iterator[ExecutionRule]:
 def _of_terms(
     rules: Affinity, all_rules: Affinity, *, plain: bool, annotations: bool | None
 ) -> Iterator[ExecutionRule]:
-    """Yield the required terms of some rules; company is who matches all of `all_rules`."""
+    """Yield the required terms of some rules; who meets them matches all of `all_rules`."""
     group = frozenset(term.pods for term in all_rules.required)
     for term in rules.required:
         yield ExecutionRule(RuleKind.AFFINITY, plain, term, group, annotations=annotations)

@@ -191,7 +191,7 @@ class PodClass:
         Label keys were merged when the pod was created; a later edit of its labels must not
         merge them again. An edit of its annotation brings new rules.
         """
-        # An equal hash stands for equal labels and rules, which are dear to compare.
+        # An equal hash stands for equal labels and rules, which are expensive to compare.
         if new._hash == self._hash or new.written != self.written or new.affinity == self.affinity:
             return new
         if self.annotated is None or new.annotated is None:

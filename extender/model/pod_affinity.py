@@ -103,7 +103,7 @@ class Affinity:
         )
 
     @property
-    def is_dear(self) -> bool:
+    def is_expensive(self) -> bool:
         """Return whether it takes long to compare the required terms with pods one by one."""
         return self.conditions > MOST_CONDITIONS
 

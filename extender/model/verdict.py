@@ -64,7 +64,7 @@ class BindOutcome(Enum):
     BOUND = "bound"
     REFUSED = "refused"
     """This bind has not put the pod on that node, and will not. It says nothing of earlier ones."""
-    UNCLEAR = "unclear"
+    INDETERMINATE = "unclear"
     """It may be or may come to be there: only the watch, or time, can tell."""
     ELSEWHERE = "elsewhere"
     """The pod is on another node, and so no bind of it can succeed any more."""

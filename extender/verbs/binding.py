@@ -10,8 +10,8 @@ from extender.cluster.ledgers.reservations import Reservation
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
-from extender.verbs.company import MOST_COMPARED, attracted
-from extender.verbs.filtering import judge, unclear
+from extender.verbs.filtering import indeterminate, judge
+from extender.verbs.interaction import MOST_COMPARED, attracted
 from extender.verbs.plugins import Plugins
 
 
@@ -41,9 +41,9 @@ def may_bind(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> Bind
             return BindVerdict(Decision.DONE)
         return BindVerdict(Decision.REFUSE, f"the pod is bound to {known.node} already")
     # At the filter call the watch may not have shown the others yet.
-    why_unclear = unclear(state, pod, plugins)
-    if why_unclear is not None:
-        return BindVerdict(Decision.REFUSE, why_unclear)
+    why_indeterminate = indeterminate(state, pod, plugins)
+    if why_indeterminate is not None:
+        return BindVerdict(Decision.REFUSE, why_indeterminate)
     verdicts = judge(state, pod, state.nodes.asked([node]), plugins)
     for reason, _ in verdicts.refused:
         why = f"{node} since the filter call: {reason.value}"
@@ -57,7 +57,7 @@ def preparing_support(state: ClusterState, pod: Pod, comparisons: int) -> Iterat
     Yield what each took.
     """
     affinity = pod.pod_class.affinity
-    if affinity.is_dear and 0 < len(affinity.required) <= MOST_COMPARED:
+    if affinity.is_expensive and 0 < len(affinity.required) <= MOST_COMPARED:
         reserved = (each.pod.pod_class for each in state.reservations if not each.confirmed)
         pairs = [(pod.pod_class, each) for each in dict.fromkeys(reserved)]
         yield from state.relations.preparing(pairs, comparisons)

@@ -18,7 +18,7 @@ from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
 from extender.model.workload import DAEMON_SET, STATIC
-from extender.verbs.nominating import Chooser, Promise
+from extender.verbs.nominating import Chooser, ExpectedPlacement
 
 MOST_NAMED: Final = 10
 """Pods in the way that are named."""
@@ -94,7 +94,7 @@ WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class EvictionCause:
     """The breach for which a pod has to go, and who is in its way."""
 
     breach: Breach
@@ -111,7 +111,7 @@ class Assessment:
     """What becomes of a pod, as things are."""
 
     outcome: Outcome
-    ground: Ground
+    cause: EvictionCause
     target: str | None = None
     """A node that would take it."""
     why: str = ""
@@ -221,16 +221,16 @@ def first_look(
 ) -> Assessment:
     """Say what becomes of a pod, as `fate`, and who is in its way."""
     decided = fate(state, execution, pod, found)
-    return Assessment(decided.outcome, _ground(state, pod, decided.breach), why=decided.why)
+    return Assessment(decided.outcome, _cause(state, pod, decided.breach), why=decided.why)
 
 
-def _ground(state: ClusterState, pod: Pod, breach: Breach) -> Ground:
+def _cause(state: ClusterState, pod: Pod, breach: Breach) -> EvictionCause:
     """Say who is in a pod's way by a rule that it breaks."""
     others = [each.key for each in islice(in_the_way(state, pod, breach), MOST_COMPARED)]
     space = pod.pod_class.namespace
     foreign = [key for key in others if namespace_of(key) != space]
     own = [key for key in others if namespace_of(key) == space]
-    return Ground(breach, (own + foreign)[:MOST_NAMED], len(others), len(foreign))
+    return EvictionCause(breach, (own + foreign)[:MOST_NAMED], len(others), len(foreign))
 
 
 def second_look(
@@ -239,30 +239,30 @@ def second_look(
     pod: Pod,
     first: Assessment,
     *,
-    promises: Sequence[Promise] = (),
+    placements: Sequence[ExpectedPlacement] = (),
     chance: float = 0.0,
 ) -> Assessment:
     """Say whether another node would take a pod that is to go, by all that is known here.
 
     By the rules of the plugins, requests, ports, taints, node selectors and being unschedulable,
-    beside the pods that nodes are promised to. O(nodes + promises).
+    beside the pods that are expected there. O(nodes + placements).
     """
     if first.outcome is not Outcome.GOES:
         return first
     tolerations = () if pod.tenure is None else pod.tenure.tolerations
     requirements = Requirements(pod.requests, tolerations)
-    avoid = {pod.node or "", *_full(state, pod, promises)}
-    target = chooser.choose(pod, requirements, avoid=avoid, promises=promises, chance=chance)
+    avoid = {pod.node or "", *_full(state, pod, placements)}
+    target = chooser.choose(pod, requirements, avoid=avoid, placements=placements, chance=chance)
     outcome = Outcome.NO_OTHER_NODE if target is None else Outcome.GOES
-    return Assessment(outcome, first.ground, target)
+    return Assessment(outcome, first.cause, target)
 
 
-def _full(state: ClusterState, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
+def _full(state: ClusterState, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
     """Yield the nodes that have no room for a pod beside those they are promised to."""
-    promised: dict[str, list[Pod]] = {}
-    for promise in promises:
-        promised.setdefault(promise.node, [pod]).append(promise.pod)
-    for node, pods in promised.items():
+    expected: dict[str, list[Pod]] = {}
+    for placement in placements:
+        expected.setdefault(placement.node, [pod]).append(placement.pod)
+    for node, pods in expected.items():
         requests = Counter[str]()
         for each in pods:
             requests.update(dict(each.requests))
@@ -281,12 +281,12 @@ def rule_in_words(rule: ExecutionRule) -> str:
     return f"required pod {side} by {term.topology_key} ({pods_of(term.pods)})"
 
 
-def breach_in_words(pod: Pod, ground: Ground, *, within: str | None = None) -> str:
+def breach_in_words(pod: Pod, cause: EvictionCause, *, within: str | None = None) -> str:
     """Say which rule a pod breaks where, and who is in its way.
 
     With `within`, for whoever may read that namespace: pods of others are counted, not named.
     """
-    breach = ground.breach
+    breach = cause.breach
     words, term = rule_in_words(breach.rule), breach.rule.term
     if term is None:
         return f"{words} is not met by the labels of node {pod.node}"
@@ -294,9 +294,9 @@ def breach_in_words(pod: Pod, ground: Ground, *, within: str | None = None) -> s
     place = f"{key}={breach.domain}" if breach.domain is not None else f"a node without {key}"
     if breach.rule.kind is RuleKind.AFFINITY:
         return f"{words} is not met: no such pod is in {place}"
-    named: list[str] = [each for each in ground.others if within in {None, namespace_of(each)}]
-    hidden = 0 if within is None else ground.foreign
-    left = ground.count - hidden - len(named)
+    named: list[str] = [each for each in cause.others if within in {None, namespace_of(each)}]
+    hidden = 0 if within is None else cause.foreign
+    left = cause.count - hidden - len(named)
     if left > 0:
         named.append(f"{left} more")
     if hidden:

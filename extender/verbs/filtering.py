@@ -11,33 +11,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
-from extender.verbs.company import Company
-from extender.verbs.plugins import FilterPlugin, Plugins, Verdicts
+from extender.verbs.interaction import Interaction
+from extender.verbs.plugins import FilterPlugin, FilterResult, Plugins
 
-Effects: TypeAlias = tuple[Company | None, ...]
+Effects: TypeAlias = tuple[Interaction | None, ...]
 """What a pod changes about the verdict on its node, by plugin."""
 
 
-def unclear(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
+def indeterminate(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
     """Say why a pod cannot be judged now, None when it can."""
-    reasons = (plugin.unclear(state, pod) for plugin in plugins)
+    reasons = (plugin.indeterminate(state, pod) for plugin in plugins)
     return next((reason for reason in reasons if reason is not None), None)
 
 
 def judge(
     state: ClusterState,
     pod: Pod,
-    asked: AskedNodes,
+    asked: NodeList,
     plugins: Plugins,
-    told: Callable[[FilterPlugin, Verdicts], None] | None = None,
+    told: Callable[[FilterPlugin, FilterResult], None] | None = None,
     *,
     gone: Iterable[Pod] = (),
     nominated: bool = True,
-) -> Verdicts:
+) -> FilterResult:
     """Judge every node of a request, the pod itself left out of all counts.
 
     A node shows the reason of the first plugin that refuses it; names that no known node has come
@@ -64,32 +64,32 @@ def judge(
                 told(plugin, verdicts)
             refused.extend(verdicts.refused)
             fits = verdicts.fits
-    return Verdicts(fits, refused)
+    return FilterResult(fits, refused)
 
 
 def _judge_with_nominated(
-    state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
-) -> Verdicts:
+    state: ClusterState, pod: Pod, asked: NodeList, plugins: Plugins
+) -> FilterResult:
     """Judge the nodes that have nominated pods which the pod must yield to; all others fit.
 
     The pod itself is left out of all counts meanwhile. Where no nominated pod matters to it, that
     takes a comparison with each of their classes. Else it takes one call of each plugin for every
-    different company that such pods make.
+    different interactions with such pods.
     """
     refused: list[tuple[Reason, Sequence[str]]] = []
     for effects, names in _groups(state, pod, asked, plugins):
         left = asked.only(names)
-        for plugin, companies in zip(plugins, zip(*effects, strict=True), strict=True):
+        for plugin, interactions in zip(plugins, zip(*effects, strict=True), strict=True):
             if not left.names:
                 break
-            others = {each for each in companies if each is not None}
+            others = {each for each in interactions if each is not None}
             verdicts = plugin.filter_beside(state, pod, left, others)
             refused.extend(verdicts.refused)
             left = verdicts.fits
     if not refused:
-        return Verdicts(asked, ())
+        return FilterResult(asked, ())
     gone = {name for _, names in refused for name in names}
-    return Verdicts(asked.only([name for name in asked.names if name not in gone]), refused)
+    return FilterResult(asked.only([name for name in asked.names if name not in gone]), refused)
 
 
 def holding(state: ClusterState, pod: Pod, node: str) -> list[Pod]:
@@ -98,14 +98,14 @@ def holding(state: ClusterState, pod: Pod, node: str) -> list[Pod]:
 
 
 def _groups(
-    state: ClusterState, pod: Pod, asked: AskedNodes, plugins: Plugins
+    state: ClusterState, pod: Pod, asked: NodeList, plugins: Plugins
 ) -> Iterator[tuple[Sequence[Effects], list[str]]]:
     """Yield the nodes asked about together with what the pods nominated to them change there."""
     own = state.class_of(pod)
     on: dict[str, int] = {}  # by name of a node: the numbers of the effects there, one bit each
     numbers: dict[Effects, int] = {}
     for pod_class, others in _classes(state, asked):
-        effects = tuple(plugin.company(state, own, pod_class) for plugin in plugins)
+        effects = tuple(plugin.interaction(state, own, pod_class) for plugin in plugins)
         if any(effects):
             bit = 1 << numbers.setdefault(effects, len(numbers))
             for other in others:
@@ -122,7 +122,7 @@ def _groups(
         yield [effects for effects, number in numbers.items() if bits >> number & 1], names
 
 
-def _classes(state: ClusterState, asked: AskedNodes) -> Iterator[tuple[PodClass, Iterable[Pod]]]:
+def _classes(state: ClusterState, asked: NodeList) -> Iterator[tuple[PodClass, Iterable[Pod]]]:
     """Yield the pods that may be nominated to nodes of a question, by class."""
     nominated = state.nominated
     if len(asked.names) == 1:

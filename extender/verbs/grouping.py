@@ -52,7 +52,7 @@ def entangled(state: ClusterState, pod: Pod, view: View = whole) -> str | None:
 
 
 def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    return any(state.expense(each) > AT_ONCE for each in waiting.values() if each.affinity.required)
+    return any(state.cost(each) > AT_ONCE for each in waiting.values() if each.affinity.required)
 
 
 def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:

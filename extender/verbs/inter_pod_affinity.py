@@ -9,15 +9,15 @@ from itertools import compress
 from operator import add, not_
 from typing import ClassVar, Final
 
-from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
 from extender.cluster.counts.topology import DomainTable, Topology, picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
-from extender.verbs.company import Company, Neighbours, company, together
 from extender.verbs.grouping import entangled
-from extender.verbs.plugins import MAX_NODE_SCORE, Verdicts
+from extender.verbs.interaction import Interaction, Neighbours, interaction, together
+from extender.verbs.plugins import MAX_NODE_SCORE, FilterResult
 from extender.verbs.rules import Rule, pod_rules
 
 FEW_NODES: Final = 4
@@ -48,18 +48,18 @@ class InterPodAffinity:
         mine = state.class_in_force(pod.pod_class).by_annotation.affinity
         return mine.constrains or state.existing_terms.keeps_away_by_annotation
 
-    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged: required rules within its pod group, or a stale picture.
 
         Pods that no required rule is about, their own or one of a placed pod, can be.
         """
-        if state.doubt is not None and self._prefilter(state, pod).has_rules:
-            return state.doubt
+        if state.stale is not None and self._prefilter(state, pod).has_rules:
+            return state.stale
         if pod.group is None:
             return None
         return entangled(state, pod, lambda each: self._view(state.class_in_force(each)))
 
-    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Judge each node by required affinity and anti-affinity, the pod's and placed pods'."""
         return _refuse(_constraints(self._prefilter(state, pod), asked), asked)
 
@@ -67,16 +67,18 @@ class InterPodAffinity:
         """Yield the required terms about the pod, its own and those of placed pods."""
         return pod_rules(state, self._prefilter(state, pod))
 
-    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+    def interaction(
+        self, state: ClusterState, pod: PodClass, other: PodClass
+    ) -> Interaction | None:
         """Return whether the other would meet the pod's required affinity, or exclude it."""
         mine = state.class_in_force(pod)
         theirs = state.class_for_others(other, pod.namespace)
-        return company(state, self._view(mine), self._view(theirs))
+        return interaction(state, self._view(mine), self._view(theirs))
 
     def filter_beside(
-        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
-    ) -> Verdicts:
-        """Judge each node as if pods that make such company were on it as well."""
+        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
+    ) -> FilterResult:
+        """Judge each node as if pods with such interactions were on it as well."""
         near = together(others)
         constraints = _constraints_beside(self._prefilter(state, pod), near, state.nodes, asked)
         return _refuse(constraints, asked)
@@ -119,7 +121,7 @@ class Constraint:
     forbidden: bool
     """True: the domains are refused. False: everything outside them is."""
 
-    def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
+    def split(self, asked: NodeList) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the nodes that fit, and of those that are refused."""
         names = asked.names
         by_name = self.topology.values_are_names and asked.template is None
@@ -147,7 +149,7 @@ class Constraint:
         return {values[domain] for domain in self.domains}
 
 
-def _refuse(constraints: Iterable[Constraint | Neighbours], asked: AskedNodes) -> Verdicts:
+def _refuse(constraints: Iterable[Constraint | Neighbours], asked: NodeList) -> FilterResult:
     """Judge the known nodes of a request; O(nodes x topologies that the rules name).
 
     A node refused for several reasons shows the first in the scheduler's order: pod affinity,
@@ -161,10 +163,10 @@ def _refuse(constraints: Iterable[Constraint | Neighbours], asked: AskedNodes) -
         if hit:
             refused.append((constraint.reason, hit))
             asked = asked.only(fits)
-    return Verdicts(asked, refused)
+    return FilterResult(asked, refused)
 
 
-def _constraints(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Constraint]:
+def _constraints(prefilter: PreFilterState, asked: NodeList) -> Iterator[Constraint]:
     if not prefilter.has_rules:
         return
     yield from _affinity(prefilter)
@@ -174,7 +176,7 @@ def _constraints(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Const
 
 
 def _constraints_beside(
-    prefilter: PreFilterState, near: Company, nodes: Nodes, asked: AskedNodes
+    prefilter: PreFilterState, near: Interaction, nodes: Nodes, asked: NodeList
 ) -> Iterator[Constraint | Neighbours]:
     """Yield the constraints where some pods are on every node as well, in the same order."""
     yield from _affinity(prefilter, met=near.attracts)
@@ -199,7 +201,7 @@ def _affinity(prefilter: PreFilterState, *, met: bool = False) -> Iterator[Const
         yield Constraint(Reason.AFFINITY, table.topology, allowed, forbidden=False)
 
 
-def _keys(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Constraint]:
+def _keys(prefilter: PreFilterState, asked: NodeList) -> Iterator[Constraint]:
     """Refuse a template that lacks a key of required affinity.
 
     The tables do not tell: of all keys that no node has, one has a table.
@@ -210,7 +212,7 @@ def _keys(prefilter: PreFilterState, asked: AskedNodes) -> Iterator[Constraint]:
 
 
 def _forbidden(
-    reason: Reason, unions: Sequence[DomainUnion], asked: AskedNodes
+    reason: Reason, unions: Sequence[DomainUnion], asked: NodeList
 ) -> Iterator[Constraint]:
     """Yield the domains that are refused, those that matter to the nodes asked about at least."""
     few = len(asked.names) <= FEW_NODES
@@ -228,7 +230,7 @@ class Scores:
     def __init__(self, by_topology: Mapping[Topology, Mapping[DomainTable, int]]) -> None:
         self._by_topology = by_topology
 
-    def raw(self, asked: AskedNodes) -> Sequence[int]:
+    def raw(self, asked: NodeList) -> Sequence[int]:
         """Return the summed score of each node; O(nodes x tables), or less with few entries."""
         pick = picker(asked.numbers)
         parts = [

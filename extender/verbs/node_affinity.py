@@ -10,15 +10,15 @@ from operator import add
 from typing import ClassVar
 
 from extender.cluster.counts.node_rules import Judged
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRule
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_AFFINITY, Reason
-from extender.verbs.company import Company
-from extender.verbs.plugins import MAX_NODE_SCORE, Verdicts
+from extender.verbs.interaction import Interaction
+from extender.verbs.plugins import MAX_NODE_SCORE, FilterResult
 
 _NOT = bytes((1, 0, *range(2, 256)))
 """Turns 0 into 1 and 1 into 0."""
@@ -34,7 +34,7 @@ class NodeAffinityRule:
     """From an annotation, and not from a spec."""
     state: ClusterState = field(compare=False, repr=False)
 
-    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+    def hits(self, asked: NodeList) -> Mapping[str, int]:
         """Return the nodes that do not match."""
         return dict.fromkeys(_split(self.state, self.rule, asked)[1], NO_DOMAIN)
 
@@ -57,11 +57,11 @@ class NodeAffinityPlugin:
         """Return whether not every node will do."""
         return any(True for _ in self._required(state, pod))
 
-    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say that the labels of nodes may be old ones, of a pod that is particular about them."""
-        return state.doubt if self.concerns(state, pod) else None
+        return state.stale if self.concerns(state, pod) else None
 
-    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Refuse the nodes that do not match; what is added to every pod's affinity is first."""
         refused: list[tuple[Reason, Sequence[str]]] = []
         for reason, rule in self._required(state, pod):
@@ -70,7 +70,7 @@ class NodeAffinityPlugin:
             asked, hit = _split(state, rule, asked)
             if hit:
                 refused.append((reason, hit))
-        return Verdicts(asked, refused)
+        return FilterResult(asked, refused)
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[NodeAffinityRule]:
         """Yield what is added to every pod's node affinity, and the pod's own."""
@@ -80,14 +80,16 @@ class NodeAffinityPlugin:
             annotated = mine and (self.of_annotations or rule != own.required)
             yield NodeAffinityRule(reason, rule, annotated, state)
 
-    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+    def interaction(
+        self, state: ClusterState, pod: PodClass, other: PodClass
+    ) -> Interaction | None:
         """Return None: where other pods are is no matter."""
         del state, pod, other
         return None
 
     def filter_beside(
-        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
-    ) -> Verdicts:
+        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
+    ) -> FilterResult:
         """Judge as without them."""
         del others
         return self.filter(state, pod, asked)
@@ -118,9 +120,7 @@ class NodeAffinityPlugin:
             yield Reason.NODE_AFFINITY, rule
 
 
-def _split(
-    state: ClusterState, rule: NodeRule, asked: AskedNodes
-) -> tuple[AskedNodes, Sequence[str]]:
+def _split(state: ClusterState, rule: NodeRule, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
     """Return the nodes that match a rule, and the names of those that do not."""
     if asked.template is not None:
         fits = asked.names and rule.judge(asked.names[0], asked.template)
@@ -143,7 +143,7 @@ class NodeScores:
 
     judged: Sequence[Judged]
 
-    def raw(self, asked: AskedNodes) -> Sequence[int]:
+    def raw(self, asked: NodeList) -> Sequence[int]:
         """Return the summed weights of each node."""
         return reduce(_sum, (each.values(asked) for each in self.judged))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol, TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import (
@@ -25,9 +25,9 @@ from extender.model.node_resources import (
 )
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
-from extender.verbs.company import Company
 from extender.verbs.filtering import holding
-from extender.verbs.plugins import Verdicts
+from extender.verbs.interaction import Interaction
+from extender.verbs.plugins import FilterResult
 
 UNSCHEDULABLE: Final = "cordoned"
 """What is said of a node on which nothing is to be scheduled."""
@@ -45,7 +45,7 @@ class RoomRule:
     allows: Allows = field(compare=False, repr=False)
     annotated: ClassVar[bool] = False
 
-    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+    def hits(self, asked: NodeList) -> Mapping[str, int]:
         """Return the nodes that lack it."""
         return {name: NO_DOMAIN for name in asked.names if not self.allows(name)}
 
@@ -65,12 +65,12 @@ class _OfNode:
         del state, pod
         return True
 
-    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Tell that any pod can be judged."""
         del state, pod
         return None
 
-    def filter(self: _Rules, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self: _Rules, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Refuse the nodes that some rule hits; O(nodes x rules)."""
         refused: list[tuple[Reason, Sequence[str]]] = []
         for rule in self.rules(state, pod):
@@ -78,9 +78,11 @@ class _OfNode:
             if hits:
                 refused.append((rule.reason, list(hits)))
                 asked = asked.only([name for name in asked.names if name not in hits])
-        return Verdicts(asked, refused)
+        return FilterResult(asked, refused)
 
-    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+    def interaction(
+        self, state: ClusterState, pod: PodClass, other: PodClass
+    ) -> Interaction | None:
         """Return None: rules of other pods are no matter."""
         del state, pod, other
         return None
@@ -89,9 +91,9 @@ class _OfNode:
         self: _Rules,
         state: ClusterState,
         pod: Pod,
-        asked: AskedNodes,
-        others: Collection[Company],
-    ) -> Verdicts:
+        asked: NodeList,
+        others: Collection[Interaction],
+    ) -> FilterResult:
         """Judge as without them."""
         del others
         return _OfNode.filter(self, state, pod, asked)

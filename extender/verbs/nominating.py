@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
-from extender.verbs.company import interact
 from extender.verbs.filtering import judge
+from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 
 MOST_CONDITIONS = 250_000
@@ -19,7 +19,7 @@ MOST_CONDITIONS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ExpectedPlacement:
     """A node that another pod was pointed to, and may be bound to any moment."""
 
     pod: Pod
@@ -92,7 +92,7 @@ class Chooser:
     def __init__(self, state: ClusterState, plugins: Plugins) -> None:
         self._state = state
         self._plugins = plugins
-        self._everywhere: AskedNodes | None = None
+        self._everywhere: NodeList | None = None
 
     def choose(
         self,
@@ -100,7 +100,7 @@ class Chooser:
         requirements: Requirements,
         *,
         avoid: Collection[str],
-        promises: Sequence[Promise],
+        placements: Sequence[ExpectedPlacement],
         chance: float,
     ) -> str | None:
         """Return a node that satisfies our rules and seems to suit the pod otherwise, if any.
@@ -121,18 +121,18 @@ class Chooser:
             if not state.node_resources.has(name, requirements.requests, pod.ports):
                 continue
             if taken is None:
-                taken = set(self._taken(pod, promises))
+                taken = set(self._taken(pod, placements))
             if name not in taken:
                 return name
         return None
 
-    def _taken(self, pod: Pod, promises: Sequence[Promise]) -> Iterator[str]:
-        for promise in promises:
-            other = promise.pod
+    def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
+        for placement in placements:
+            other = placement.pod
             if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
-                yield promise.node
+                yield placement.node
 
-    def _all(self) -> AskedNodes:
+    def _all(self) -> NodeList:
         """Return the question about every node, looked up anew when nodes came or went."""
         nodes = self._state.nodes
         if self._everywhere is None or self._everywhere.version != nodes.version:

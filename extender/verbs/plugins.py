@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import INTER_POD_AFFINITY, Reason
-from extender.verbs.company import Company
+from extender.verbs.interaction import Interaction
 from extender.verbs.rules import Rule
 
 Refused: TypeAlias = Sequence[tuple[Reason, Sequence[str]]]
@@ -21,10 +21,10 @@ MAX_NODE_SCORE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class FilterResult:
     """The nodes that fit, in the order of the request, and the refused ones by reason."""
 
-    fits: AskedNodes
+    fits: NodeList
     refused: Refused
 
 
@@ -50,10 +50,10 @@ class FilterPlugin(Plugin, Protocol):
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether it may refuse any node for a pod at all."""
 
-    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say why a pod cannot be judged, if that hangs on where others are about to go."""
 
-    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Judge known nodes; the pod itself is left out of the counts meanwhile."""
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterable[Rule]:
@@ -62,19 +62,21 @@ class FilterPlugin(Plugin, Protocol):
         The pod itself is left out of the counts meanwhile.
         """
 
-    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+    def interaction(
+        self, state: ClusterState, pod: PodClass, other: PodClass
+    ) -> Interaction | None:
         """Return what a pod of another class on a node changes about its verdict, if anything."""
 
     def filter_beside(
-        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
-    ) -> Verdicts:
-        """Judge known nodes as if pods that make such company were on each of them as well."""
+        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
+    ) -> FilterResult:
+        """Judge known nodes as if pods with such interactions were on each of them as well."""
 
 
 class Scorer(Protocol):
     """A plugin's scores for one pod."""
 
-    def raw(self, asked: AskedNodes) -> Sequence[int]:
+    def raw(self, asked: NodeList) -> Sequence[int]:
         """Return the score of each known node of a request, by position."""
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
-from extender.verbs.company import MOST_COMPARED, exclusive_keys
 from extender.verbs.filtering import judge
+from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
 from extender.verbs.plugins import Plugins
 
 Rank: TypeAlias = tuple[int, int, int, int, float]
@@ -126,8 +126,8 @@ class _Call:
     def _exclusive_keys(self, other: PodClass) -> frozenset[str]:
         """Return the topology keys over which pods of a class and ours exclude each other."""
         own = self._pod.pod_class
-        companies = (each.company(self._state, own, other) for each in self._plugins)
-        return exclusive_keys(companies) or frozenset()
+        interactions = (each.interaction(self._state, own, other) for each in self._plugins)
+        return exclusive_keys(interactions) or frozenset()
 
 
 def fits_without(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
@@ -30,7 +30,7 @@ class Scored:
 def prioritize(
     state: ClusterState,
     pod: Pod,
-    ask: Callable[[], AskedNodes],
+    ask: Callable[[], NodeList],
     plugins: ScorePlugins,
     max_score: int,
     *,
@@ -58,7 +58,7 @@ def prioritize(
 
 
 def score(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
 ) -> Scored:
     """Score known nodes by the plugins that have something to say.
 
@@ -69,7 +69,7 @@ def score(
 
 
 def _one(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
 ) -> Scored:
     """Score by a single plugin, with no step for each node beyond its own."""
     ((plugin, scorer),) = scorers
@@ -80,7 +80,7 @@ def _one(
 
 
 def _mean(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: AskedNodes, max_score: int, told: Told
+    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
 ) -> Scored:
     """Score by the mean of what plugins say, each by its weight; truncated once, at the end."""
     sums: Sequence[int] = [0] * len(asked.numbers)

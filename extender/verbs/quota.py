@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.quota import Charge
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
-from extender.verbs.company import Company
-from extender.verbs.plugins import Verdicts
+from extender.verbs.interaction import Interaction
+from extender.verbs.plugins import FilterResult
 
 
 class Cause(Enum):
@@ -47,7 +47,7 @@ class QuotaRule:
     reason: ClassVar[Reason] = Reason.QUOTA
     annotated: ClassVar[bool] = False
 
-    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+    def hits(self, asked: NodeList) -> Mapping[str, int]:
         """Return every node."""
         return dict.fromkeys(asked.names, NO_DOMAIN)
 
@@ -68,16 +68,16 @@ class CrossNamespacePodAffinity:
         """Return whether a pod is in scope."""
         return self._charge(state, pod) is not None
 
-    def unclear(self, state: ClusterState, pod: Pod) -> str | None:
+    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
         """Say nothing: what a quota counts does not hang on where pods go."""
         del state, pod
         return None
 
-    def filter(self, state: ClusterState, pod: Pod, asked: AskedNodes) -> Verdicts:
+    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
         """Refuse every node, or none."""
         if self._shortfall(state, pod) is None:
-            return Verdicts(asked, ())
-        return Verdicts(asked.only(()), ((Reason.QUOTA, asked.names),))
+            return FilterResult(asked, ())
+        return FilterResult(asked.only(()), ((Reason.QUOTA, asked.names),))
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[QuotaRule]:
         """Yield the quota that does not allow the pod, or the lack of one."""
@@ -94,14 +94,16 @@ class CrossNamespacePodAffinity:
             return None
         return shortfall(state, pod, limited=self.limited)
 
-    def company(self, state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+    def interaction(
+        self, state: ClusterState, pod: PodClass, other: PodClass
+    ) -> Interaction | None:
         """Return None: where other pods are is no matter."""
         del state, pod, other
         return None
 
     def filter_beside(
-        self, state: ClusterState, pod: Pod, asked: AskedNodes, others: Collection[Company]
-    ) -> Verdicts:
+        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
+    ) -> FilterResult:
         """Judge as without them: a pod that waits uses nothing of a quota yet."""
         del others
         return self.filter(state, pod, asked)

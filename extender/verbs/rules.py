@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from extender.cluster.counts.existing_term import Role
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.counts.prefilter_state import PreFilterState
 from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
@@ -28,7 +28,7 @@ class Rule(Protocol):
     def annotated(self) -> bool:
         """Return whether it is from an annotation, and not from a spec."""
 
-    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+    def hits(self, asked: NodeList) -> Mapping[str, int]:
         """Return the known nodes that it refuses, each with its domain of the rule's topology."""
 
 
@@ -64,7 +64,7 @@ class PodRule:
     def __hash__(self) -> int:
         return self._hash
 
-    def hits(self, asked: AskedNodes) -> Mapping[str, int]:
+    def hits(self, asked: NodeList) -> Mapping[str, int]:
         """Return the nodes that it refuses; O(nodes)."""
         counts = self.table.counts
         places = zip(asked.names, picker(asked.numbers)(self.table.topology.domain_of), strict=True)

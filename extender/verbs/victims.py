@@ -16,8 +16,8 @@ from typing import Final
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
-from extender.verbs.company import MOST_COMPARED, exclusive_keys
 from extender.verbs.filtering import judge
+from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
 from extender.verbs.node_room import NodeFit
 from extender.verbs.nominating import from_somewhere, suitable
 from extender.verbs.plugins import Plugins
@@ -271,8 +271,8 @@ class _DryRun:
         """
         if pod_class not in self._repelling:
             own = self._state.class_of(self._preemptor.pod)
-            companies = (each.company(self._state, own, pod_class) for each in self._plugins)
-            self._repelling[pod_class] = exclusive_keys(companies)
+            interactions = (each.interaction(self._state, own, pod_class) for each in self._plugins)
+            self._repelling[pod_class] = exclusive_keys(interactions)
         return self._repelling[pod_class]
 
 
@@ -281,7 +281,7 @@ def importance(pod: Pod) -> tuple[int, float, str]:
     return -pod.priority, inf if pod.started is None else pod.started, pod.key
 
 
-def ground_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
+def cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:
     """Say which rule a victim of a preemptor is in the way of, if any.
 
     For whoever may read the victim's namespace: the preemptor's name is told in its own alone.
@@ -292,10 +292,10 @@ def ground_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> s
     repelled: set[str] = set()
     repels: set[str] = set()
     for plugin in plugins:
-        company = plugin.company(state, own, victim.pod_class)
-        if company is not None:
-            repelled |= company.repelled
-            repels |= company.repels
+        interaction = plugin.interaction(state, own, victim.pod_class)
+        if interaction is not None:
+            repelled |= interaction.repelled
+            repels |= interaction.repels
     if repelled:
         return f"the required pod anti-affinity of {name} by {_named(repelled)} excludes it"
     if repels:

@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.model.execution import Execution
 from extender.model.keys import Identity
 from extender.model.objects import Pod
-from extender.verbs.evicting import Ground, Outcome, first_look, second_look
+from extender.verbs.evicting import EvictionCause, Outcome, first_look, second_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
 
@@ -26,7 +26,7 @@ class Finding:
     pod: Pod
     breaches: Sequence[Breach]
     outcome: Outcome
-    ground: Ground | None = None
+    cause: EvictionCause | None = None
     since: float | None = None
     """In seconds since 1970; None where nobody has seen that begin."""
     why: str = ""
@@ -63,10 +63,10 @@ def _finding(
     labels = state.namespace_labels(pod.pod_class.namespace)
     held = [each for each in broken if execution.has(each.rule, labels)]
     if not held:
-        ground = first_look(state, execution, pod, broken).ground
-        return Finding(pod, broken, Outcome.NOT_ENFORCED, ground)
+        cause = first_look(state, execution, pod, broken).cause
+        return Finding(pod, broken, Outcome.NOT_ENFORCED, cause)
     seen = second_look(state, chooser, pod, first_look(state, execution, pod, held))
     outcome = seen.outcome
     if outcome is Outcome.GOES and state.budgets.violated_by([pod]):
         outcome = Outcome.BUDGET
-    return Finding(pod, broken, outcome, seen.ground, why=seen.why)
+    return Finding(pod, broken, outcome, seen.cause, why=seen.why)

@@ -78,7 +78,7 @@ class Violations:
                     pod,
                     record.breaches,
                     record.outcome,
-                    record.ground,
+                    record.cause,
                     record.since_epoch,
                     record.why,
                 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import picker
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
@@ -125,7 +125,7 @@ class Scheduler:
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
         self._waiting: dict[Key, Pod] = {}
-        self._in_vain: dict[Hashable, int] = {}
+        self._unschedulable: dict[Hashable, int] = {}
         """The version of the state at which pods of such a kind found no node."""
         waiting = (pod for pod in state.pods.values() if pod.node is None and not pod.deleting)
         for pod in sorted(waiting, key=lambda pod: pod.key):
@@ -194,11 +194,11 @@ class Scheduler:
             pod.charge,
             pod.may_preempt,
         )
-        if self._in_vain.get(kind) == self.state.version:
+        if self._unschedulable.get(kind) == self.state.version:
             return False
         node = self._choose(pod) or self._preempt(pod)
         if node is None:
-            self._in_vain[kind] = self.state.version
+            self._unschedulable[kind] = self.state.version
             return False
         self._bind(pod, node)
         return True
@@ -245,7 +245,7 @@ class Scheduler:
         tied = [name for name, score in zip(fits.names, scores, strict=True) if score == best]
         return tied[int(self._chance() * len(tied))]
 
-    def _preferences(self, pod: Pod, fits: AskedNodes) -> Iterator[Sequence[int]]:
+    def _preferences(self, pod: Pod, fits: NodeList) -> Iterator[Sequence[int]]:
         """Yield what each scoring plugin adds for each node: its normalised score, weighted."""
         for plugin in self.profile.scoring:
             try:

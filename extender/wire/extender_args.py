@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.errors import ObjectError, RequestError, one_line
 from extender.model import memory
 from extender.model.objects import Pod
@@ -173,9 +173,9 @@ class NameLists:
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._recent: deque[tuple[bytes, AskedNodes]] = deque(maxlen=REMEMBERED)
+        self._recent: deque[tuple[bytes, NodeList]] = deque(maxlen=REMEMBERED)
 
-    def read(self, raw: msgspec.Raw) -> AskedNodes:
+    def read(self, raw: msgspec.Raw) -> NodeList:
         """Return the nodes that a JSON list names; ObjectError when it is not such a list."""
         length = len(memoryview(raw))
         for known, asked in self._recent:
@@ -188,7 +188,7 @@ class NameLists:
         names = decode(_NAMES, raw, "NodeNames")
         return self._nodes.asked(names)
 
-    def remember(self, raw: bytes, asked: AskedNodes) -> None:
+    def remember(self, raw: bytes, asked: NodeList) -> None:
         """Keep a list that is about to be answered, as the bytes of the answer have it.
 
         One that would take more than LARGEST is decoded again when it is asked about.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import orjson
 
 from extender.model.verdict import Reason
-from extender.verbs.plugins import Verdicts
+from extender.verbs.plugins import FilterResult
 from extender.wire.extender_args import NULL, ExtenderArgs, error_text
 
 
 def write_filter_result(
-    verdicts: Verdicts,
+    verdicts: FilterResult,
     args: ExtenderArgs,
     names_json: bytes,
     *,
@@ -77,7 +77,7 @@ def _are_plain(args: ExtenderArgs) -> bool:
     return args.node_names is not None and b"\\" not in bytes(args.node_names)
 
 
-def write_names(verdicts: Verdicts, args: ExtenderArgs) -> bytes:
+def write_names(verdicts: FilterResult, args: ExtenderArgs) -> bytes:
     """Return the JSON list of the nodes that fit: the request's own bytes when all do."""
     all_fit = not verdicts.refused and not verdicts.fits.repeated
     if all_fit and args.node_names is not None:

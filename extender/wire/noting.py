@@ -5,9 +5,9 @@ from __future__ import annotations
 from extender.model.keys import Key
 from extender.model.objects import Pod
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-from extender.wire.beyond import fields_beyond
 from extender.wire.decoding import Json
 from extender.wire.objects import GenerateName, PodReader
+from extender.wire.unmodelled import fields_beyond
 
 
 class NotingReader(PodReader):

@@ -21,7 +21,6 @@ from extender.model.quota import Charge
 from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
-from extender.wire.beyond import fields_beyond
 from extender.wire.charges import ChargeReader
 from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.conditions import preemption_message, recorded_rules
@@ -30,6 +29,7 @@ from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
 from extender.wire.placement import HostPortsReader, TenureReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
+from extender.wire.unmodelled import fields_beyond
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""

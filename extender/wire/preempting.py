@@ -13,11 +13,11 @@ from extender.model.keys import key_of
 from extender.model.node_resources import Requests, Requirements
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
-from extender.wire.beyond import DEFAULT_SCHEDULER, BeyondUs
 from extender.wire.decoding import Int64, Json, decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
 from extender.wire.placement import read_requirements
+from extender.wire.unmodelled import DEFAULT_SCHEDULER, UnmodelledConstraints
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
@@ -119,7 +119,7 @@ def _meta_uid(raw: msgspec.Raw, path: str) -> str:
     raise ObjectError(f"{path}.UID", "a victim needs a uid")
 
 
-class _Spec(BeyondUs, rename="camel"):
+class _Spec(UnmodelledConstraints, rename="camel"):
     scheduler_name: str | None = None
 
 

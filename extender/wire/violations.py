@@ -14,7 +14,7 @@ from extender.wire.affinity import write_term
 
 def write_finding(found: Finding) -> dict[str, Any]:
     """Write a pod with the rules that it breaks, who is in its way and what becomes of it."""
-    ground, since = found.ground, found.since
+    cause, since = found.cause, found.since
     more = f": {found.why}" if found.why else ""
     return {
         "pod": found.pod.key,
@@ -23,10 +23,10 @@ def write_finding(found: Finding) -> dict[str, Any]:
         "since": None if since is None else time_of(since),
         "outcome": found.outcome.value,
         "why": f"{WORDS[found.outcome]}{more}",
-        "broken": "" if ground is None else breach_in_words(found.pod, ground),
+        "broken": "" if cause is None else breach_in_words(found.pod, cause),
         "rules": [_breach(each) for each in found.breaches],
-        "inTheWay": [] if ground is None else list(ground.others),
-        "inTheWayCount": 0 if ground is None else ground.count,
+        "inTheWay": [] if cause is None else list(cause.others),
+        "inTheWayCount": 0 if cause is None else cause.count,
     }
 
 

@@ -18,7 +18,7 @@ from extender.callbacks.binding import ANSWER_SECONDS, CONFIRMED_SECONDS, RESERV
 from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.audits.ledgers import quota_mismatches
 from extender.cluster.audits.recount import mismatches
-from extender.cluster.counts.chores import CHORES
+from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
@@ -28,10 +28,10 @@ from extender.model.objects import SeenPod
 from extender.model.pod_affinity import PodSelector
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import NoApiServer
-from extender.preparing import SLICE
-from extender.verbs.company import interact
+from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.warm_up import SLICE
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -212,7 +212,9 @@ NEAR = pod("near").affinity(term(ZONE, selector(app="web")))
     [
         pytest.param(Bound(BindOutcome.BOUND), True, id="bound: it follows"),
         pytest.param(Bound(BindOutcome.REFUSED, "no"), False, id="refused: so is it"),
-        pytest.param(Bound(BindOutcome.UNCLEAR, "timeout"), False, id="unclear: it is refused"),
+        pytest.param(
+            Bound(BindOutcome.INDETERMINATE, "timeout"), False, id="unclear: it is refused"
+        ),
     ],
 )
 async def test_a_pod_is_bound_after_the_pod_that_it_must_be_near(
@@ -261,7 +263,7 @@ async def test_why_a_bind_is_refused_names_no_pod_of_another_namespace(
     near = pod("near", "tenant").affinity(term(ZONE, selector(app="web"), namespaces=["default"]))
     rig = BindRig(ONE, near)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "timeout")
     await bind(client, ONE, "a")
     error = await bind(client, near, "a")
     assert error == "a pod of another namespace, which it must be near, may not come to be bound"
@@ -271,7 +273,7 @@ async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any
     group = [pod(name).labels(app="g").affinity(term(ZONE, selector(app="g"))) for name in "xy"]
     rig = BindRig(*group)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "timeout")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "timeout")
     await bind(client, group[0], "a")
     rig.api.end = Bound(BindOutcome.BOUND)
     assert await bind(client, group[1], "a") == ""
@@ -282,7 +284,7 @@ async def test_a_pod_that_may_start_a_group_waits_for_nobody(aiohttp_client: Any
     [
         pytest.param(Bound(BindOutcome.REFUSED, "no"), None, id="a refusal releases at once"),
         pytest.param(
-            Bound(BindOutcome.UNCLEAR, "timeout"),
+            Bound(BindOutcome.INDETERMINATE, "timeout"),
             RESERVATION_SECONDS,
             id="an unclear end holds the place for a while",
         ),
@@ -312,7 +314,7 @@ async def test_a_refusal_gives_up_no_place_that_an_earlier_bind_may_still_take(
 ) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "no answer")
     assert await bind(client, ONE, "a") == "no answer"
     rig.api.end = Bound(BindOutcome.REFUSED, "busy")
     for _ in range(3):
@@ -337,7 +339,7 @@ async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
 ) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "no answer")
     await bind(client, ONE, "a")
     rig.api.end = Bound(BindOutcome.REFUSED, "busy")
     while rig.now < RESERVATION_SECONDS:
@@ -355,7 +357,9 @@ async def test_refusals_do_not_prolong_what_an_earlier_bind_has_reserved(
             Bound(BindOutcome.ELSEWHERE, "there", "a"), ["b"], id="the earlier bind has bound it"
         ),
         pytest.param(Bound(BindOutcome.GONE, "gone"), ["a", "b"], id="it is gone"),
-        pytest.param(Bound(BindOutcome.UNCLEAR, "again"), [], id="this one is unclear as well"),
+        pytest.param(
+            Bound(BindOutcome.INDETERMINATE, "again"), [], id="this one is unclear as well"
+        ),
     ],
 )
 async def test_what_is_certain_of_a_pod_ends_all_its_unclear_binds(
@@ -363,7 +367,7 @@ async def test_what_is_certain_of_a_pod_ends_all_its_unclear_binds(
 ) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "no answer")
     await bind(client, ONE, "a")
     rig.api.end = end
     await bind(client, ONE, "b")
@@ -524,11 +528,11 @@ async def test_a_large_pod_is_taken_up_in_steps_before_its_place_is_reserved() -
         now = len(rig.state.existing_terms)
         most, before = max(most, now - before), now
     assert before == 2000
-    assert most <= CHORES
+    assert most <= DEFERRED_STEPS
     assert mismatches(rig.state) == []
     rig.api.gate.set()
     assert b'"Error":""' in await bind
-    rig.state.tidy()
+    rig.state.do_deferred()
     assert len(rig.state.existing_terms) == 2000, "the reservation carries them"
 
 

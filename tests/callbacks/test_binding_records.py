@@ -92,7 +92,7 @@ async def test_one_record_is_not_for_two_places_judged_by_different_rules(
 ) -> None:
     rig = BindRig(PLAIN)
     client = await aiohttp_client(rig.app)
-    rig.api.end = Bound(BindOutcome.UNCLEAR, "no answer")
+    rig.api.end = Bound(BindOutcome.INDETERMINATE, "no answer")
     assert await bind(client, PLAIN, "a") == "no answer"
     # Edited, it would be judged on another node, and the first bind might be carried out yet.
     rig.state.upsert_pod(model_pod(RULED))

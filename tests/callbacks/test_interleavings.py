@@ -24,7 +24,7 @@ from extender.cluster.audits.recount import mismatches, room_mismatches
 from extender.metrics import Metrics
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.verbs.company import interact
+from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
@@ -70,7 +70,7 @@ QUOTA = quota("q", {"pods": PLACES}, crossing())
 PLUGINS: Plugins = (*AFFINITY, CrossNamespacePodAffinity())
 
 
-OUTCOMES = [BindOutcome.REFUSED, BindOutcome.REFUSED, BindOutcome.UNCLEAR, None]
+OUTCOMES = [BindOutcome.REFUSED, BindOutcome.REFUSED, BindOutcome.INDETERMINATE, None]
 
 
 @dataclass(slots=True, eq=False)
@@ -133,7 +133,7 @@ class Interleavings(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Let the binds end that are under way."""
         while self.sent:
-            self._end(self.sent[0], Bound(BindOutcome.UNCLEAR))
+            self._end(self.sent[0], Bound(BindOutcome.INDETERMINATE))
         self.loop.close()
 
     # As the API server
@@ -293,7 +293,7 @@ class Interleavings(RuleBasedStateMachine):
     def try_again(self, data: st.DataObject, outcome: BindOutcome | None) -> None:
         """Lose an answer, and have the scheduler come back with the pod; that may end anyhow."""
         sent = data.draw(st.sampled_from(self.sent))
-        self._end(sent, Bound(BindOutcome.UNCLEAR))
+        self._end(sent, Bound(BindOutcome.INDETERMINATE))
         if not self._is_waiting(sent.pod):
             return
         before = len(self.sent)
@@ -308,7 +308,7 @@ class Interleavings(RuleBasedStateMachine):
             return Bound(BindOutcome.GONE)
         place = found["spec"].get("nodeName")
         if place is None:
-            return Bound(BindOutcome.UNCLEAR)
+            return Bound(BindOutcome.INDETERMINATE)
         if place == sent.node:
             return Bound(BindOutcome.BOUND)
         return Bound(BindOutcome.ELSEWHERE, elsewhere=place)
@@ -316,7 +316,7 @@ class Interleavings(RuleBasedStateMachine):
     def _end(self, sent: Sent, bound: Bound) -> None:
         self.sent.remove(sent)
         self._learn(sent, bound)
-        if bound.outcome is BindOutcome.UNCLEAR and not sent.done:
+        if bound.outcome is BindOutcome.INDETERMINATE and not sent.done:
             sent.given_up = self.now
             self.late.append(sent)
         sent.answer.set_result(bound)
@@ -328,7 +328,7 @@ class Interleavings(RuleBasedStateMachine):
         _, kept = self.promised.get(_place(sent), (sent.pod, {}))
         claimed = kept.pop(sent, None) is not None
         match bound.outcome:
-            case BindOutcome.UNCLEAR if claimed:
+            case BindOutcome.INDETERMINATE if claimed:
                 self._promise(sent, None, RESERVATION_SECONDS)
             case BindOutcome.BOUND:
                 if claimed:
@@ -384,7 +384,7 @@ class Interleavings(RuleBasedStateMachine):
         """
         if seconds > 1.0:
             for sent in list(self.sent):
-                self._end(sent, Bound(BindOutcome.UNCLEAR))
+                self._end(sent, Bound(BindOutcome.INDETERMINATE))
         self.now += seconds
         self.late = [each for each in self.late if each.given_up + LATEST_SECONDS >= self.now]
         deadlines = [until for _, kept in self.promised.values() for until in kept.values()]

@@ -19,9 +19,9 @@ from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
-from extender.preparing import SLICE_SECONDS, Preparer
 from extender.reading import pods_apart
 from extender.verbs.plugins import Plugins
+from extender.warm_up import SLICE_SECONDS, WarmUp
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -83,7 +83,7 @@ class PreemptRig:
             clock=lambda: self.now,
             pods=pods_apart(PodReader()),
             preemption=preemption,
-            preparer=Preparer(state, metrics, clock=ticks),
+            warm_up=WarmUp(state, metrics, clock=ticks),
         )
         self.preemptions = preemptions
         self._held = preemptions.held

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.callbacks.shadow import LOG_PAUSE_SECONDS, MOST_OPEN, SETTLE_SECONDS, Disagreements
+from extender.callbacks.shadow import (
+    LOG_PAUSE_SECONDS,
+    MOST_OPEN,
+    SETTLE_SECONDS,
+    ShadowDifferences,
+)
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY as PLUGIN
@@ -57,7 +62,7 @@ class Shadow:
         self.now = 0.0
         self.second_looks: list[Callable[[], None]] = []
         metrics = Metrics(self.registry, "test")
-        disagreements = Disagreements(
+        disagreements = ShadowDifferences(
             self.state, metrics, plugins, later=self._later, clock=lambda: self.now
         )
         pods = PodReader(charges=True)
@@ -247,7 +252,7 @@ async def test_the_second_look_comes_by_itself(monkeypatch: pytest.MonkeyPatch) 
     state = state_of([node("a", {HOST: "a"})], [], [OLD])
     incoming = model_pod(APART)
     verdicts = judge(state, incoming, state.nodes.asked(["a"]), AFFINITY)
-    Disagreements(state, Alarm(CollectorRegistry(), "test"), AFFINITY).note(incoming, verdicts)
+    ShadowDifferences(state, Alarm(CollectorRegistry(), "test"), AFFINITY).note(incoming, verdicts)
     async with asyncio.timeout(WAIT):
         await rung.wait()
 

@@ -16,9 +16,9 @@ from extender.callbacks.in_flight import InFlightPods
 from extender.cluster.audits.recount import audit
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
-from extender.preparing import Preparer
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
+from extender.warm_up import WarmUp
 from tests import strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.answering import Answering
@@ -284,8 +284,8 @@ async def test_more_templates_than_the_time_allows_are_an_error() -> None:
     seconds = iter(range(1_000))
     state = state_of(NODES, [], [OLD])
     metrics = Metrics()
-    preparer = Preparer(state, metrics, clock=lambda: float(next(seconds)))
-    answers = Answering(state, metrics, preparer=preparer)
+    warm_up = WarmUp(state, metrics, clock=lambda: float(next(seconds)))
+    answers = Answering(state, metrics, warm_up=warm_up)
     many = [node(f"t-{number}", {HOST: f"t-{number}"}) for number in range(50)]
     answer = json.loads(await answers.filter(json.dumps(whole(APART, many)).encode()))
     assert "of 50 nodes that the cluster does not have could be judged" in answer["Error"]
@@ -306,7 +306,7 @@ async def test_others_are_answered_between_two_templates() -> None:
             state.upsert_pod(model_pod(pod("late").labels(app="web").on("c")))
         return looks
 
-    answers = Answering(state, metrics, preparer=Preparer(state, metrics, clock=clock))
+    answers = Answering(state, metrics, warm_up=WarmUp(state, metrics, clock=clock))
     nodes = [node(f"t-{number}", {HOST: "c"}) for number in range(20)]
     answer = json.loads(await answers.filter(json.dumps(whole(APART, nodes)).encode()))
     refused = verdicts(answer)
@@ -321,6 +321,6 @@ async def test_where_nothing_is_enforced_a_template_passes(start: Start) -> None
 
 async def test_a_stale_picture_is_no_ground_for_a_verdict(start: Start) -> None:
     state = state_of(NODES, [], [OLD])
-    state.doubt = "the watch of pods is silent"
+    state.stale = "the watch of pods is silent"
     answer = await ask(await start(state), "/filter", whole(APART, [node("t", {HOST: "t"})]))
     assert answer["Error"] == "the watch of pods is silent"

@@ -289,7 +289,7 @@ class EventStream(RuleBasedStateMachine):
     @invariant()
     def sets_are_kept_or_forgotten(self) -> None:
         """No more sets are kept than allowed, and no pod moves one that was given up for long."""
-        self.state.tidy()
+        self.state.do_deferred()
         kept = list(self.state.matching_sets)
         assert len(kept) <= self.most_sets
         for placed in self.state.placed_classes:

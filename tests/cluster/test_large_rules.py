@@ -16,12 +16,12 @@ from extender.cluster.view import AT_ONCE
 from extender.model import memory
 from extender.model.objects import PodClass
 from extender.model.stepping import at_once
-from extender.preparing import SLICE
-from extender.verbs.company import repelled_keys
 from extender.verbs.explaining.explanation import Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
+from extender.verbs.interaction import repelled_keys
+from extender.warm_up import SLICE
 from tests.builders import (
     HOST,
     Json,
@@ -101,10 +101,10 @@ def test_a_pod_beside_many_large_ones_is_prepared_in_slices(
     for number in range(PLACED):
         placed(state, kind(number), number)
     asked = model_pod(PLAIN)
-    assert state.expense_of(asked) > AT_ONCE, "it is not asked before it is prepared"
+    assert state.cost_of(asked) > AT_ONCE, "it is not asked before it is prepared"
     steps = list(state.preparing(asked.pod_class, SLICE))
     assert max(steps) <= SLICE + TERMS + LOOK_UP
-    assert state.expense_of(asked) == 0
+    assert state.cost_of(asked) == 0
     assert calls_of(state, PLAIN) < 40 * PLACED, "not every term"
 
 
@@ -253,7 +253,7 @@ def test_who_asks_next_does_not_pay_for_what_others_left_behind(state: ClusterSt
         state.remove_pod(f"ns0/h{number}", f"ns0-h{number}")
     asking = class_of(pod("x", "ns1").anti_affinity(term(HOST, {})))
     assert sum(state.preparing(asking, SLICE)) < TERMS
-    assert state.tidy() > TERMS, "that is done by and by"
+    assert state.do_deferred() > TERMS, "that is done by and by"
 
 
 def test_rules_that_an_index_finds_are_looked_up_in_slices_as_well(state: ClusterState) -> None:
@@ -263,9 +263,9 @@ def test_rules_that_an_index_finds_are_looked_up_in_slices_as_well(state: Cluste
         ]
         placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
     asked = model_pod(PLAIN)
-    assert state.expense_of(asked) > AT_ONCE
+    assert state.cost_of(asked) > AT_ONCE
     assert max(state.preparing(asked.pod_class, SLICE)) <= SLICE
-    assert state.expense_of(asked) == 0
+    assert state.cost_of(asked) == 0
 
 
 def test_preempt_unites_no_tables_for_each_candidate(state: ClusterState) -> None:
@@ -289,7 +289,7 @@ def test_rules_of_a_usual_workload_are_not_looked_at_one_by_one(state: ClusterSt
         rules = [term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(6)]
         placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
     asked = model_pod(PLAIN)
-    assert state.expense_of(asked) == 0
+    assert state.cost_of(asked) == 0
     assert calls_of(state, PLAIN) < 2_000, "four for each of those workloads is too much"
 
 

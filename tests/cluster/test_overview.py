@@ -32,9 +32,9 @@ def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) 
     many = data.draw(st.sampled_from([MANY_TERMS, 0]))
     state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, many_terms=many)
     for existing in list(state.existing_terms):
-        company = state.company([existing.term])
-        assert company is not None
-        assert dict(at_once(counting_matched(state, existing.term))) == company[0].by_value()
+        tables = state.affinity_tables([existing.term])
+        assert tables is not None
+        assert dict(at_once(counting_matched(state, existing.term))) == tables[0].by_value()
         for value, amount in existing.by_value().items():
             assert amount_in(existing, value) == amount
         assert sum(existing.by_value().values()) == existing.amount

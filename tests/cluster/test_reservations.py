@@ -115,13 +115,15 @@ def test_the_same_promise_again_renews_it() -> None:
 
 def test_a_refusal_ends_no_claim_but_its_own() -> None:
     state = state_of(NODES, [], [WEB])
-    unclear = state.reserve(model_pod(WEB), "a", DEADLINE)
-    state.hold(unclear, DEADLINE)
+    indeterminate = state.reserve(model_pod(WEB), "a", DEADLINE)
+    state.hold(indeterminate, DEADLINE)
     # The same deadline: claims are told apart by what they are, not by what they say.
     state.release(state.reserve(model_pod(WEB), "a", DEADLINE))
     assert (occupied(state), len(state.reservations)) == (["a"], 1)
     state.release(state.reserve(model_pod(WEB), "a", DEADLINE + 60))
-    assert state.expire(DEADLINE) == [unclear.reservation.pod], "a refusal does not prolong it"
+    assert state.expire(DEADLINE) == [indeterminate.reservation.pod], (
+        "a refusal does not prolong it"
+    )
     assert occupied(state) == []
 
 
@@ -221,7 +223,7 @@ class Binding(RuleBasedStateMachine):
 
     @rule(name=names, uid=uids, node=nodes, seconds=st.integers(1, 5))
     def reserve(self, name: str, uid: str, node: str, seconds: int) -> None:
-        """Promise a node to a pod that is not known to be bound."""
+        """ExpectedPlacement a node to a pod that is not known to be bound."""
         known = self.state.pods.get(f"default/{name}")
         if known is None or known.uid != uid or known.node is None:
             self.state.reserve(model_pod(self.pod(name, uid)), node, self.now + seconds)

@@ -9,8 +9,8 @@ from itertools import islice
 import pytest
 
 from extender.cluster.audits.recount import mismatches
-from extender.cluster.counts.chores import CHORES
 from extender.cluster.counts.class_index import ClassIndex
+from extender.cluster.counts.deferred_work import DEFERRED_STEPS
 from extender.cluster.counts.large_matches import PER_TERM, LargeRuleSets
 from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.counts.matching_sets import FILING
@@ -18,7 +18,7 @@ from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.model.objects import PodClass
-from extender.preparing import SLICE
+from extender.warm_up import SLICE
 from tests.builders import (
     HOST,
     ZONE,
@@ -63,9 +63,9 @@ MANY = pod("x", "ns0")
 )
 def test_a_step_is_one_class_longer_than_allowed_at_most(state: ClusterState, asking: Pod) -> None:
     steps = list(state.preparing(class_of(asking), STEP))
-    dearest = 3 * 300 + 20  # comparisons of one class with all conditions, and its nodes
-    assert max(steps) <= STEP + dearest
-    assert state.expense_of(model_pod(asking)) == 0, "all is prepared"
+    costliest = 3 * 300 + 20  # comparisons of one class with all conditions, and its nodes
+    assert max(steps) <= STEP + costliest
+    assert state.cost_of(model_pod(asking)) == 0, "all is prepared"
     assert mismatches(state) == []
 
 
@@ -113,7 +113,7 @@ def test_what_is_kept_for_others_is_compared_with_once(state: ClusterState, rule
 
     def looks() -> Iterator[int]:
         for _ in range(2):
-            yield state.expense(second)
+            yield state.cost(second)
             yield from state.preparing(second, STEP)
 
     looking = looks()
@@ -161,7 +161,7 @@ def test_a_set_is_exact_though_classes_came_and_went_while_it_was_filed(
     assert next(iter(state.matching_sets)).pending is not None
     for _ in steps:
         pass
-    assert state.expense_of(asking) == 0
+    assert state.cost_of(asking) == 0
     assert mismatches(state) == []
 
 
@@ -173,7 +173,7 @@ def test_a_set_is_exact_though_everything_changed_while_it_was_counted(state: Cl
         state.remove_pod(f"ns{number % NAMESPACES}/p{number}", f"ns{number % NAMESPACES}-p{number}")
         state.upsert_pod(model_pod(pod(f"new{number}", "ns1").labels(app=f"b{number}").on("n1")))
         state.upsert_namespace(model_namespace(namespace("ns2", {"team": f"u{number}"})))
-    assert state.expense_of(asking) > 0
+    assert state.cost_of(asking) > 0
     for _ in steps:
         pass
     (union,) = state.prefilter_state(asking.pod_class).anti_affinity
@@ -207,7 +207,7 @@ def test_giving_up_sets_costs_what_they_cost_to_count() -> None:
         state.prefilter_state(
             class_of(pod("x").anti_affinity(*unlike_anything(1, key=f"{number}")))
         )
-    assert state.tidy() == 0, "over keys that no node has nothing is counted"
+    assert state.do_deferred() == 0, "over keys that no node has nothing is counted"
 
 
 @pytest.mark.parametrize("terms", [500, 2000])
@@ -218,7 +218,7 @@ def test_a_pod_that_goes_leaves_its_terms_to_be_dropped_little_by_little(terms: 
     state.remove_pod("ns0/hostile", "ns0-hostile")
     assert len(state.existing_terms) == kept, "nobody is compared with them any more"
     assert mismatches(state) == []
-    assert state.tidy() >= terms - CHORES, "they are let go of later"
+    assert state.do_deferred() >= terms - DEFERRED_STEPS, "they are let go of later"
     assert mismatches(state) == []
 
 

@@ -21,7 +21,7 @@ from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
 from extender.model.disruption import preemptor_in
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason
-from extender.ports import GiveWay
+from extender.ports import ReleaseNomination
 from extender.verbs.filtering import judge
 from tests.builders import HOST, ZONE, Pod, model_pod, node, pod, selector, state_of, term
 from tests.shown_objects import Objects
@@ -205,7 +205,7 @@ class PreemptionRig:
         nodes: list[dict[str, object]],
         *pods: Pod,
         api: Api | None = None,
-        give_way: GiveWay | None = None,
+        release_nomination: ReleaseNomination | None = None,
         hints: frozenset[str] = frozenset(),
     ) -> None:
         self.now = 100.0
@@ -217,10 +217,12 @@ class PreemptionRig:
             api.states = (*api.states, self.state)
         self.registry = CollectorRegistry()
         self.raw = {short(model_pod(each).key): each for each in pods}
-        self.controller = self.another(give_way, hints)
+        self.controller = self.another(release_nomination, hints)
 
     def another(
-        self, give_way: GiveWay | None = None, hints: frozenset[str] = frozenset()
+        self,
+        release_nomination: ReleaseNomination | None = None,
+        hints: frozenset[str] = frozenset(),
     ) -> PreemptionController:
         """Build a controller over the same picture, as after a restart."""
         self.registry, self.history = CollectorRegistry(), History()
@@ -232,7 +234,7 @@ class PreemptionRig:
             AFFINITY,
             clock=lambda: self.now,
             chance=lambda: 0.0,
-            give_way=give_way,
+            release_nomination=release_nomination,
             is_hint=lambda uid: uid in hints,
             sleep=lambda _: asyncio.sleep(0),
             history=self.history,

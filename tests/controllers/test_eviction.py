@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.controllers.eviction.turns import Window
+from extender.controllers.eviction.owner_locks import RateLimiter
 from extender.errors import ApiError
 from extender.ports import Evicted, Eviction
 from tests.builders import HOST, pod, selector, term
@@ -327,17 +327,17 @@ async def test_while_the_picture_is_in_doubt_nobody_goes() -> None:
     rig.place(ON_SSD, "a")
     rig.node("a")
     await rig.after(1)
-    rig.state.doubt = "the watch is silent"
+    rig.state.stale = "the watch is silent"
     await rig.after(GRACE + 5)
     assert rig.mover.tried == []
-    rig.state.doubt = None
+    rig.state.stale = None
     await rig.after(5)
     assert rig.mover.evicted == ["disk"]
 
 
 def test_a_window_gives_back_what_was_not_used() -> None:
     now = 0.0
-    window = Window(1, lambda: now)
+    window = RateLimiter(1, lambda: now)
     window.take()
     assert window.rest() == 60
     window.give_back()
@@ -346,7 +346,7 @@ def test_a_window_gives_back_what_was_not_used() -> None:
 
 def test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest() -> None:
     now = 0.0
-    window = Window(1, lambda: now)
+    window = RateLimiter(1, lambda: now)
     window.take()
     now = 30.0
     window.fill(5)

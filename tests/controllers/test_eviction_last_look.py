@@ -291,10 +291,10 @@ async def test_a_stale_picture_evicts_nobody_of_forty() -> None:
 async def test_a_doubt_that_comes_up_during_the_last_look_evicts_nobody() -> None:
     rig = without_disk()
 
-    def doubts() -> None:
-        rig.state.doubt = "nothing received about nodes for too long"
+    def goes_stale() -> None:
+        rig.state.stale = "nothing received about nodes for too long"
 
-    rig.mover.objects.meanwhile = doubts
+    rig.mover.objects.meanwhile = goes_stale
     await rig.after(GRACE + 2)
     assert rig.mover.objects.asked
     assert rig.mover.tried == []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.controllers.eviction.turns import Brake
+from extender.controllers.eviction.owner_locks import CircuitBreaker
 from extender.errors import ApiError, ExtenderError
 from extender.kube.failures import NoAnswerError
 from extender.model.execution import SYSTEM_CRITICAL
@@ -270,9 +270,9 @@ async def test_a_namespace_goes_on_when_it_has_few_enough_after_a_new_grace_peri
 def test_the_brake_lets_through_what_may_and_not_one_more(
     going: dict[str, int], namespaces: set[str], *, paused: bool
 ) -> None:
-    brake = Brake(0.1, lambda: 100)
-    brake.look(going, 0)
-    assert (brake.pauses.all, brake.pauses.namespaces) == (paused, frozenset(namespaces))
+    breaker = CircuitBreaker(0.1, lambda: 100)
+    breaker.look(going, 0)
+    assert (breaker.pauses.all, breaker.pauses.namespaces) == (paused, frozenset(namespaces))
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_the_brake_lets_through_what_may_and_not_one_more(
 def test_at_the_ends_of_its_range_the_brake(
     share: float, pods: int, acknowledged: int, going: dict[str, int], *, holds: bool
 ) -> None:
-    assert Brake(share, lambda: pods).judge(going, acknowledged).hold("a") is holds
+    assert CircuitBreaker(share, lambda: pods).judge(going, acknowledged).hold("a") is holds
 
 
 # What is told

@@ -52,10 +52,10 @@ async def hinted(*, victim: Pod = VICTIM) -> NominationRig:
 def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Application:
     """Build the callbacks around a rig's hints; tell when they are asked to give way."""
 
-    async def give_way(pod: ModelPod, nodes: Collection[str]) -> frozenset[str]:
+    async def release_nomination(pod: ModelPod, nodes: Collection[str]) -> frozenset[str]:
         if asked is not None:
             asked.set()
-        return await rig.controller.give_way(pod, nodes)
+        return await rig.controller.release_nomination(pod, nodes)
 
     preemptions = Preemptions(
         rig.state,
@@ -65,7 +65,7 @@ def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Applic
         may_be_empty=False,
         clock=lambda: rig.now,
         pods=pods_apart(PodReader()),
-        give_way=give_way,
+        release_nomination=release_nomination,
     )
     answers = Answering(rig.state, rig.metrics, nomination=rig.controller)
     callbacks = {**answers.callbacks, "preempt": preemptions}
@@ -370,7 +370,7 @@ async def test_a_withdrawal_elsewhere_does_not_make_an_earlier_one_forgotten(
 async def test_an_answer_does_not_wait_long_for_a_withdrawal(
     aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nominations, "GIVE_WAY_SECONDS", 0.01)
+    monkeypatch.setattr(nominations, "RELEASE_SECONDS", 0.01)
     rig = await hinted()
     client: Client = await aiohttp_client(preempting(rig))
     task = await withdrawing(rig)
@@ -414,4 +414,4 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
     with records.withdrawing(second, "b"):
         pass
     assert len(records) == 1
-    assert second.withdrawals["b"].fate is Fate.UNCLEAR
+    assert second.withdrawals["b"].fate is Fate.INDETERMINATE

@@ -177,7 +177,7 @@ async def test_what_was_in_vain_is_tried_again_when_something_changes() -> None:
 async def test_the_scheduler_preempts_by_itself() -> None:
     rig = PreemptionRig([A], ON_A, important())
     rig.refuse()
-    rig.controller.stand_back(model_pod(important()))
+    rig.controller.defer_to_scheduler(model_pod(important()))
     await rig.pass_time(1)
     assert rig.api.calls == []
     await rig.pass_time(1.1)

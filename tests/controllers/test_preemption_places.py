@@ -24,11 +24,11 @@ from tests.controllers.preempting import (
 async def test_what_hints_nominated_is_theirs_to_give_up_first() -> None:
     told: list[tuple[str, set[str]]] = []
 
-    async def give_way(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
+    async def release_nomination(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
         told.append((each.key, {*nodes}))
         return frozenset("a")
 
-    rig = PreemptionRig([A], ON_A, important(), give_way=give_way)
+    rig = PreemptionRig([A], ON_A, important(), release_nomination=release_nomination)
     rig.refuse()
     await rig.pass_time()
     assert told == [("default/important", {"a"})]

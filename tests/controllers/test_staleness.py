@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.controllers.staleness import Freshness
 from extender.verbs.binding import Decision, may_bind
-from extender.verbs.filtering import unclear
+from extender.verbs.filtering import indeterminate
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.quota import CrossNamespacePodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
@@ -63,12 +63,12 @@ def test_staleness_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture)
 
 def test_only_what_rules_are_judged_by_casts_doubt() -> None:
     silence = Silence()
-    doubts = []
+    said = []
     for resource, seconds in (("poddisruptionbudgets", 500.0), ("pods", 500.0), ("pods", 0.0)):
         silence.seconds[resource] = seconds
         silence.freshness.look()
-        doubts.append(silence.state.doubt)
-    assert doubts == [None, "nothing received about pods for too long", None]
+        said.append(silence.state.stale)
+    assert said == [None, "nothing received about pods for too long", None]
 
 
 @pytest.mark.parametrize(
@@ -83,18 +83,18 @@ def test_where_a_picture_is_stale_a_pod_waits(
     placed: list[Pod], incoming: Pod, waits: bool
 ) -> None:
     state = state_of(NODES, [], placed)
-    state.doubt = "too old"
+    state.stale = "too old"
     plugins = (InterPodAffinity(),)
-    assert unclear(state, model_pod(incoming), plugins) == ("too old" if waits else None)
+    assert indeterminate(state, model_pod(incoming), plugins) == ("too old" if waits else None)
     verdict = may_bind(state, model_pod(incoming), "a", plugins)
     assert verdict.decision is (Decision.REFUSE if waits else Decision.BIND)
 
 
 def test_a_quota_is_still_judged_by_a_stale_picture() -> None:
     state = state_of(NODES, [], [])
-    state.doubt = "too old"
+    state.stale = "too old"
     incoming = model_pod(crossing_pod())
-    assert unclear(state, incoming, (CrossNamespacePodAffinity(),)) is None
+    assert indeterminate(state, incoming, (CrossNamespacePodAffinity(),)) is None
 
 
 def crossing_pod() -> Pod:
@@ -104,11 +104,11 @@ def crossing_pod() -> Pod:
 
 async def test_no_hint_comes_from_a_stale_picture() -> None:
     rig = NominationRig(ONE.on("a"), TWO)
-    rig.state.doubt = "too old"
+    rig.state.stale = "too old"
     rig.refuse(TWO)
     await rig.pass_time()
     await rig.tick()
     assert rig.api.made == []
-    rig.state.doubt = None
+    rig.state.stale = None
     await rig.tick()
     assert rig.api.made == [("two", None, "b")]

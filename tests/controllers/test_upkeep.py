@@ -12,7 +12,7 @@ from extender.controllers.upkeep import (
     EXPIRED_LOG_BURST,
     keep_auditing,
     keep_expiring,
-    keep_tidying,
+    keep_up_to_date,
 )
 from extender.metrics import Metrics
 from tests.builders import model_pod, node, pod, selector, state_of, term
@@ -68,7 +68,7 @@ async def test_what_large_pods_leave_behind_goes_without_further_events() -> Non
     (large,) = state.existing_terms.large
     state.remove_pod("ns0/hostile", "ns0-hostile")
     assert large.terms, "they are let go of little by little"
-    tidying = asyncio.create_task(keep_tidying(state, pause=0, rest=0))
+    tidying = asyncio.create_task(keep_up_to_date(state, pause=0, rest=0))
     for _ in range(100):
         await asyncio.sleep(0)
     tidying.cancel()

@@ -85,7 +85,7 @@ def test_every_path_of_the_map_is_there() -> None:
         ("What does this field of the configuration mean?", "class Config"),
         ("a rule that refuses nodes", "class FilterPlugin(Plugin, Protocol)"),
         ("a new field of a Kubernetes object", "class PodManifest"),
-        ("a resource to watch", "MIRRORED: Final"),
+        ("a resource to watch", "RESOURCES: Final"),
         ("a counter per topology domain", "def recount("),
         ("work that no call waits for", "class Reconciler"),
         ("something to ask of the API server", "class PodBinder(Protocol)"),

@@ -21,7 +21,7 @@ from extender.kube.frames import Resource
 from extender.kube.pacing import Timing
 from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers, build_reflectors
-from extender.mirrored import Mirrored
+from extender.resources import WatchedResource
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import Collection, FakeApi, Json
 from tests.kube.pulse import Pulse
@@ -241,7 +241,7 @@ class Rig:
 
     @contextlib.asynccontextmanager
     async def mirrored(
-        self, resource: Mirrored[Any], collection: Collection
+        self, resource: WatchedResource[Any], collection: Collection
     ) -> AsyncIterator[ClusterState]:
         """Run a reflector of the product, from the moment that it is synced and watching."""
         state = ClusterState()

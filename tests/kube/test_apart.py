@@ -84,10 +84,10 @@ def test_terms_that_were_taken_up_mean_nothing_until_they_have_an_owner(steps: i
         assert mismatches(state) == []
     state.upsert_pod(placed)
     assert mismatches(state) == []
-    state.tidy()
+    state.do_deferred()
     assert len(state.existing_terms) == carried + 1000
     state.remove_pod(placed.key, placed.uid)
-    state.tidy()
+    state.do_deferred()
     assert len(state.existing_terms) == carried
 
 
@@ -97,5 +97,5 @@ def test_terms_that_were_taken_up_in_vain_are_dropped() -> None:
     for _ in islice(state.taking_up(model_pod(hostile(1000).on("n1"))), 2):
         pass
     state.upsert_pod(model_pod(pod("another").on("n1")))
-    state.tidy()
+    state.do_deferred()
     assert len(state.existing_terms) == carried

@@ -133,7 +133,7 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
         pytest.param(
             CONFLICT,
             shows(WEB),
-            BindOutcome.UNCLEAR,
+            BindOutcome.INDETERMINATE,
             "Conflict",
             id="a conflict that has bound nothing yet",
         ),
@@ -162,19 +162,31 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             NEVER, shows(WEB.on("n")), BindOutcome.BOUND, "", id="no answer, but it was done"
         ),
         pytest.param(
-            NEVER, shows(WEB), BindOutcome.UNCLEAR, "no answer", id="no answer, and not done yet"
+            NEVER,
+            shows(WEB),
+            BindOutcome.INDETERMINATE,
+            "no answer",
+            id="no answer, and not done yet",
         ),
         pytest.param(dropping, shows(WEB.on("n")), BindOutcome.BOUND, "", id="a lost connection"),
         pytest.param(
-            NEVER, NEVER, BindOutcome.UNCLEAR, "reading it back", id="nothing is answered at all"
+            NEVER,
+            NEVER,
+            BindOutcome.INDETERMINATE,
+            "reading it back",
+            id="nothing is answered at all",
         ),
         pytest.param(
-            UNAVAILABLE, shows(WEB), BindOutcome.UNCLEAR, "no leader", id="a server that gave up"
+            UNAVAILABLE,
+            shows(WEB),
+            BindOutcome.INDETERMINATE,
+            "no leader",
+            id="a server that gave up",
         ),
         pytest.param(
             UNAVAILABLE,
             shows(Pod({"metadata": {"name": 7}})),
-            BindOutcome.UNCLEAR,
+            BindOutcome.INDETERMINATE,
             "metadata.name",
             id="a pod that cannot be read",
         ),

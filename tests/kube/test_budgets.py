@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.cluster.state import ClusterState
-from extender.mirrored import BUDGETS
+from extender.resources import BUDGETS
 from tests.builders import budget, selector
 from tests.kube.fake_api import CLOSE
 from tests.kube.rig import Rig

@@ -7,7 +7,7 @@ import pytest
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
 from extender.kube.reader import list_resources
-from extender.mirrored import PODS, QUOTAS
+from extender.resources import PODS, QUOTAS
 from extender.wire.objects import PodReader
 from tests.builders import crossing, pod, quota, selector, term
 from tests.kube.fake_api import answering, failure

@@ -8,7 +8,7 @@ import sys
 import pytest
 from aiohttp import web
 
-from extender.mirrored import PODS as MIRRORED_PODS
+from extender.resources import PODS as MIRRORED_PODS
 from tests.kube.fake_api import Json, answering, initial_events_end, line, saying
 from tests.kube.rig import Rig, at
 from tests.kube.test_resources import PODS, placed, pod

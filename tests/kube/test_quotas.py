@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from extender.cluster.state import ClusterState
-from extender.mirrored import QUOTAS
 from extender.model.quota import BILLIONTHS
+from extender.resources import QUOTAS
 from tests.builders import crossing, quota
 from tests.kube.fake_api import CLOSE
 from tests.kube.rig import Rig

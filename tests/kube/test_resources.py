@@ -15,8 +15,8 @@ from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
 from extender.kube.watchers import Watchers, build_reflectors
 from extender.logs import CHANGES, PRODUCTION
-from extender.mirrored import MIRRORED, VITAL, Mirrored
 from extender.reading import APART_BYTES
+from extender.resources import RESOURCES, VITAL, WatchedResource
 from extender.wire import decoding
 from extender.wire.objects import PodReader
 from tests.kube.fake_api import CLOSE, Json
@@ -72,7 +72,7 @@ class Cluster:
             reflectors = build_reflectors(
                 client,
                 self.state,
-                [each for each in MIRRORED if each.name in VITAL],
+                [each for each in RESOURCES if each.name in VITAL],
                 PodReader(),
                 observer=self.rig.observer,
                 timing=self.rig.time.timing,
@@ -259,9 +259,9 @@ async def test_nodes_and_namespaces_that_went_unseen_go_with_the_next_list(
         await cluster.rig.pulse.until(lambda: set(state.nodes) == {"n1"} and not state.namespaces)
 
 
-@pytest.mark.parametrize("mirrored", [pytest.param(each, id=each.name) for each in MIRRORED])
+@pytest.mark.parametrize("mirrored", [pytest.param(each, id=each.name) for each in RESOURCES])
 async def test_large_objects_of_every_kind_are_read_in_a_thread(
-    rig: Rig, mirrored: Mirrored[Any]
+    rig: Rig, mirrored: WatchedResource[Any]
 ) -> None:
     threads: list[int] = []
 

@@ -56,7 +56,7 @@ def test_behind_a_proxy_that_closes_idle_watches_all_stays_ready_for_hours(
                 await asyncio.sleep(1.0)
                 looks += 1
                 assert there.failing == []
-                assert there.state.doubt is None
+                assert there.state.stale is None
             assert looks >= 7000
             starts: Counter[int] = Counter()
             for name in there.at:
@@ -233,7 +233,7 @@ def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_
             pods.lists.extend([old] * 40)
             await there.until(lambda: there.failing != [], 60.0)
             await asyncio.sleep(1.0)
-            assert there.state.doubt == "nothing received about pods for too long"
+            assert there.state.stale == "nothing received about pods for too long"
             pods.lists.clear()
             await there.until(lambda: there.failing == [], 10.0)
 

@@ -19,7 +19,7 @@ from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
-from extender.mirrored import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
+from extender.resources import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
 from extender.source import Live, mirror
 from tests.kube.fake_api import Collection, FakeApi, Json, Seen
 from tests.kube.pulse import Pulse

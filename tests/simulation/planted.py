@@ -24,9 +24,9 @@ from extender.kube.binder import Binder
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.nominator import Nominator
 from extender.kube.watchers import StateSink
-from extender.mirrored import PODS
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
+from extender.resources import PODS
 from extender.verbs.binding import BindVerdict, Decision
 from simulation import program
 from simulation.plan import Plan
@@ -72,11 +72,11 @@ def _changes_outcome(patch: Patch, before: BindOutcome, after: BindOutcome) -> N
 
 
 def _takes_unclear_for_refused(patch: Patch) -> None:
-    _changes_outcome(patch, BindOutcome.UNCLEAR, BindOutcome.REFUSED)
+    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.REFUSED)
 
 
 def _takes_unclear_for_bound(patch: Patch) -> None:
-    _changes_outcome(patch, BindOutcome.UNCLEAR, BindOutcome.BOUND)
+    _changes_outcome(patch, BindOutcome.INDETERMINATE, BindOutcome.BOUND)
 
 
 def _takes_conflict_for_refused(patch: Patch) -> None:
@@ -112,7 +112,7 @@ def _forgets_no_pod(patch: Patch) -> None:
     delete = StateSink.delete
 
     def forgetful(self: StateSink[Any], key: str, uid: str) -> None:
-        if self._mirrored is not PODS:
+        if self._resource is not PODS:
             delete(self, key, uid)
 
     patch.setattr(StateSink, "delete", forgetful)

@@ -12,8 +12,13 @@ import extender.verbs.evicting
 import extender.wiring
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import EvictionLimits, Mover
+from extender.controllers.eviction.owner_locks import (
+    CircuitBreaker,
+    OwnerLocks,
+    Pauses,
+    RateLimiter,
+)
 from extender.controllers.eviction.record import BrokenRules
-from extender.controllers.eviction.turns import Brake, Pauses, Turns, Window
 from extender.controllers.last_look import LastLook, Looked
 from extender.kube.evictor import Evictor
 from extender.kube.lease import Lease
@@ -66,7 +71,7 @@ def _counts_what_is_sure(patch: Patch) -> None:
 
 
 def _counts_nothing(patch: Patch) -> None:
-    patch.setattr(Window, "take", lambda _: None)
+    patch.setattr(RateLimiter, "take", lambda _: None)
 
 
 def _looks_once(patch: Patch) -> None:
@@ -85,7 +90,7 @@ def _looks_once(patch: Patch) -> None:
 
 
 def _moves_all_of_an_owner(patch: Patch) -> None:
-    patch.setattr(Turns, "busy", lambda *_: False)
+    patch.setattr(OwnerLocks, "busy", lambda *_: False)
 
 
 def _limits(patch: Patch, change: Callable[[int, float, float, bool], EvictionLimits]) -> None:
@@ -101,7 +106,7 @@ def _never_runs_dry(patch: Patch) -> None:
 
 
 def _never_pauses(patch: Patch) -> None:
-    patch.setattr(Brake, "judge", lambda *_: Pauses())
+    patch.setattr(CircuitBreaker, "judge", lambda *_: Pauses())
 
 
 def _takes_anybody_for_an_owner(patch: Patch) -> None:
@@ -125,7 +130,7 @@ def _looks_for_no_node(patch: Patch) -> None:
     def anywhere(
         _: ClusterState, __: Chooser, pod: Pod, first: Assessment, **___: object
     ) -> Assessment:
-        return Assessment(Outcome.GOES, first.ground, pod.node)
+        return Assessment(Outcome.GOES, first.cause, pod.node)
 
     patch.setattr(extender.controllers.eviction.moving, "second_look", anywhere)
 

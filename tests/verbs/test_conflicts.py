@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.verbs.company import MOST_COMPARED, MOST_CONDITIONS, interact
+from extender.verbs.interaction import MOST_COMPARED, MOST_CONDITIONS, interact
 from tests.builders import (
     ZONE,
     Pod,

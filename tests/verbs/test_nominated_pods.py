@@ -204,7 +204,7 @@ def test_no_hint_points_to_a_node_that_is_held() -> None:
     requirements = read_requirements(b"{}", incoming.requests)
     found = {
         Chooser(state, AFFINITY).choose(
-            incoming, requirements, avoid=(), promises=(), chance=chance / 8
+            incoming, requirements, avoid=(), placements=(), chance=chance / 8
         )
         for chance in range(8)
     }

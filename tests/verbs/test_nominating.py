@@ -8,7 +8,7 @@ import pytest
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import JUST_A_POD, Requests, Requirements, Toleration
-from extender.verbs.nominating import Chooser, Promise
+from extender.verbs.nominating import Chooser, ExpectedPlacement
 from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     HOST,
@@ -47,11 +47,11 @@ def choose(
     *,
     chance: float = 0.0,
     avoid: tuple[str, ...] = (),
-    promises: tuple[Promise, ...] = (),
+    placements: tuple[ExpectedPlacement, ...] = (),
 ) -> str | None:
     """Choose for a pod."""
     return Chooser(state, AFFINITY).choose(
-        model_pod(raw), wish or Requirements(), avoid=avoid, promises=promises, chance=chance
+        model_pod(raw), wish or Requirements(), avoid=avoid, placements=placements, chance=chance
     )
 
 
@@ -176,11 +176,13 @@ def test_a_reserved_place_is_taken() -> None:
 
 def test_a_promise_to_a_rival_is_kept() -> None:
     state = state_of(NODES, [], [])
-    rival = Promise(model_pod(LONER.uid("rival")), "a")
-    assert choose(state, LONER, promises=(rival,)) == "b"
-    assert choose(state, LONER, promises=(Promise(model_pod(DB), "a"),)) == "a", "no rival"
-    own = Promise(model_pod(LONER), "a")
-    assert choose(state, LONER, promises=(own,)) == "a", "its own earlier hint"
+    rival = ExpectedPlacement(model_pod(LONER.uid("rival")), "a")
+    assert choose(state, LONER, placements=(rival,)) == "b"
+    assert choose(state, LONER, placements=(ExpectedPlacement(model_pod(DB), "a"),)) == "a", (
+        "no rival"
+    )
+    own = ExpectedPlacement(model_pod(LONER), "a")
+    assert choose(state, LONER, placements=(own,)) == "a", "its own earlier hint"
 
 
 def test_nodes_that_come_are_seen() -> None:
@@ -189,7 +191,7 @@ def test_nodes_that_come_are_seen() -> None:
     asker = model_pod(pod("x").labels(app="web"))
 
     def chosen() -> str | None:
-        return chooser.choose(asker, Requirements(), avoid=(), promises=(), chance=0.0)
+        return chooser.choose(asker, Requirements(), avoid=(), placements=(), chance=0.0)
 
     assert chosen() is None
     state.upsert_node(model_node(host("z")))

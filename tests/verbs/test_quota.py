@@ -334,9 +334,10 @@ def test_a_pod_waits_for_the_place_of_its_victim() -> None:
 def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
     chooser = Chooser(state([], BARRED), [AFFINITY, QUOTA])
     assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), promises=(), chance=0.0) is None
+        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0)
+        is None
     )
     chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])
     assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), promises=(), chance=0.0) == "a"
+        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0) == "a"
     )

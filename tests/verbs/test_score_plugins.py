@@ -18,7 +18,7 @@ from tests.answering import Answering
 from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
 
 if TYPE_CHECKING:
-    from extender.cluster.counts.nodes import AskedNodes
+    from extender.cluster.counts.nodes import NodeList
     from extender.cluster.state import ClusterState
     from extender.model.objects import Pod
     from extender.verbs.plugins import Scorer
@@ -57,7 +57,7 @@ class _Speeds:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
-    def raw(self, asked: AskedNodes) -> Sequence[int]:
+    def raw(self, asked: NodeList) -> Sequence[int]:
         return [int(self._state.nodes.labels(name).get("speed", "0")) for name in asked.names]
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:

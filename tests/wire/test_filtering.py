@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.model.verdict import Reason
-from extender.verbs.plugins import Verdicts
+from extender.verbs.plugins import FilterResult
 from extender.wire.extender_args import ExtenderArgs, error_text, read_args
 from extender.wire.filtering import write_filter_error, write_filter_result, write_names
 from extender.wire.objects import PodReader
@@ -26,8 +26,8 @@ def args_of(body: Any) -> ExtenderArgs:
     return read_args(json.dumps(body).encode(), PodReader())
 
 
-VERDICTS = Verdicts(
-    AskedNodes(["b", "a"], (), {}, 1),
+VERDICTS = FilterResult(
+    NodeList(["b", "a"], (), {}, 1),
     [
         (Reason.UNKNOWN_NODE, ["u"]),
         (Reason.AFFINITY, ["f"]),
@@ -75,7 +75,7 @@ def test_filter_result(
 
 
 def test_no_node_left_is_an_empty_list_not_null() -> None:
-    none = Verdicts(AskedNodes([], (), {}, 1), [(Reason.AFFINITY, ["a"])])
+    none = FilterResult(NodeList([], (), {}, 1), [(Reason.AFFINITY, ["a"])])
     args = args_of({"Pod": POD, "NodeNames": ["a"]})
     assert write_names(none, args) == b"[]"
 
@@ -83,7 +83,7 @@ def test_no_node_left_is_an_empty_list_not_null() -> None:
 def test_a_list_that_all_fits_goes_back_as_it_came() -> None:
     body = b'{"Pod":{"metadata":{"name":"x"}},"NodeNames":[ "b" , "a" ]}'
     args = read_args(body, PodReader())
-    all_fit = Verdicts(AskedNodes(["b", "a"], (), {}, 1), ())
+    all_fit = FilterResult(NodeList(["b", "a"], (), {}, 1), ())
     assert write_names(all_fit, args) == b'[ "b" , "a" ]'
 
 
@@ -128,7 +128,7 @@ def test_any_names_are_written(
         expected |= dict.fromkeys(names, reason)
     waits_for = data.draw(st.sampled_from([None, "", *expected]))
     args = args_of({"Pod": POD, "NodeNames": [*expected]})
-    result = Verdicts(AskedNodes([], (), {}, 1), verdicts)
+    result = FilterResult(NodeList([], (), {}, 1), verdicts)
     written = write_filter_result(result, args, b"[]", resolvable=resolvable, waits_for=waits_for)
     body = json.loads(written)
     assert written == orjson.dumps(body)

@@ -59,13 +59,13 @@ def patrol(state: ClusterState, entries: int) -> Iterator[set[Violation]]:
     """Look at every placed class once, in steps; yield what each step found.
 
     The state may change between two steps. A step ends once it has looked at so many pairs of a
-    class and a node, for each required term that concerns the class. Counting the company of a rule
-    for the first time, which goes over many classes, takes steps of its own.
+    class and a node, for each required term that concerns the class. Counting the pods that match
+    a rule for the first time goes over many classes, in steps of its own.
     """
     found: set[Violation] = set()
     seen = 0
     for placed in list(state.placed_classes):
-        for _ in _company_counted(state, placed):
+        for _ in _matched_counted(state, placed):
             yield set()
         for violations, looked in chain(_too_close(state, placed), _lonely(state, placed)):
             found |= violations
@@ -147,11 +147,11 @@ def _rules(state: ClusterState, pod_class: PodClass) -> Affinity:
     return state.class_in_force(pod_class).affinity
 
 
-def _company_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]:
-    """Count what tells whether pods of a class have company, a step for each item."""
+def _matched_counted(state: ClusterState, placed: PlacedClass) -> Iterator[None]:
+    """Count the pods that those of a class want beside them, a step for each item."""
     rules = _rules(state, placed.pod_class).required
     if rules and placed.on_nodes:
-        yield from (None for _ in state.counting_company(rules, COMPARISONS))
+        yield from (None for _ in state.counting_affinity_tables(rules, COMPARISONS))
 
 
 def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
@@ -205,20 +205,20 @@ def _shared_domains(placed: PlacedClass, owners: DomainTable) -> list[int]:
 def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     """Look for the required affinity terms of a class that its nodes do not meet.
 
-    A pod that matches its own terms counts as its own company: it may have been the first of its
+    A pod that matches its own terms meets its own affinity: it may have been the first of its
     group, and all others may have gone since. It is only ever wrong on a node without the key.
     """
     rules = _rules(state, placed.pod_class).required
     if not rules:
         return
     numbers = [number for number in placed.on_nodes if state.nodes.names[number] in state.nodes]
-    company = state.company(rules)
-    if not numbers or company is None:
+    matched = state.affinity_tables(rules)
+    if not numbers or matched is None:
         return
     yield (
         {
             Violation(Role.REQUIRED, term, None if domain == NO_DOMAIN else values[domain])
-            for term, table in zip(rules, company, strict=True)
+            for term, table in zip(rules, matched, strict=True)
             for values in (table.topology.values,)
             for domain in set(picker(numbers)(table.topology.domain_of))
             if domain not in table.counts
@@ -230,9 +230,9 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
 def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
     for pod in pods:
         rules = _rules(state, pod.pod_class).required
-        company = state.company(rules) if violation.term in rules else None
-        if company is not None:
-            table = company[rules.index(violation.term)]
+        matched = state.affinity_tables(rules) if violation.term in rules else None
+        if matched is not None:
+            table = matched[rules.index(violation.term)]
             domain = table.topology.domain_of[state.nodes.number_of(pod.node or "")]
             if domain not in table.counts:
                 return Witnesses(pod.key)

@@ -11,7 +11,7 @@ from extender.model.labels import Operator, Requirement
 from extender.model.pod_affinity import PodSelector
 
 _Bag: TypeAlias = "PlacedClass | dict[PlacedClass, None]"
-"""One class on its own, for a dictionary for each of a StatefulSet's pods would be dear."""
+"""One class on its own, for a dictionary for each of a StatefulSet's pods would be expensive."""
 
 
 class ClassIndex:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import chain
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
-from extender.cluster.counts.chores import CHORES, Chores
 from extender.cluster.counts.class_index import ClassIndex
+from extender.cluster.counts.deferred_work import DEFERRED_STEPS, DeferredWork
 from extender.cluster.counts.existing_term import ExistingTerm
 from extender.cluster.counts.existing_terms import ExistingTerms
 from extender.cluster.counts.large_rules import LargeRules
@@ -31,7 +31,7 @@ class Counters:
     """The signed counters of a cluster, moved by the pods that are placed.
 
     Knows classes and nodes, not single pods: who counts, and why, is ClusterState's business.
-    What can wait is put off as a chore, so that no event costs much more than any other.
+    What can wait is put off as deferred work, so that no event costs much more than any other.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Counters:
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
-        self._chores = Chores()
+        self._deferred = DeferredWork()
         self._held: list[Iterator[None]] = []
         """Takes back what `taking_up` registered."""
 
@@ -86,9 +86,9 @@ class Counters:
         if placed.on_nodes[number] == 1:
             self._placed_on.setdefault(number, []).append(placed)
         while self._held:
-            self._chores.put_off(self._held.pop(0))
-        if self._chores:
-            self._chores.do(CHORES)
+            self._deferred.put_off(self._held.pop(0))
+        if self._deferred:
+            self._deferred.do(DEFERRED_STEPS)
         return placed.pod_class
 
     def displace(self, pod_class: PodClass, node: str) -> None:
@@ -103,8 +103,8 @@ class Counters:
         self._nodes.release_for_pod(number)
         if not placed.on_nodes:
             self._drop_class(placed)
-        if self._chores:
-            self._chores.do(CHORES)
+        if self._deferred:
+            self._deferred.do(DEFERRED_STEPS)
 
     def shift(self, pod_class: PodClass, node: str, pods: int) -> None:
         """Move the counters for a while, by a pod that is not to count, or counts again."""
@@ -126,7 +126,7 @@ class Counters:
         for counted in placed.counted:
             del counted.members[placed]
         for large in self._existing_terms.drop(pod_class):
-            self._chores.put_off(large.emptying())
+            self._deferred.put_off(large.emptying())
 
     def taking_up(self, pod_class: PodClass) -> Iterator[None]:
         """Register the terms of a class that is about to be placed, some at a step.
@@ -140,7 +140,7 @@ class Counters:
         try:
             for large in held:
                 for filled, _ in enumerate(self._existing_terms.filling(large), 1):
-                    if filled % CHORES == 0:
+                    if filled % DEFERRED_STEPS == 0:
                         yield
         finally:
             self._held += map(self._releasing, held)
@@ -149,14 +149,14 @@ class Counters:
         if self._existing_terms.release(large):
             yield from large.emptying()
 
-    def tidy(self, steps: int | None = None) -> int:
+    def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what was put off; return how many steps that took."""
-        return self._chores.do(steps)
+        return self._deferred.do(steps)
 
     @property
-    def is_tidy(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Return whether nothing is put off."""
-        return not self._chores
+        return not self._deferred
 
     # Nodes and namespaces
 
@@ -249,7 +249,7 @@ class Counters:
         while counted.pending is not None:
             yield self.advance(counted, comparisons)
 
-    def expense(self, pod_set: PodSet, topology_key: str) -> int:
+    def cost(self, pod_set: PodSet, topology_key: str) -> int:
         """Return how many comparisons, roughly, it still takes to complete a set."""
         counted = self._sets.find(pod_set, topology_key)
         if counted is not None and counted.pending is None:
@@ -294,7 +294,7 @@ class Counters:
 
     def _put_off(self, counted: MatchingPods) -> None:
         counted.pending = None
-        self._chores.put_off(self._forgetting(counted))
+        self._deferred.put_off(self._forgetting(counted))
 
     def _forgetting(self, counted: MatchingPods) -> Iterator[None]:
         """Undo what keeps a set that was given up, a selector or a class at a step."""

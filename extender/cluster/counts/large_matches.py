@@ -22,7 +22,7 @@ from extender.model.stepping import at_once
 PER_TABLE: Final = 192
 """Bytes of what is known of one class and some rules, and of each table in it."""
 LARGE_SHARE: Final = 2
-"""One class may take half of the budget: with hundreds of large rules it is dear to find out."""
+"""One class may take half of the budget: hundreds of large rules are expensive to find out."""
 PER_TERM: Final = 160
 """Bytes of a term in what is remembered; kept sets and the class have the term itself."""
 
@@ -65,7 +65,7 @@ class LargeMatches:
         found = self._of(pod_class).matched.get(large.number)
         return found or at_once(self._finding(pod_class, large, maxsize))
 
-    def expense(self, pod_class: PodClass) -> int:
+    def cost(self, pod_class: PodClass) -> int:
         """Return how many comparisons it takes, at most, before `about` is O(large rules)."""
         matched = self._of(pod_class).matched
         return sum(

@@ -188,7 +188,7 @@ class _Kept:
     def find(self, name: tuple[PodSet, str]) -> MatchingPods | None:
         counted = self.sets.get(name)
         if counted is not None:
-            # By the set's own name: equal ones of thousands of selectors are dear to compare.
+            # By the set's own name: equal ones of thousands of selectors are expensive to compare.
             self.sets.move_to_end(counted.name)
             self._measure(counted)
         return counted

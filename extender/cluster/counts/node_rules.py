@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Final, Protocol
 
 from extender.cluster.counts.node_index import NodeIndex
-from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.cluster.counts.topology import picker
 from extender.model import memory
 from extender.model.labels import Labels
@@ -32,7 +32,7 @@ class Judged(Protocol):
     def of(self, name: str) -> int:
         """Return what it says of a node."""
 
-    def values(self, asked: AskedNodes) -> Sequence[int]:
+    def values(self, asked: NodeList) -> Sequence[int]:
         """Return what it says of the known nodes of a question, by position."""
 
 
@@ -54,7 +54,7 @@ class NodeColumn:
         """Return what the rule says of a node."""
         return self.by_number[self._nodes.number_of(name)] if name in self._nodes else 0
 
-    def values(self, asked: AskedNodes) -> Sequence[int]:
+    def values(self, asked: NodeList) -> Sequence[int]:
         """Return what the rule says of the known nodes of a question, by position."""
         found: Sequence[int] = picker(asked.numbers)(self.by_number)
         return found
@@ -87,7 +87,7 @@ class NamedNodes:
         """Return what the rule says of a node."""
         return self._values.get(name, 0)
 
-    def values(self, asked: AskedNodes) -> Sequence[int]:
+    def values(self, asked: NodeList) -> Sequence[int]:
         """Return what the rule says of the known nodes of a question, by position."""
         found = self._values
         if found.keys().isdisjoint(asked.names):
@@ -115,7 +115,7 @@ class NodeRules:
         )
         self._latest: tuple[NodeRule, NodeRule] | None = None
         """A rule that was asked for, and its equal that has the column: those of one call ask for
-        the same again and again, and equal rules of thousands of terms are dear to compare."""
+        the same again and again, and equal rules of thousands of terms are expensive to compare."""
         self._unfinished: dict[NodeColumn, None] = {}
         """Columns of which a part is still to be judged; events reach them as well."""
         self._by_key: dict[str, dict[NodeColumn, None]] = {}

@@ -11,7 +11,7 @@ from extender.model.labels import NO_LABELS, Labels
 from extender.model.signed import shift
 
 
-class AskedNodes:
+class NodeList:
     """The known nodes of one question, in its order, and the names that no known node has.
 
     Each is there once, where the question names it first.
@@ -60,19 +60,19 @@ class AskedNodes:
         """Return the nodes' domains of a topology, by position in names."""
         return picker(self.numbers)(topology.domain_of)
 
-    def only(self, names: Sequence[str]) -> AskedNodes:
+    def only(self, names: Sequence[str]) -> NodeList:
         """Return the question about some of its known nodes."""
-        return AskedNodes(names, (), self._known, self.version)
+        return NodeList(names, (), self._known, self.version)
 
-    def where(self, hits: Sequence[int]) -> AskedNodes:
+    def where(self, hits: Sequence[int]) -> NodeList:
         """Return the question about the known nodes that are hit, by position."""
-        some = AskedNodes(list(compress(self.names, hits)), (), self._known, self.version)
+        some = NodeList(list(compress(self.names, hits)), (), self._known, self.version)
         if self._numbers is not None:
             some._among = self._numbers, hits
         return some
 
 
-class TemplateNode(AskedNodes):
+class TemplateNode(NodeList):
     """The question about one node that the cluster does not have, as its labels describe it.
 
     It has no number. Nothing is entered anywhere, so nothing is left of it.
@@ -93,7 +93,7 @@ class TemplateNode(AskedNodes):
         """Return the domain of a topology that it would be in."""
         return [topology.domain_for(self._labels.get(topology.key))]
 
-    def only(self, names: Sequence[str]) -> AskedNodes:
+    def only(self, names: Sequence[str]) -> NodeList:
         """Return the same question, or the one about no node."""
         return self if names else super().only(names)
 
@@ -142,7 +142,7 @@ class Nodes:
         number = self._known.get(name)
         return NO_LABELS if number is None else self._labels[number]
 
-    def asked(self, names: Sequence[str]) -> AskedNodes:
+    def asked(self, names: Sequence[str]) -> NodeList:
         """Look up the names of a question.
 
         Each name costs a visit to cold memory: with 500 of them the larger part of an answer.
@@ -155,12 +155,12 @@ class Nodes:
             found = [name for name in distinct if name in known]
             unknown = [name for name in distinct if name not in known]
             repeated = len(distinct) < len(names)
-            return AskedNodes(found, unknown, known, version, repeated=repeated)
+            return NodeList(found, unknown, known, version, repeated=repeated)
         # Of the numbers: a set of the names takes several times as long.
         repeated = len(set(numbers)) < len(names)
         if repeated:
             names, numbers = list(dict.fromkeys(names)), list(dict.fromkeys(numbers))
-        return AskedNodes(names, (), known, version, numbers, repeated=repeated)
+        return NodeList(names, (), known, version, numbers, repeated=repeated)
 
     @property
     def names(self) -> Sequence[str]:

@@ -125,7 +125,7 @@ def unions(tables: Iterable[DomainTable]) -> tuple[DomainUnion, ...]:
 
 
 LARGE_SHARE = 2
-"""A pre-filter state may take half of the budget: resolving a large one is dear."""
+"""A pre-filter state may take half of the budget: resolving a large one is expensive."""
 OUTDATED_AT_ONCE = 8
 """States from before the last change of structure that are given up with each new one."""
 
@@ -172,14 +172,14 @@ class PreFilterStates:
                 return
             self._known.pop_oldest()
 
-    def expense(self, pod_class: PodClass) -> int:
+    def cost(self, pod_class: PodClass) -> int:
         """Return how many comparisons, roughly, it takes to resolve a pre-filter state."""
         known = self._known.get(pod_class)
         if known is not None and known.structure == self._counters.structure:
             return 0
         sets = self._rule_sets.of(pod_class)
-        own = sum(self._counters.expense(*named) for named in dict.fromkeys(sets))
-        return own + self.large_matches.expense(pod_class)
+        own = sum(self._counters.cost(*named) for named in dict.fromkeys(sets))
+        return own + self.large_matches.cost(pod_class)
 
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what a state needs, in steps of about so many comparisons; yield what each took.
@@ -194,8 +194,8 @@ class PreFilterStates:
                 yield step
         yield from self.large_matches.preparing(pod_class, comparisons)
         # Sets that were given up for new ones; not what others have left behind.
-        while spent > 0 and not counters.is_tidy:
-            done = counters.tidy(min(spent, comparisons))
+        while spent > 0 and not counters.is_up_to_date:
+            done = counters.do_deferred(min(spent, comparisons))
             spent -= done
             yield done
 

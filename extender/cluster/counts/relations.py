@@ -1,4 +1,4 @@
-"""What the required terms of one class have to do with pods of another; remembered where dear."""
+"""What the required terms of one class have to do with pods of another, remembered if expensive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row: TypeAlias = WeakKeyDictionary[PodClass, Relation]
 
 
 class Relations:
-    """The relations that are dear to find out: a class may have thousands of conditions.
+    """The relations that are expensive to find out: a class may have thousands of conditions.
 
     They are true until the labels of a namespace change, or a node has a label key that none had.
     """
@@ -41,7 +41,7 @@ class Relations:
         self._nodes = nodes
         self._known: WeakKeyDictionary[PodClass, Row]
         self._same: dict[int, tuple[ref[PodClass], Row]]
-        """By the id of an owner: equal classes of thousands of terms are dear to compare."""
+        """By the id of an owner: equal classes of thousands of terms are expensive to compare."""
         self._forget()
 
     def of(self, owner: PodClass, other: PodClass) -> Relation:
@@ -53,8 +53,8 @@ class Relations:
             known = self._find(owner, other)
         return known
 
-    def expense(self, pairs: Iterable[tuple[PodClass, PodClass]]) -> int:
-        """Return how many comparisons, roughly, it takes to find out relations that are dear."""
+    def cost(self, pairs: Iterable[tuple[PodClass, PodClass]]) -> int:
+        """Return how many comparisons, roughly, it takes to find out expensive relations."""
         return sum(
             owner.affinity.conditions for owner, other in pairs if self._find(owner, other) is None
         )
@@ -62,7 +62,7 @@ class Relations:
     def preparing(
         self, pairs: Iterable[tuple[PodClass, PodClass]], comparisons: int
     ) -> Iterator[int]:
-        """Find out dear ones in steps of about so many comparisons; yield what each took."""
+        """Find out expensive ones in steps of about so many comparisons; yield what each took."""
         for owner, other in pairs:
             if self._find(owner, other) is None:
                 yield from self.finding(owner, other, comparisons)

@@ -14,8 +14,8 @@ from itertools import repeat
 from typing import Final
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
-from extender.cluster.counts.chores import Chores
 from extender.cluster.counts.counters import Counters
+from extender.cluster.counts.deferred_work import DeferredWork
 from extender.cluster.counts.nodes import Nodes
 from extender.cluster.counts.pod_sets import How, PodSet
 from extender.cluster.counts.watched import (
@@ -73,7 +73,7 @@ class RuleWatch:
         hundreds of selectors."""
         self._suspects: dict[str, Identity] = {}
         self._marks: dict[tuple[int, str], Mark] = {}
-        self._noted = Chores()
+        self._noted = DeferredWork()
 
     def __len__(self) -> int:
         """Return how many placed pods have such rules."""
@@ -128,7 +128,7 @@ class RuleWatch:
 
     def _note(self, event: Iterator[None]) -> None:
         if len(self._noted) >= MOST_NOTED:
-            self._noted = Chores()
+            self._noted = DeferredWork()
             event = self._all_again()
         self._noted.put_off(event)
 

@@ -47,7 +47,7 @@ class NominatedPods:
         self._nominated: dict[str, Pod] = {}
         self._of_class: dict[PodClass, dict[str, Pod]] = {}
         self._on: dict[str, dict[str, Pod]] = {}
-        self._dear: set[PodClass] = set()
+        self._expensive: set[PodClass] = set()
 
     def __len__(self) -> int:
         return len(self._nominated)
@@ -77,8 +77,8 @@ class NominatedPods:
 
     def pairs_with(self, pod_class: PodClass) -> Sequence[tuple[PodClass, PodClass]]:
         """Return who has very many rules and whom they may be about, of a class and these."""
-        pairs = [(owner, pod_class) for owner in self._dear]
-        if pod_class.affinity.is_dear:
+        pairs = [(owner, pod_class) for owner in self._expensive]
+        if pod_class.affinity.is_expensive:
             pairs += [(pod_class, other) for other in self._of_class]
         return pairs
 
@@ -154,13 +154,13 @@ class NominationLedger(NominatedPods):
             del self._nominated[uid]
             _remove(self._of_class, old.pod_class, uid)
             if old.pod_class not in self._of_class:
-                self._dear.discard(old.pod_class)
+                self._expensive.discard(old.pod_class)
             _remove(self._on, str(old.nominated), uid)
         if new is not None:
             self._nominated[uid] = new
             self._of_class.setdefault(new.pod_class, {})[uid] = new
-            if new.pod_class.affinity.is_dear:
-                self._dear.add(new.pod_class)
+            if new.pod_class.affinity.is_expensive:
+                self._expensive.add(new.pod_class)
             self._on.setdefault(str(new.nominated), {})[uid] = new
         return old is None or new is None or _matters(old) != _matters(new)
 

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Final, NoReturn
 
 from extender.cluster.state import ClusterState
+from extender.controllers.eviction.event_recorder import EventRecorder
 from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionLimits, Mover
+from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker
 from extender.controllers.eviction.record import BrokenRules, Record
-from extender.controllers.eviction.telling import Teller
-from extender.controllers.eviction.turns import UNSEEN_SECONDS, Brake
 from extender.controllers.history import History
 from extender.controllers.reconciling import LOG_SECONDS, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
@@ -23,11 +23,11 @@ from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
 from extender.ports import Check, Leadership, PodMover
-from extender.preparing import Preparer
 from extender.timing import LogThrottle
 from extender.verbs.evicting import Outcome, first_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
+from extender.warm_up import WarmUp
 
 WORDS: Final = Words("the pod is left alone", "an eviction failed unexpectedly")
 MOST_A_SECOND: Final = 500
@@ -54,10 +54,10 @@ class EvictionController:
         limits: EvictionLimits,
         clocks: Clocks,
         unready: Check,
-        preparer: Preparer | None = None,
+        warm_up: WarmUp | None = None,
         history: History,
     ) -> None:
-        """While `unready` says why, or the state is in doubt, nobody is judged or evicted."""
+        """While `unready` says why, or the state is stale, nobody is judged or evicted."""
         self._state = state
         self._leadership = leadership
         self._execution = execution
@@ -66,19 +66,19 @@ class EvictionController:
         self._clock = clocks.clock
         self._unready = unready
         self._broken = BrokenRules(state, execution, clocks.clock, clocks.epoch)
-        self._brake = Brake(limits.max_affected, lambda: len(state.pods))
-        self._teller = Teller(mover, metrics, clocks.clock, history)
+        self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
+        self._recorder = EventRecorder(mover, metrics, clocks.clock, history)
         self._mover = Mover(
             state,
             mover,
             leadership,
-            self._teller,
+            self._recorder,
             Chooser(state, plugins),
             limits=limits,
             clocks=clocks,
             execution=execution,
             still=self._still,
-            preparer=preparer or Preparer(state, metrics),
+            warm_up=warm_up or WarmUp(state, metrics),
         )
         self._led = False
         self._log = LogThrottle(_log, seconds=LOG_SECONDS)
@@ -102,7 +102,7 @@ class EvictionController:
     @property
     def paused(self) -> bool:
         """Return whether too many pods are affected, in all."""
-        return self._brake.pauses.all
+        return self._breaker.pauses.all
 
     @property
     def leads(self) -> bool:
@@ -139,19 +139,19 @@ class EvictionController:
                 await self._clocks.sleep(0)
             else:
                 self._queue.add(uid)
-        await self._look_at_brake()
+        await self._look_at_breaker()
         self._look_at_lead()
-        self._teller.publish(
-            self._broken.records.values(), self._brake.pauses, leads=self._leadership.leads
+        self._recorder.publish(
+            self._broken.records.values(), self._breaker.pauses, leads=self._leadership.leads
         )
 
     def _is_sure(self) -> bool:
         """Return whether the picture is whole and new enough to judge by."""
-        return self._unready() is None and self._state.doubt is None
+        return self._unready() is None and self._state.stale is None
 
-    async def _look_at_brake(self) -> None:
+    async def _look_at_breaker(self) -> None:
         going, acknowledged = self._broken.going, self._leadership.acknowledged
-        before, now = self._brake.look(going, acknowledged), self._brake.pauses
+        before, now = self._breaker.look(going, acknowledged), self._breaker.pauses
         if before == now:
             return
         # What was left of their grace periods was not waited for yet.
@@ -161,16 +161,16 @@ class EvictionController:
             return
         total = sum(going.values())
         if now.all and not before.all:
-            await self._teller.paused(total, len(self._state.pods), self._brake.allowed)
+            await self._recorder.paused(total, len(self._state.pods), self._breaker.allowed)
         elif before.all and not now.all:
-            await self._teller.resumed(total)
+            await self._recorder.resumed(total)
         for name in islice(sorted(now.namespaces ^ before.namespaces), MOST_TOLD):
             pods = going.get(name, 0)
             if name in now.namespaces:
-                allowed = self._brake.allowed_of_one(acknowledged)
-                await self._teller.paused_in(name, pods, allowed)
+                allowed = self._breaker.allowed_of_one(acknowledged)
+                await self._recorder.paused_in(name, pods, allowed)
             else:
-                await self._teller.resumed(pods, name)
+                await self._recorder.resumed(pods, name)
 
     def _look_at_lead(self) -> None:
         """Take over what another replica did in the last minute."""
@@ -211,11 +211,11 @@ class EvictionController:
             return None
         first = first_look(self._state, self._execution, pod, record.breaches)
         record.take_over(first)
-        if record.outcome is Outcome.GOES and self._brake.pauses.hold(pod.pod_class.namespace):
+        if record.outcome is Outcome.GOES and self._breaker.pauses.hold(pod.pod_class.namespace):
             record.outcome = Outcome.PAUSED
         if record.outcome is not Outcome.GOES:
             if record.outcome.stays:
-                await self._teller.stays(pod, record)
+                await self._recorder.stays(pod, record)
             return self._rest(record)
         return await self._mover.move(pod, record, first)
 
@@ -255,6 +255,6 @@ class EvictionController:
         namespace = namespace_of(record.identity.key)
         paused = any(
             each.hold(namespace)
-            for each in (self._brake.pauses, self._brake.judge(going, acknowledged))
+            for each in (self._breaker.pauses, self._breaker.judge(going, acknowledged))
         )
         return judged is record and record.goes and not paused and self._is_sure()

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.controllers.eviction.event_recorder import EventRecorder
+from extender.controllers.eviction.owner_locks import OwnerLocks, RateLimiter
 from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.telling import Teller
-from extender.controllers.eviction.turns import Turns, Window
 from extender.controllers.last_look import LastLook
 from extender.errors import ApiError, ExtenderError
 from extender.model.execution import Execution
 from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction, Leadership, PodMover
-from extender.preparing import Preparer
-from extender.verbs.evicting import Assessment, Ground, Outcome, second_look
+from extender.verbs.evicting import Assessment, EvictionCause, Outcome, second_look
 from extender.verbs.nominating import Chooser
+from extender.warm_up import WarmUp
 
 REST_SECONDS: Final = 1.0
 """Between two looks at a pod that waits for something that no event tells of."""
@@ -59,20 +59,20 @@ class Mover:
         state: ClusterState,
         port: PodMover,
         leadership: Leadership,
-        teller: Teller,
+        recorder: EventRecorder,
         chooser: Chooser,
         *,
         limits: EvictionLimits,
         clocks: Clocks,
         execution: Execution,
         still: Callable[[Record], bool],
-        preparer: Preparer,
+        warm_up: WarmUp,
     ) -> None:
         """`still` tells whether a pod is to go at this very moment."""
         self._state = state
         self._port = port
         self._leadership = leadership
-        self._teller = teller
+        self._recorder = recorder
         self._chooser = chooser
         self._dry_run = limits.dry_run
         self._clocks = clocks
@@ -80,9 +80,9 @@ class Mover:
         self._still = still
         self._execution = execution
         self._last_look = LastLook(state, port.objects)
-        self._preparer = preparer
-        self._window = Window(limits.per_minute, clocks.clock)
-        self._turns = Turns(state, clocks.clock)
+        self._warm_up = warm_up
+        self._window = RateLimiter(limits.per_minute, clocks.clock)
+        self._owner_locks = OwnerLocks(state, clocks.clock)
 
     def inherit(self, number: int) -> None:
         """Note how many another replica has evicted in the last minute."""
@@ -96,28 +96,28 @@ class Mover:
         wait = self._wait_for_turn(record, owner)
         if wait is not None:
             return wait
-        await self._preparer.prepare(pod)
-        promises = self._turns.promises()
+        await self._warm_up.prepare(pod)
+        placements = self._owner_locks.placements()
         found = second_look(
             self._state,
             self._chooser,
             pod,
             first,
-            promises=promises,
+            placements=placements,
             chance=self._clocks.chance(),
         )
         record.take_over(found)
         if found.target is None:
             record.pause.begin(self._clock())
-            await self._teller.stays(pod, record)
+            await self._recorder.stays(pod, record)
             return record.pause.until - self._clock()
-        return await self._carry_out(pod, record, owner, found.ground, found.target)
+        return await self._carry_out(pod, record, owner, found.cause, found.target)
 
     def _wait_for_turn(self, record: Record, owner: Controller) -> float | None:
-        if self._turns.busy(owner):
+        if self._owner_locks.busy(owner):
             record.outcome = Outcome.OWNER_BUSY
             return REST_SECONDS
-        paused = self._turns.paused(owner)
+        paused = self._owner_locks.paused(owner)
         if paused:
             record.outcome = Outcome.BUDGET
             return paused
@@ -128,14 +128,14 @@ class Mover:
         return None
 
     async def _carry_out(
-        self, pod: Pod, record: Record, owner: Controller, ground: Ground, target: str
+        self, pod: Pod, record: Record, owner: Controller, cause: EvictionCause, target: str
     ) -> float | None:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
         self._window.take()
-        self._turns.begin(owner, pod, target)
+        self._owner_locks.begin(owner, pod, target)
         kept = False
         try:
-            version = await self._may_go(pod, record, ground, target)
+            version = await self._may_go(pod, record, cause, target)
             if version is not None:
                 kept = await self._ask(pod, record, owner, version)
         finally:
@@ -144,26 +144,28 @@ class Mover:
             else:
                 self._window.give_back()
             if self._dry_run or not kept:
-                self._turns.end(owner)
+                self._owner_locks.end(owner)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
-            await self._teller.went(pod, record, target, dry_run=self._dry_run)
+            await self._recorder.went(pod, record, target, dry_run=self._dry_run)
             return REST_SECONDS
         if record.outcome in {Outcome.BUDGET, Outcome.UNCONFIRMED}:
-            await self._teller.stays(pod, record)
+            await self._recorder.stays(pod, record)
         return max(record.pause.until - self._clock(), REST_SECONDS)
 
-    async def _may_go(self, pod: Pod, record: Record, ground: Ground, target: str) -> str | None:
+    async def _may_go(
+        self, pod: Pod, record: Record, cause: EvictionCause, target: str
+    ) -> str | None:
         """Confirm the lead, and that the pod has to go by what the API server has after that.
 
         Return the version of the pod for which that is so, None when it is not.
         """
         if not await self._leadership.confirm(self._window.recent):
             return None
-        looked = await self._last_look.at_breach(self._execution, pod, ground, target)
+        looked = await self._last_look.at_breach(self._execution, pod, cause, target)
         if looked.why is not None:
             record.outcome, record.why = Outcome.UNCONFIRMED, looked.why
             record.pause.begin(self._clock())
-            self._teller.count("unconfirmed", pod, record)
+            self._recorder.count("unconfirmed", pod, record)
             return None
         return looked.version
 
@@ -179,8 +181,8 @@ class Mover:
             )
         except ExtenderError as error:
             record.outcome, record.why = Outcome.FAILED, str(error)
-            self._teller.count("failed", pod, record)
-            self._teller.complain(pod, error)
+            self._recorder.count("failed", pod, record)
+            self._recorder.complain(pod, error)
             record.pause.begin(self._clock())
             # Without a clear no it may have been done, or be done in a while.
             return not (isinstance(error, ApiError) and error.status < WENT_WRONG)
@@ -192,18 +194,18 @@ class Mover:
         match answer.became:
             case Evicted.REFUSED:
                 record.outcome = Outcome.BUDGET
-                self._teller.count("refused", pod, record)
-                self._turns.pause(owner, answer.retry_after or 0.0)
+                self._recorder.count("refused", pod, record)
+                self._owner_locks.pause(owner, answer.retry_after or 0.0)
                 record.pause.begin(self._clock(), answer.retry_after or 0.0)
                 return False
             case Evicted.GONE | Evicted.CHANGED:
-                self._teller.count(answer.became.value, pod, record)
+                self._recorder.count(answer.became.value, pod, record)
                 return False
             case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:
-                self._turns.pardon(owner)
+                self._owner_locks.pardon(owner)
                 record.outcome = Outcome.DRY_RUN if self._dry_run else Outcome.EVICTED
                 record.evicted_at = None if self._dry_run else self._clock()
-                self._teller.count("dryRun" if self._dry_run else "evicted", pod, record)
+                self._recorder.count("dryRun" if self._dry_run else "evicted", pod, record)
                 return True

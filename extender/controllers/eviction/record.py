@@ -13,7 +13,7 @@ from extender.model.execution import Execution
 from extender.model.keys import Identity, namespace_of
 from extender.model.signed import shift
 from extender.timing import Pause
-from extender.verbs.evicting import Assessment, Ground, Outcome, fate
+from extender.verbs.evicting import Assessment, EvictionCause, Outcome, fate
 
 FIRST_PAUSE_SECONDS: Final = 10.0
 
@@ -33,9 +33,9 @@ class Record:
     """The same in seconds since 1970."""
     breaches: Sequence[Breach]
     goes: bool = False
-    """Whether it would be evicted, when it was judged last: those are counted by the brake."""
+    """Whether it would be evicted, when judged last: the circuit breaker counts those."""
     outcome: Outcome = Outcome.GRACE
-    ground: Ground | None = None
+    cause: EvictionCause | None = None
     """Why it goes or stays, when that was looked at last."""
     said: Outcome | None = None
     """Of which outcome an Event has told."""
@@ -46,7 +46,7 @@ class Record:
 
     def take_over(self, found: Assessment) -> None:
         """Note what becomes of the pod, and why."""
-        self.outcome, self.ground, self.why = found.outcome, found.ground, found.why
+        self.outcome, self.cause, self.why = found.outcome, found.cause, found.why
 
 
 class BrokenRules:

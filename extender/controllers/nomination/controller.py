@@ -29,11 +29,11 @@ from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Nominator
-from extender.preparing import Preparer
 from extender.timing import TokenBucket
 from extender.verbs.nominating import Observed, loses_victims, observe
 from extender.verbs.plugins import Plugins, Refused
 from extender.verbs.preempting import fits_without
+from extender.warm_up import WarmUp
 
 WORDS = Words("no hint", "hints failed unexpectedly")
 PAUSE_FACTOR = 9.0
@@ -68,10 +68,10 @@ class NominationController:
         *,
         clock: Callable[[], float],
         chance: Callable[[], float],
-        preparer: Preparer | None = None,
+        warm_up: WarmUp | None = None,
         history: History,
     ) -> None:
-        self._preparer = preparer or Preparer(state, metrics)
+        self._warm_up = warm_up or WarmUp(state, metrics)
         self._state = state
         self._metrics = metrics
         self._plugins = plugins
@@ -132,10 +132,10 @@ class NominationController:
 
     # Told by preempt
 
-    async def give_way(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
+    async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
         """Leave a pod's nomination to the scheduler; return nodes where it cannot rely on one."""
         self._queue.add(pod.uid)
-        return await self._nominations.give_way(pod, nodes)
+        return await self._nominations.release_nomination(pod, nodes)
 
     # The task
 
@@ -223,7 +223,7 @@ class NominationController:
         return news
 
     def _is_our_turn(self, *, news: bool) -> bool:
-        if self._state.doubt is not None:
+        if self._state.stale is not None:
             # Places that look free may be taken.
             return False
         if self.outstanding < self._limits.most_outstanding and self._bucket.left():
@@ -233,11 +233,11 @@ class NominationController:
 
     async def _nominate(self, record: Record, refusal: Refusal, seen: Observed) -> float | None:
         pod, now = refusal.pod, self._clock()
-        await self._preparer.prepare(pod)
+        await self._warm_up.prepare(pod)
         waits = record.refusal is refusal and record.state(self._clock()) is State.REFUSED
         if not waits or observe(self._state, pod) != seen:
             return 0.0
-        node = self._search.choose(refusal, self._nominations.promises())
+        node = self._search.choose(refusal, self._nominations.placements())
         if node is None:
             if refusal.tried:
                 # What was of no use may be of some by the time of the next look.
@@ -264,14 +264,14 @@ class NominationController:
         now, pod = self._clock(), refusal.pod
         if refusal.settled_at > now:
             return refusal.settled_at - now
-        await self._preparer.prepare(pod)
+        await self._warm_up.prepare(pod)
         seen = observe(self._state, pod)
         node = seen.nominated
         waits = record.refusal is refusal and seen.node is None
         if not waits or node is None or node != pod.nominated:
             # It has a place, or has not been tried there yet.
             return None
-        if loses_victims(self._state, pod, node) or self._state.doubt is not None:
+        if loses_victims(self._state, pod, node) or self._state.stale is not None:
             return None
         if not fits_without(self._state, pod, node, (), self._plugins):
             return None

@@ -17,7 +17,7 @@ from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Nominator
 from extender.timing import TokenBucket
-from extender.verbs.nominating import Observed, Promise, loses_victims, observe
+from extender.verbs.nominating import ExpectedPlacement, Observed, loses_victims, observe
 
 _log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ SHOWN_SECONDS = 2.0
 """How long a nomination counts that the watch does not show."""
 MOST_RENEWALS = 3
 """Of one nomination: who wipes it out more often does not want it."""
-GIVE_WAY_SECONDS = 2.0
+RELEASE_SECONDS = 2.0
 """How long /preempt may wait for the end of a withdrawal; the scheduler waits for 5 s."""
 
 _FATES: Final = {
     Patched.DONE: Fate.DONE,
     Patched.OVERTAKEN: Fate.NOT_DONE,
     Patched.REFUSED: Fate.NOT_DONE,
-    Patched.UNCLEAR: Fate.UNCLEAR,
+    Patched.INDETERMINATE: Fate.INDETERMINATE,
 }
 
 
@@ -88,7 +88,7 @@ class Nominations:
     """Sets nominations, renews them and withdraws them; each is counted by how it ends.
 
     Once the scheduler preempts for a pod, its nomination is no longer ours: it is forgotten and
-    nothing is patched, by whatever way it would have ended (`give_way`, `loses_victims`).
+    nothing is patched, by whatever way it would have ended (`release_nomination`, `loses_victims`).
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Nominations:
         """Return how many are neither taken nor withdrawn."""
         return len(self._records.nominated)
 
-    def promises(self) -> list[Promise]:
+    def placements(self) -> list[ExpectedPlacement]:
         """Return the nodes that pods are nominated for and may be bound to any moment."""
         every = [each.nomination for each in self._records.nominated.values()]
         return [
-            Promise(each.pod, each.node)
+            ExpectedPlacement(each.pod, each.node)
             for each in every
             if each is not None and self._state.pod(each.pod.key, each.pod.uid) is not None
         ]
@@ -132,7 +132,7 @@ class Nominations:
         self._records.nominate(record, nomination)
         self._state.expect_nomination(pod, node, now + SHOWN_SECONDS)
         patched = await self._patches.change(pod, None, node, success="set")
-        done = patched in {Patched.DONE, Patched.UNCLEAR}
+        done = patched in {Patched.DONE, Patched.INDETERMINATE}
         # Unless a preemption has taken it meanwhile.
         if not done and record.nomination is nomination:
             self._records.end(record)
@@ -213,7 +213,7 @@ class Nominations:
             if nomination is not None and observe(self._state, nomination.pod).node is None:
                 await self.withdraw(record, nomination, "withdrawn")
 
-    async def give_way(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
+    async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
         """Leave a pod's nomination to the scheduler, which preempts for it on one of these nodes.
 
         Nothing is set, renewed or withdrawn for the pod from now on. A withdrawal that is in
@@ -226,17 +226,17 @@ class Nominations:
         if record.nomination is not None:
             self._end(record, record.nomination, "preempted")
         now = self._clock()
-        doubtful = {
+        unsettled = {
             node: withdrawal
             for node, withdrawal in record.withdrawals.items()
             if node in nodes
             and not withdrawal.is_over(now)
             and (withdrawal.fate is not Fate.DONE or pod.nominated == node)
         }
-        unsure = set(doubtful)
+        unsure = set(unsettled)
         with suppress(TimeoutError):
-            async with asyncio.timeout(GIVE_WAY_SECONDS):
-                for node, withdrawal in doubtful.items():
+            async with asyncio.timeout(RELEASE_SECONDS):
+                for node, withdrawal in unsettled.items():
                     if await self._undo(pod, withdrawal):
                         unsure.remove(node)
         return frozenset(unsure)

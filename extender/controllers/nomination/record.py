@@ -143,7 +143,7 @@ class Fate(Enum):
     IN_FLIGHT = "in flight"
     DONE = "done"
     NOT_DONE = "not done"
-    UNCLEAR = "unclear"
+    INDETERMINATE = "unclear"
 
 
 @dataclass(slots=True, eq=False)

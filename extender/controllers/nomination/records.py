@@ -105,7 +105,7 @@ class Records(RefusalRecords[Record]):
         """Note that a pod's nomination is there no more, or is not ours."""
         record.nomination = None
         self._nominated.pop(record.uid, None)
-        self._tidy(record)
+        self._do_deferred(record)
 
     # Claims
 
@@ -119,7 +119,7 @@ class Records(RefusalRecords[Record]):
         while len(claimed) > MOST_CLAIMS or _is_free(next(iter(claimed.values())), now):
             _, old = claimed.popitem(last=False)
             old.claim = None
-            self._tidy(old)
+            self._do_deferred(old)
         return record
 
     def outranks(self, pod: Pod, node: str) -> bool:
@@ -144,7 +144,9 @@ class Records(RefusalRecords[Record]):
         earlier one that ended unclearly may still be carried out.
         """
         now, before = self._clock(), record.withdrawals.get(node)
-        haunted = before is not None and before.fate is Fate.UNCLEAR and not before.is_over(now)
+        haunted = (
+            before is not None and before.fate is Fate.INDETERMINATE and not before.is_over(now)
+        )
         withdrawal = record.withdrawals[node] = Withdrawal(node, now)
         self._withdrawn[record.uid, node] = withdrawal
         self._withdrawn.move_to_end((record.uid, node))
@@ -153,7 +155,7 @@ class Records(RefusalRecords[Record]):
             yield withdrawal
         finally:
             if haunted or withdrawal.fate is Fate.IN_FLIGHT:
-                withdrawal.fate = Fate.UNCLEAR
+                withdrawal.fate = Fate.INDETERMINATE
             withdrawal.at = self._clock()
             withdrawal.ended.set()
 
@@ -164,7 +166,7 @@ class Records(RefusalRecords[Record]):
             (uid, node), _ = withdrawn.popitem(last=False)
             record = self._records[uid]
             del record.withdrawals[node]
-            self._tidy(record)
+            self._do_deferred(record)
 
 
 def _is_free(record: Record, now: float) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.record import Refusal
-from extender.controllers.refusals import InVain, prospects
+from extender.controllers.refusals import UnschedulableCache, prospects
 from extender.model import memory
-from extender.verbs.nominating import Chooser, Promise
+from extender.verbs.nominating import Chooser, ExpectedPlacement
 from extender.verbs.plugins import Plugins
 
 
@@ -25,7 +25,7 @@ class Search:
         self._clock = clock
         self._chance = chance
         self._chooser = Chooser(state, plugins)
-        self._in_vain = InVain(state, memory.FRUITLESS)
+        self._unschedulable = UnschedulableCache(state, memory.FRUITLESS)
         self._spent = 0.0
 
     def time_spent(self) -> float:
@@ -33,17 +33,17 @@ class Search:
         spent, self._spent = self._spent, 0.0
         return spent
 
-    def choose(self, refusal: Refusal, promises: Sequence[Promise]) -> str | None:
+    def choose(self, refusal: Refusal, placements: Sequence[ExpectedPlacement]) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
         pod, requirements = refusal.pod, refusal.requirements
         key = prospects(pod, requirements)
-        if self._in_vain.knows(key):
+        if self._unschedulable.knows(key):
             return None
         start = self._clock()
         node = self._chooser.choose(
-            pod, requirements, avoid=refusal.tried, promises=promises, chance=self._chance()
+            pod, requirements, avoid=refusal.tried, placements=placements, chance=self._chance()
         )
         self._spent += self._clock() - start
-        if node is None and not refusal.tried and not promises:
-            self._in_vain.note(key, pod.size + requirements.size)
+        if node is None and not refusal.tried and not placements:
+            self._unschedulable.note(key, pod.size + requirements.size)
         return node

@@ -26,12 +26,12 @@ from extender.controllers.workqueue import WorkQueue
 from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Evictor, GiveWay, Nominator
-from extender.preparing import Preparer
+from extender.ports import Evictor, Nominator, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, Refused, leading
 from extender.verbs.preempting import Rank
 from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
+from extender.warm_up import WarmUp
 from extender.wire.preempting import PreemptorManifest, read_preemptor
 
 WORDS = Words("nobody is evicted", "preemption failed unexpectedly")
@@ -54,14 +54,14 @@ class PreemptionController:
         *,
         clock: Callable[[], float],
         chance: Callable[[], float],
-        preparer: Preparer | None = None,
-        give_way: GiveWay | None = None,
+        warm_up: WarmUp | None = None,
+        release_nomination: ReleaseNomination | None = None,
         is_hint: Callable[[str], bool] = lambda _: False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         history: History,
     ) -> None:
-        """With `give_way`, who else nominates nodes hears before; `is_hint` knows theirs by uid."""
-        self._preparer = preparer or Preparer(state, metrics)
+        """`release_nomination` tells who else nominates nodes; `is_hint` knows theirs by uid."""
+        self._warm_up = warm_up or WarmUp(state, metrics)
         self._state = state
         self._plugins = plugins
         self._clock = clock
@@ -79,7 +79,7 @@ class PreemptionController:
             nominator,
             metrics=metrics,
             plugins=plugins,
-            give_way=give_way,
+            release_nomination=release_nomination,
             clock=clock,
             history=history,
         )
@@ -162,7 +162,7 @@ class PreemptionController:
         if self._records.latest(pod.uid) is None:
             self.refused(pod, pod_json, ())
 
-    def stand_back(self, pod: Pod) -> None:
+    def defer_to_scheduler(self, pod: Pod) -> None:
         """Leave a pod to the scheduler, which is about to evict others for it."""
         self._records.claim(pod.uid)
 
@@ -222,7 +222,7 @@ class PreemptionController:
         preemptor = self._preemptor(record, refusal, manifest)
         candidate = None
         if preemptor is not None:
-            await self._preparer.prepare(preemptor.pod)
+            await self._warm_up.prepare(preemptor.pod)
             candidate = await self._choose(record, refusal, preemptor)
         if candidate is None or record.refusal is not refusal:
             return None
@@ -253,7 +253,7 @@ class PreemptionController:
         if max(times) > now:
             return max(times) - now
         # Places that look taken may be free.
-        busy = len(self._records.active) >= MOST_ACTIVE or self._state.doubt is not None
+        busy = len(self._records.active) >= MOST_ACTIVE or self._state.stale is not None
         known = self._state.pod(refusal.pod.key, refusal.pod.uid) is not None
         return LOOK_SECONDS if busy else refusal.wait_for_watch(now, known=known)
 

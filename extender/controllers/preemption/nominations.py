@@ -11,7 +11,7 @@ from extender.controllers.history import History, Kind
 from extender.controllers.patching import NominationPatches, Patched
 from extender.controllers.preemption.record import Preemption, Record
 from extender.metrics import Metrics
-from extender.ports import GiveWay, Nominator
+from extender.ports import Nominator, ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 
 HELD_SECONDS = 5.0
@@ -29,15 +29,15 @@ class Nominations:
         nominator: Nominator,
         metrics: Metrics,
         *,
-        give_way: GiveWay | None,
+        release_nomination: ReleaseNomination | None,
         clock: Callable[[], float],
         history: History,
     ) -> None:
-        """With `give_way`, who else nominates nodes hears before."""
+        """With `release_nomination`, who else nominates nodes hears before."""
         self._state = state
         self._patches = NominationPatches(nominator, _log)
         self._metrics = metrics
-        self._give_way = give_way
+        self._release_nomination = release_nomination
         self._clock = clock
         self._history = history
 
@@ -52,7 +52,9 @@ class Nominations:
     async def nominate(self, record: Record, preemption: Preemption) -> bool:
         """Have the API server nominate the node; False unless it certainly has."""
         pod, node = preemption.pod, preemption.node
-        if self._give_way is not None and node in await self._give_way(pod, {node}):
+        if self._release_nomination is not None and node in await self._release_nomination(
+            pod, {node}
+        ):
             return False
         seen = observe(self._state, pod)
         if not seen.known or seen.node is not None or preemption.unwanted:

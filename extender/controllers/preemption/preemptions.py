@@ -22,11 +22,11 @@ from extender.controllers.reconciling import LOOK_SECONDS
 from extender.metrics import Metrics
 from extender.model.disruption import mark_message
 from extender.model.objects import Pod
-from extender.ports import GiveWay, Nominator
+from extender.ports import Nominator, ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, Preemptor, ground_of, on_node
+from extender.verbs.victims import Candidate, Preemptor, cause_of, on_node
 
 LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""
@@ -52,7 +52,7 @@ class Preemptions:
         *,
         metrics: Metrics,
         plugins: Plugins,
-        give_way: GiveWay | None,
+        release_nomination: ReleaseNomination | None,
         clock: Callable[[], float],
         history: History,
     ) -> None:
@@ -64,7 +64,12 @@ class Preemptions:
         self._clock = clock
         self._history = history
         self._nominations = Nominations(
-            state, nominator, metrics, give_way=give_way, clock=clock, history=history
+            state,
+            nominator,
+            metrics,
+            release_nomination=release_nomination,
+            clock=clock,
+            history=history,
         )
 
     async def begin(
@@ -185,11 +190,11 @@ class Preemptions:
 
     async def _order(self, preemption: Preemption, victims: Sequence[Pod]) -> None:
         pod = preemption.pod
-        grounds = {each.uid: self._ground(pod, each, preemption.node) for each in victims}
+        causes = {each.uid: self._cause(pod, each, preemption.node) for each in victims}
         order = Order(
             pod,
             mark_message(preemption.scheduler, pod.uid),
-            lambda victim: grounds[victim.uid],
+            lambda victim: causes[victim.uid],
             lambda: self._is_wanted(preemption),
         )
         if not preemption.cleared:
@@ -208,7 +213,7 @@ class Preemptions:
             and seen.node is None
             and seen.known
             and seen.nominated == preemption.node
-            and self._state.doubt is None
+            and self._state.stale is None
             and self._helps(preemption)
         )
 
@@ -217,8 +222,8 @@ class Preemptions:
         of, node = preemption.preemptor, preemption.node
         return on_node(self._state, of, self._plugins, node) is not None
 
-    def _ground(self, pod: Pod, victim: Pod, node: str) -> str:
-        why = ground_of(self._state, pod, victim, self._plugins)
+    def _cause(self, pod: Pod, victim: Pod, node: str) -> str:
+        why = cause_of(self._state, pod, victim, self._plugins)
         return f"Preempted by pod {pod.uid} on node {node}: {why}"
 
     # The end

@@ -68,7 +68,7 @@ class Refusal(refusals.Refusal):
 
     refused: Refused = ()
     """Until the request is read."""
-    in_vain: bool = False
+    unschedulable: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
     _ended: float = -inf
@@ -257,7 +257,7 @@ class Records(RefusalRecords[Record]):
         """Note that nobody is evicted for a pod (any more)."""
         record.preemption = None
         self._active.pop(record.uid, None)
-        self._tidy(record)
+        self._do_deferred(record)
 
     # What the scheduler does by itself
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.record import PER_NAME, Record, Refusal
-from extender.controllers.refusals import WHOLE_SEARCH, InVain, prospects
+from extender.controllers.refusals import WHOLE_SEARCH, UnschedulableCache, prospects
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
@@ -42,7 +42,7 @@ REMEMBERED_SECONDS = 60.0
 SLICE_SECONDS = 0.001
 REST = 1.0
 """Between two slices, as a multiple of the last one: the search gets half of the loop at most."""
-REST_IN_VAIN = 9.0
+REST_UNSCHEDULABLE = 9.0
 """For a pod that was looked at before in vain, whatever has changed since: a tenth."""
 COMPARING_SECONDS = 0.05
 """How long the scheduler waits to hear of better nodes; else it evicts where it has found to."""
@@ -168,7 +168,7 @@ class Search:
         self._clock = clock
         self._sleep = sleep
         self._turn = asyncio.Lock()
-        self._in_vain = InVain(state, memory.WITHOUT_VICTIMS)
+        self._unschedulable = UnschedulableCache(state, memory.WITHOUT_VICTIMS)
         self._rankings = Rankings(clock)
 
     async def choose(
@@ -183,17 +183,19 @@ class Search:
         key = prospects(pod, preemptor.requirements), pod.nominated, passed
         size = pod.size + preemptor.requirements.size + PER_NAME * len(passed or ())
         async with self._turn:
-            if self._in_vain.knows(key):
+            if self._unschedulable.knows(key):
                 return None
-            slices = Slices(self._clock, self._sleep, REST_IN_VAIN if refusal.in_vain else rest)
+            slices = Slices(
+                self._clock, self._sleep, REST_UNSCHEDULABLE if refusal.unschedulable else rest
+            )
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
             for_room = refusal.is_plain and len(self._state.nodes) > WHOLE_SEARCH
             look = _Look(preemptor, passed, slices, take=take, for_room=for_room)
             alike = self._alike(look)
             best = await self._shared(alike, look) or await self._anew(alike, size, look)
-            refusal.in_vain = best is None
+            refusal.unschedulable = best is None
             if best is None:
-                self._in_vain.note(key, size)
+                self._unschedulable.note(key, size)
         return best
 
     async def beats(self, refusal: Refusal, preemptor: Preemptor, rank: Rank) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from extender.lint.finding import Level, Rule, Spot
 from extender.lint.template import PREFERRED, REQUIRED, Template
 from extender.model.node_affinity import int64
-from extender.verbs.company import MOST_COMPARED
+from extender.verbs.interaction import MOST_COMPARED
 from extender.wire.annotation_manifests import AnnotatedAffinity, faults_of
 from extender.wire.manifests import PodAffinityTerm
 from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest

@@ -16,9 +16,9 @@ from extender.cluster.counts.matching_pods import PlacedClass
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
-from extender.verbs.company import company
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Refusal
 from extender.verbs.filtering import holding
+from extender.verbs.interaction import interaction
 from extender.verbs.rules import PodRule
 
 LOOKS: Final = 400
@@ -264,7 +264,7 @@ def _name_nominated(state: ClusterState, pod: Pod, refusal: Refusal) -> None:
     own = state.class_of(pod)
     found = []
     for other in holding(state, pod, refusal.nodes[0]):
-        between = company(state, own, state.class_for_others(other.pod_class, own.namespace))
+        between = interaction(state, own, state.class_for_others(other.pod_class, own.namespace))
         if between is not None:
             own_rule = refusal.reason is Reason.ANTI_AFFINITY
             if between.repelled if own_rule else between.repels:

@@ -216,7 +216,7 @@ class Explanation:
     """What prioritize answers for the nodes that fit; 0 of those that are left out."""
     score_fault: str | None = None
     """Why nothing is scored, if prioritize cannot."""
-    unclear: str | None = None
+    indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
     changed: bool = False
     """The cluster changed while this was put together, so parts may be older than others."""

@@ -130,7 +130,7 @@ class TermSurvey:
             yield
 
     def _look_into_all(self, terms: Sequence[Term]) -> Iterator[None]:
-        """Count the pods that match all required affinity terms: only these are company."""
+        """Count the pods that match all required affinity terms: only these meet them."""
         self.matching_all = 0
         for number in self._counting(terms):
             self.matching_all += number

@@ -73,8 +73,10 @@ def noting(state: ClusterState, explanation: Explanation) -> Generator[None, Non
 
 def _verdict(explanation: Explanation) -> Iterator[Note]:
     pod = explanation.pod
-    if explanation.unclear is not None:
-        yield Note("unclear", f"the extender's filter answers with an error: {explanation.unclear}")
+    if explanation.indeterminate is not None:
+        yield Note(
+            "unclear", f"the extender's filter answers with an error: {explanation.indeterminate}"
+        )
     if pod.node is not None:
         yield Note(
             "placed",

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeAlias
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import Question, Refusal
 from extender.verbs.filtering import judge
-from extender.verbs.plugins import Verdicts
+from extender.verbs.plugins import FilterResult
 from extender.verbs.rules import PodRule, Rule
 
 NODES: Final = 50
@@ -105,7 +105,7 @@ class Refusals:
                 hits = self._hits(asked, verdicts)
             self._sort(verdicts, hits)
 
-    def _hits(self, asked: AskedNodes, verdicts: Verdicts) -> _Hits:
+    def _hits(self, asked: NodeList, verdicts: FilterResult) -> _Hits:
         """Return the rules that refuse each of the known nodes that are refused."""
         fits = {*verdicts.fits.names}
         refused = asked.only([name for name in asked.names if name not in fits])
@@ -121,7 +121,7 @@ class Refusals:
                     found[name].append((by_domain, rule.value_of(domain)))
         return found
 
-    def _sort(self, verdicts: Verdicts, hits: _Hits) -> None:
+    def _sort(self, verdicts: FilterResult, hits: _Hits) -> None:
         """Put each refused node to the others that are refused for the same causes."""
         by_node, alike = self.by_node, self.alike
         for reason, names in verdicts.refused:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.cluster.counts.nodes import AskedNodes
+from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
 from extender.verbs.explaining.explanation import PluginScores, Question
@@ -24,7 +24,7 @@ class _Heard:
     scorer: Scorer
     scores: Sequence[int]
 
-    def raw(self, asked: AskedNodes) -> Sequence[int]:
+    def raw(self, asked: NodeList) -> Sequence[int]:
         """Return them."""
         del asked
         return self.scores
@@ -70,7 +70,7 @@ class Scoring:
                 numbers += asked.numbers
             yield
         if known:
-            yield from self._finish(prepared, raw, AskedNodes(known, (), {}, 0, numbers))
+            yield from self._finish(prepared, raw, NodeList(known, (), {}, 0, numbers))
 
     def _prepare(self) -> Sequence[tuple[ScorePlugin, Scorer]]:
         pod, found = self._question.pod, []
@@ -85,7 +85,7 @@ class Scoring:
         self,
         prepared: Sequence[tuple[ScorePlugin, Scorer]],
         raw: Sequence[Sequence[int]],
-        asked: AskedNodes,
+        asked: NodeList,
     ) -> Iterator[None]:
         heard = [
             (plugin, _Heard(scorer, scores))

@@ -26,7 +26,7 @@ from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Alike, Refusals
 from extender.verbs.explaining.scores import Scoring
 from extender.verbs.explaining.words import Kind, kind_of
-from extender.verbs.filtering import judge, unclear
+from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.preempting import fits_without, may_be_chosen
 from extender.verbs.rules import Rule
 
@@ -43,7 +43,7 @@ _Near: TypeAlias = tuple[_Distance, int, Alike]
 def explaining(state: ClusterState, question: Question) -> Steps:
     """Explain a pod, in steps of about a millisecond at most; the last returns what was found.
 
-    Verdicts and their causes are made in the same step, a part of the nodes at a time, by `judge`
+    Results and their causes are made in the same step, a part of the nodes at a time, by `judge`
     and from the tables that it looks at. The state may change between two steps.
     O(nodes x rules that refuse some + classes compared + pods named).
     """
@@ -91,7 +91,7 @@ def explaining(state: ClusterState, question: Question) -> Steps:
         scores=scoring.scores,
         final=scoring.final,
         score_fault=scoring.fault,
-        unclear=_unclear(state, question),
+        indeterminate=_indeterminate(state, question),
         changed=state.version != version,
     )
 
@@ -126,11 +126,11 @@ def _leaving_unnamed(
             yield
 
 
-def _unclear(state: ClusterState, question: Question) -> str | None:
+def _indeterminate(state: ClusterState, question: Question) -> str | None:
     broken = question.pod.broken_annotation
     if broken is not None:
         return str(ObjectError(*broken))
-    return unclear(state, question.pod, question.plugins)
+    return indeterminate(state, question.pod, question.plugins)
 
 
 def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:

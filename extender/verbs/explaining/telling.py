@@ -40,7 +40,7 @@ Row: TypeAlias = Sequence[str]
 
 def verdict(found: Explanation) -> str:
     """Say whether the pod fits."""
-    if found.unclear is not None:
+    if found.indeterminate is not None:
         return "gets an error from filter instead of a verdict"
     fit, nodes = len(found.fits), len(found.names)
     if nodes == 1:

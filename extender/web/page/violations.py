@@ -107,7 +107,7 @@ def _pod_rows(state: ClusterState, records: Sequence[Record]) -> Iterator[Sequen
             yield (
                 explain_link(pod.key),
                 pod.node or "",
-                "" if each.ground is None else breach_in_words(pod, each.ground),
+                "" if each.cause is None else breach_in_words(pod, each.cause),
                 clock_time(each.since_epoch),
                 why,
             )

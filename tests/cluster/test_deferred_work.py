@@ -7,30 +7,30 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.counts.chores import Chores
+from extender.cluster.counts.deferred_work import DeferredWork
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 7))
 def test_each_step_is_done_once_and_in_order(lengths: list[int], steps: int) -> None:
     done: list[tuple[int, int]] = []
 
-    def chore(number: int, length: int) -> Iterator[None]:
+    def work(number: int, length: int) -> Iterator[None]:
         for step in range(length):
             done.append((number, step))
             yield
 
-    chores = Chores()
+    deferred = DeferredWork()
     for number, length in enumerate(lengths):
-        chores.put_off(chore(number, length))
-    while chores:
+        deferred.put_off(work(number, length))
+    while deferred:
         before = len(done)
-        assert chores.do(steps) == len(done) - before <= steps
+        assert deferred.do(steps) == len(done) - before <= steps
     assert done == [(number, step) for number, each in enumerate(lengths) for step in range(each)]
 
 
 def test_without_a_bound_everything_is_done() -> None:
-    chores = Chores()
+    deferred = DeferredWork()
     for _ in range(3):
-        chores.put_off(iter([None] * 5))
-    assert chores.do() == 15
-    assert not chores
+        deferred.put_off(iter([None] * 5))
+    assert deferred.do() == 15
+    assert not deferred

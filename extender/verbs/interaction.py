@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.counts.nodes import AskedNodes, Nodes
+from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
@@ -42,7 +42,7 @@ def _has_too_many(rules: Affinity) -> bool:
 
 def attracted(state: ClusterState, pod: PodClass, owner: PodClass) -> bool:
     """Return whether a pod matches all required affinity terms of an owner that has some."""
-    if owner.affinity.is_dear:
+    if owner.affinity.is_expensive:
         return state.relations.of(owner, pod).attracted
     terms = owner.affinity.required
     return bool(terms) and all(state.is_about(term, pod) for term in terms)
@@ -53,7 +53,7 @@ def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozen
 
     Of an owner with very many rules, only those keys that nodes have.
     """
-    if owner.affinity.is_dear:
+    if owner.affinity.is_expensive:
         keys = state.repelled_by(owner, pod)
         return state.relations.of(owner, pod).repelled if keys is None else keys
     return frozenset(
@@ -62,13 +62,13 @@ def repelled_keys(state: ClusterState, owner: PodClass, pod: PodClass) -> frozen
 
 
 def _repels(state: ClusterState, owner: PodClass, pod: PodClass) -> bool:
-    if owner.affinity.is_dear:
+    if owner.affinity.is_expensive:
         return bool(state.relations.of(owner, pod).repelled)
     return any(state.is_about(term, pod) for term in owner.affinity.required_anti)
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class Interaction:
     """How a pod and some others on the same node would get on."""
 
     attracts: bool
@@ -79,11 +79,11 @@ class Company:
     """Topology keys over which the required anti-affinity of one of them is about the pod."""
 
 
-def company(state: ClusterState, pod: PodClass, other: PodClass) -> Company | None:
+def interaction(state: ClusterState, pod: PodClass, other: PodClass) -> Interaction | None:
     """Compare a pod's class with another one; None when neither has a rule about the other."""
     if not (pod.affinity.constrains or other.affinity.constrains):
         return None
-    found = Company(
+    found = Interaction(
         attracted(state, other, pod),
         repelled_keys(state, pod, other),
         repelled_keys(state, other, pod),
@@ -91,21 +91,21 @@ def company(state: ClusterState, pod: PodClass, other: PodClass) -> Company | No
     return found if found.attracts or found.repelled or found.repels else None
 
 
-def exclusive_keys(companies: Iterable[Company | None]) -> frozenset[str] | None:
+def exclusive_keys(interactions: Iterable[Interaction | None]) -> frozenset[str] | None:
     """Return the topology keys over which two pods exclude each other, by what plugins say of them.
 
     They cannot be in the same domain of such a key. None where no plugin has a rule about them.
     """
-    found = [each for each in companies if each is not None]
+    found = [each for each in interactions if each is not None]
     return frozenset().union(*(each.repelled | each.repels for each in found)) if found else None
 
 
-def together(companies: Collection[Company]) -> Company:
+def together(interactions: Collection[Interaction]) -> Interaction:
     """Return what the companies of several pods come to."""
-    return Company(
-        any(each.attracts for each in companies),
-        frozenset().union(*(each.repelled for each in companies)),
-        frozenset().union(*(each.repels for each in companies)),
+    return Interaction(
+        any(each.attracts for each in interactions),
+        frozenset().union(*(each.repelled for each in interactions)),
+        frozenset().union(*(each.repels for each in interactions)),
     )
 
 
@@ -120,7 +120,7 @@ class Neighbours:
     keys: frozenset[str]
     nodes: Nodes
 
-    def split(self, asked: AskedNodes) -> tuple[Sequence[str], Sequence[str]]:
+    def split(self, asked: NodeList) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the nodes that fit, and of those that are refused."""
         hit = [each for each in asked.names if not self.keys.isdisjoint(self.nodes.labels(each))]
         refused = {*hit}

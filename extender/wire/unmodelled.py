@@ -21,7 +21,7 @@ class _Spread(msgspec.Struct):
     whenUnsatisfiable: str | None = None  # noqa: N815 - the API's spelling
 
 
-class BeyondUs(msgspec.Struct, rename="camel"):
+class UnmodelledConstraints(msgspec.Struct, rename="camel"):
     """The fields of a pod's spec by which the scheduler refuses nodes on its own."""
 
     volumes: list[dict[str, msgspec.Raw]] | None = None
@@ -40,7 +40,7 @@ class BeyondUs(msgspec.Struct, rename="camel"):
             yield "volumes"
 
 
-class _Spec(BeyondUs, rename="camel"):
+class _Spec(UnmodelledConstraints, rename="camel"):
     scheduling_gates: list[msgspec.Raw] | None = None
     scheduler_name: str | None = None
 

@@ -44,7 +44,7 @@ class OverBudgetError(ExtenderError):
     """A pod whose rules take too long to compare with the cluster."""
 
 
-class Preparer:
+class WarmUp:
     """Prepares questions, one slice in each turn of the event loop, however many are waiting.
 
     Who has had the least so far is next. So a question that takes a few slices is through soon
@@ -73,7 +73,7 @@ class Preparer:
         return (
             len(pod.pod_class.affinity) > MOST_TERMS
             or _asks_too_much_of_nodes(pod)
-            or self._state.expense_of(pod) > AT_ONCE
+            or self._state.cost_of(pod) > AT_ONCE
         )
 
     async def prepare(self, pod: Pod) -> None:
@@ -86,7 +86,7 @@ class Preparer:
             self._check_size(pod)
             await self._turn(0)
             # A first look, so that the one in the turn of the answer is short.
-            for _ in self._state.expenses(self._state.class_of(pod)):
+            for _ in self._state.costs(self._state.class_of(pod)):
                 await self._turn(0)
         if not self.takes_long(pod):
             return

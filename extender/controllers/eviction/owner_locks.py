@@ -1,4 +1,4 @@
-"""Whose turn it is: so many evictions a minute, one of an owner at a time; a brake for too many."""
+"""Whose turn it is: so many evictions a minute, one of an owner at a time; a circuit breaker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.eviction.record import FIRST_PAUSE_SECONDS
 from extender.model.objects import Controller, Pod
 from extender.timing import LONGEST_PAUSE_SECONDS, Pause
-from extender.verbs.nominating import Promise
+from extender.verbs.nominating import ExpectedPlacement
 
 WINDOW_SECONDS: Final = 60.0
 UNSEEN_SECONDS: Final = 10.0
@@ -24,7 +24,7 @@ EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
 
-class Window:
+class RateLimiter:
     """So many in any minute, and not one more."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -78,7 +78,7 @@ class Move:
     gone_at: float | None = None
 
 
-class Turns:
+class OwnerLocks:
     """Who moves at present, and whose pods wait."""
 
     def __init__(self, state: ClusterState, clock: Callable[[], float]) -> None:
@@ -90,7 +90,7 @@ class Turns:
     def __len__(self) -> int:
         return len(self._moves)
 
-    def promises(self) -> list[Promise]:
+    def placements(self) -> list[ExpectedPlacement]:
         """Return where pods are expected that replace those that go; what is over is forgotten."""
         now = self._clock()
         for owner, move in list(self._moves.items()):
@@ -99,7 +99,7 @@ class Turns:
         for owner, pause in list(self._pauses.items()):
             if now - pause.until > LONGEST_PAUSE_SECONDS:
                 del self._pauses[owner]
-        return [Promise(move.pod, move.target) for move in self._moves.values()]
+        return [ExpectedPlacement(move.pod, move.target) for move in self._moves.values()]
 
     def begin(self, owner: Controller, pod: Pod, target: str) -> None:
         """Note that a pod of an owner goes."""
@@ -160,7 +160,7 @@ class Pauses:
         return self.all or namespace in self.namespaces
 
 
-class Brake:
+class CircuitBreaker:
     """Pauses evictions while more than a share of all pods would have to go.
 
     What the owner of some namespaces does is not to stop the evictions of all others: with more

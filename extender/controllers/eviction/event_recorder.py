@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from extender.controllers.eviction.owner_locks import Pauses
 from extender.controllers.eviction.record import Record
-from extender.controllers.eviction.turns import Pauses
 from extender.controllers.history import History, Kind
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
@@ -31,7 +31,7 @@ LINES: Final = 20
 _log = logging.getLogger(__name__)
 
 
-class Teller:
+class EventRecorder:
     """Says what becomes of pods, each thing once."""
 
     def __init__(
@@ -136,7 +136,7 @@ def _what(pod: Pod, record: Record, *, for_tenant: bool = False) -> str:
 
     Whoever may read Events of a namespace is not told of pods of others; operators are, in the log.
     """
-    ground = record.ground
+    cause = record.cause
     within = namespace_of(pod.key) if for_tenant else None
-    words = "a rule is broken" if ground is None else breach_in_words(pod, ground, within=within)
+    words = "a rule is broken" if cause is None else breach_in_words(pod, cause, within=within)
     return f"{words}, since {time_of(record.since_epoch)}"

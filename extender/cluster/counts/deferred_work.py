@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-CHORES = 256
+DEFERRED_STEPS = 256
 """Things that were put off and are done with every event of a pod, while there are any: about as
 many microseconds."""
 
 
-class Chores:
+class DeferredWork:
     """What was put off, each as an iterator whose steps do it; first come first served."""
 
     def __init__(self) -> None:
@@ -20,16 +20,16 @@ class Chores:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put_off(self, chore: Iterator[None]) -> None:
+    def put_off(self, work: Iterator[None]) -> None:
         """Leave something for later."""
-        self._waiting.append(chore)
+        self._waiting.append(work)
 
     def do(self, steps: int | None = None) -> int:
         """Do some, or all, of it; return how many steps that took."""
         done = 0
         while self._waiting and (steps is None or done < steps):
-            chore = self._waiting[0]
-            done += sum(1 for _ in islice(chore, None if steps is None else steps - done))
+            work = self._waiting[0]
+            done += sum(1 for _ in islice(work, None if steps is None else steps - done))
             if steps is None or done < steps:
                 self._waiting.popleft()
         return done

@@ -56,7 +56,7 @@ def _leave_lost_place(state: ClusterState, pod: Pod) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Mirrored(Generic[T]):
+class WatchedResource(Generic[T]):
     """A resource, and how its objects get into the cluster state and out of it.
 
     Objects go by their key: namespace/name, or the name of what has no namespace.
@@ -96,7 +96,7 @@ class Mirrored(Generic[T]):
         return "" if found is None else found.uid
 
 
-NAMESPACES: Final[Mirrored[Namespace]] = Mirrored(
+NAMESPACES: Final[WatchedResource[Namespace]] = WatchedResource(
     "namespaces",
     "Namespace",
     reader=lambda _: read_namespace,
@@ -104,7 +104,7 @@ NAMESPACES: Final[Mirrored[Namespace]] = Mirrored(
     upsert=ClusterState.upsert_namespace,
     remove=lambda state, name, _: state.remove_namespace(name),
 )
-NODES: Final[Mirrored[Node]] = Mirrored(
+NODES: Final[WatchedResource[Node]] = WatchedResource(
     "nodes",
     "Node",
     reader=lambda _: NodeReader().read,
@@ -112,7 +112,7 @@ NODES: Final[Mirrored[Node]] = Mirrored(
     upsert=ClusterState.upsert_node,
     remove=lambda state, name, _: state.remove_node(name),
 )
-PODS: Final[Mirrored[Pod]] = Mirrored(
+PODS: Final[WatchedResource[Pod]] = WatchedResource(
     "pods",
     "Pod",
     reader=lambda pods: pods.read,
@@ -124,7 +124,7 @@ PODS: Final[Mirrored[Pod]] = Mirrored(
     # kube-scheduler's selector: a pod that ends is DELETED from our view of the world.
     query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
 )
-BUDGETS: Final[Mirrored[PodDisruptionBudget]] = Mirrored(
+BUDGETS: Final[WatchedResource[PodDisruptionBudget]] = WatchedResource(
     "poddisruptionbudgets",
     "PodDisruptionBudget",
     group="policy",
@@ -136,7 +136,7 @@ BUDGETS: Final[Mirrored[PodDisruptionBudget]] = Mirrored(
     # Only where the hard rules are ours: otherwise nobody is added to the victims of preemption.
     needed=lambda config: config.mode is Mode.REPLACE,
 )
-QUOTAS: Final[Mirrored[ResourceQuota]] = Mirrored(
+QUOTAS: Final[WatchedResource[ResourceQuota]] = WatchedResource(
     "resourcequotas",
     "ResourceQuota",
     reader=lambda _: read_quota,
@@ -148,16 +148,16 @@ QUOTAS: Final[Mirrored[ResourceQuota]] = Mirrored(
     needed=lambda config: config.looks_at_quotas,
 )
 
-MIRRORED: Final[tuple[Mirrored[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
+RESOURCES: Final[tuple[WatchedResource[Any], ...]] = (NAMESPACES, NODES, PODS, BUDGETS, QUOTAS)
 VITAL: Final = (NAMESPACES.name, NODES.name, PODS.name)
 """Without these no rule can be judged."""
 
 
-def needed(config: Config) -> tuple[Mirrored[Any], ...]:
+def needed(config: Config) -> tuple[WatchedResource[Any], ...]:
     """Return what a configuration has to know of the cluster."""
-    return tuple(each for each in MIRRORED if each.needed(config))
+    return tuple(each for each in RESOURCES if each.needed(config))
 
 
 def object_counts(state: ClusterState) -> Mapping[str, int]:
     """Return how many objects of each resource are known."""
-    return {each.name: len(each.keys(state)) for each in MIRRORED}
+    return {each.name: len(each.keys(state)) for each in RESOURCES}
