@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
@@ -17,12 +18,13 @@ from tests.upstream.copying import compiled
 from tests.upstream.integration import INTEGRATION, SUITES
 from tests.upstream.modes import MODES
 from tests.upstream.report import report, unexpected
-from tests.upstream.running import Results, is_done, read, run
+from tests.upstream.results import keep, kept
+from tests.upstream.running import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_REPORT = Path(__file__).with_name("report.md")
+_HERE = Path(__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,19 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _arguments(arguments)
     programs = compiled(INTEGRATION, args.release, _say)
     etcd = ensure(_say).folder
-    args.logs.mkdir(parents=True, exist_ok=True)
-    results: dict[str, dict[str, Results]] = {}
-    for suite in args.suites:
-        for mode in args.modes:
-            folder = args.logs / f"{Path(suite).name}-{mode}"
-            if args.resume and is_done(folder):
-                found = read(folder)
-            else:
-                _say(f"{suite}, {mode}")
-                program = Path(programs[f"{Path(suite).name}.test"])
-                found = run(program, mode, etcd, folder, args.run)
-            results.setdefault(suite, {})[mode] = found
-            _say(f"{suite}, {mode}: {found.in_short()}")
+    for suite, mode in product(args.suites, args.modes):
+        if args.resume and mode in kept(args.results, args.release).get(suite, {}):
+            continue
+        _say(f"{suite}, {mode}")
+        program = Path(programs[f"{Path(suite).name}.test"])
+        found = run(program, mode, etcd, args.logs / f"{Path(suite).name}-{mode}", args.run)
+        _say(f"{suite}, {mode}: {found.in_short()}")
+        if not args.run:
+            keep(args.results, args.release, suite, mode, found)
+    results = kept(args.results, args.release)
     args.report.write_text(report(results, args.release), encoding="utf-8")
     wrong = unexpected(results)
     for each in wrong:
@@ -57,10 +56,11 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--modes", type=_split, default=MODES, help=", ".join(MODES))
     parser.add_argument("--run", default="", help="only tests whose name matches, as for go test")
     parser.add_argument(
-        "--resume", action="store_true", help="take what has come to its end from the logs"
+        "--resume", action="store_true", help="leave out what results.json has of this release"
     )
     parser.add_argument("--logs", type=Path, default=Path(gettempdir()) / "upstream")
-    parser.add_argument("--report", type=Path, default=_REPORT)
+    parser.add_argument("--results", type=Path, default=_HERE / "results.json")
+    parser.add_argument("--report", type=Path, default=_HERE / "report.md")
     return parser.parse_args(arguments)
 
 

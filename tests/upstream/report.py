@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.upstream.expected import HANGING, reason
-from tests.upstream.modes import ALONE, RULELESS
-from tests.upstream.running import PASS
+from tests.upstream.modes import ALONE, MODES, RULELESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.upstream.running import Results
 
@@ -24,19 +23,21 @@ are. Then it runs them with one helper changed, the one that starts the schedule
 configured by a file of `scheduler-config/`, and a process of the extender runs on the suite's API
 server. Last comes an extender that knows no rules: what passes there as well says nothing about the
 extender. What failed was run again, up to five times; *flaky* counts the tests that then passed.
+`results.json` has the names.
 
-Tests passed / failed / skipped, without those that only hold others. Kubernetes {release}.
+Tests passed / failed / skipped, without those that only hold others; an empty cell was not run.
+Kubernetes {release}.
 
 """
 
 
 def report(found: Found, release: str) -> str:
     """Write it as Markdown."""
-    modes = list(next(iter(found.values())))
+    modes = [mode for mode in MODES if any(mode in by_mode for by_mode in found.values())]
     lines = [f"| suite | {' | '.join(modes)} | needs the rules |"]
     lines += ["| --- |" + " --- |" * (len(modes) + 1)]
     for suite, by_mode in found.items():
-        cells = " | ".join(by_mode[mode].in_short() for mode in modes)
+        cells = " | ".join(by_mode[mode].in_short() if mode in by_mode else "" for mode in modes)
         lines.append(f"| `{suite}` | {cells} | {len(list(_needing(by_mode)))} |")
     lines += ["", "## What fails beside the extender and not alone", ""]
     failed = list(_failed(found))
@@ -75,12 +76,12 @@ def _needing(by_mode: Mapping[str, Results]) -> Iterator[str]:
     if RULELESS in by_mode:
         for test in by_mode[RULELESS].failed:
             if any(
-                each.outcomes.get(test) == PASS
+                test not in each.failed
                 for mode, each in by_mode.items()
                 if mode not in (ALONE, RULELESS)
             ):
                 yield test
 
 
-def _of(by_mode: Mapping[str, Results], mode: str) -> list[str]:
-    return by_mode[mode].failed if mode in by_mode else []
+def _of(by_mode: Mapping[str, Results], mode: str) -> Sequence[str]:
+    return by_mode[mode].failed if mode in by_mode else ()

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _SHIPPED = _ROOT / "scheduler-config"
 _SUITE_TIMEOUT = "90m"
-_DONE = "done"
 _MOST_RUNS = 6
 """Of what fails. In `replace`, a case of TestInterPodAffinityPreemption fails by chance in one run
 of three: it looks where the pod is before the scheduler's update of its condition has woken it."""
@@ -39,24 +38,19 @@ plugins: [CrossNamespacePodAffinity]
 """
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Results:
-    """What became of the tests of one suite."""
+    """What became of the tests of one suite, without those that only contain others."""
 
-    outcomes: dict[str, str] = field(default_factory=dict)
-    """By test, without those that only contain others."""
-    flaky: list[str] = field(default_factory=list)
+    passed: int
+    failed: tuple[str, ...] = ()
+    skipped: int = 0
+    flaky: tuple[str, ...] = ()
     """Those that failed at first, and passed by themselves."""
-
-    @property
-    def failed(self) -> list[str]:
-        """The tests that failed."""
-        return [name for name, outcome in self.outcomes.items() if outcome == FAIL]
 
     def in_short(self) -> str:
         """Count what passed, failed and was skipped."""
-        counts = Counter(self.outcomes.values())
-        shown = f"{counts[PASS]} / {counts[FAIL]} / {counts[SKIP]}"
+        shown = f"{self.passed} / {len(self.failed)} / {self.skipped}"
         return shown + (f", {len(self.flaky)} flaky" if self.flaky else "")
 
 
@@ -74,25 +68,21 @@ def run(program: Path, mode: str, etcd: Path, folder: Path, pattern: str = "") -
             break
         _once(program, environment, folder / f"{number}.log", only(failed), skipped)
         results = read(folder)
-    (folder / _DONE).touch()
     return results
 
 
 def read(folder: Path) -> Results:
     """Read the logs of a run: of all tests, then of those that had failed each time."""
     first, *later = sorted(folder.glob("[0-9].log"))
-    results = Results(outcomes(first.read_text(errors="replace")))
+    found, flaky = outcomes(first.read_text(errors="replace")), []
     for log in later:
         again = outcomes(log.read_text(errors="replace"))
-        passed = [name for name in results.failed if again.get(name) == PASS]
-        results.flaky += passed
-        results.outcomes |= dict.fromkeys(passed, PASS)
-    return results
-
-
-def is_done(folder: Path) -> bool:
-    """Return whether a run has come to its end."""
-    return (folder / _DONE).exists()
+        passed = [name for name, was in found.items() if was == FAIL and again.get(name) == PASS]
+        flaky += passed
+        found |= dict.fromkeys(passed, PASS)
+    counts = Counter(found.values())
+    failed = [name for name, outcome in found.items() if outcome == FAIL]
+    return Results(counts[PASS], tuple(failed), counts[SKIP], tuple(flaky))
 
 
 def _environment(mode: str, etcd: Path, folder: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from tests.upstream.expected import reason
 from tests.upstream.grouped import run_group
 from tests.upstream.modes import ALONE, ASSIST, REPLACE, RULELESS
 from tests.upstream.report import report, unexpected
+from tests.upstream.results import keep, kept
 from tests.upstream.running import (
     FAIL,
     PASS,
@@ -48,8 +49,8 @@ def test_a_test_that_passes_by_itself_is_flaky(tmp_path: Path) -> None:
     (tmp_path / "1.log").write_text(LOG)
     (tmp_path / "2.log").write_text("--- PASS: TestFilters/apart_from_it (0.50s)\n")
     found = read(tmp_path)
-    assert found.flaky == ["TestFilters/apart_from_it"]
-    assert found.failed == ["TestHung/forever"]
+    assert found.flaky == ("TestFilters/apart_from_it",)
+    assert found.failed == ("TestHung/forever",)
 
 
 def test_a_test_of_groups_on_several_nodes_may_fail_in_replace_alone() -> None:
@@ -62,9 +63,22 @@ def test_a_test_of_groups_on_several_nodes_may_fail_in_replace_alone() -> None:
 def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
     found = {
         "filters": {
-            ALONE: Results({"TestA": PASS, "TestB": FAIL, "TestC": PASS}),
-            REPLACE: Results({"TestA": FAIL, "TestB": FAIL, "TestC": PASS}),
-            RULELESS: Results({"TestA": FAIL, "TestB": FAIL, "TestC": FAIL}),
+            ALONE: Results(2, ("TestB",)),
+            REPLACE: Results(
+                1,
+                (
+                    "TestA",
+                    "TestB",
+                ),
+            ),
+            RULELESS: Results(
+                0,
+                (
+                    "TestA",
+                    "TestB",
+                    "TestC",
+                ),
+            ),
         }
     }
 
@@ -73,6 +87,22 @@ def test_what_fails_only_beside_the_extender_is_not_expected() -> None:
     assert "| `filters` | 2 / 1 / 0 | 1 / 2 / 0 | 0 / 3 / 0 | 1 |" in written
     assert "- replace: `TestA`: **not expected**" in written
     assert "- `TestB`" in written
+
+
+def test_results_are_kept_from_run_to_run(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    assert kept(path, "1.37.2") == {}
+    first, second = Results(2, ("TestB",), 1, ("TestA",)), Results(3)
+
+    keep(path, "1.37.2", "filters", REPLACE, first)
+    keep(path, "1.37.2", "filters", ALONE, first)
+    keep(path, "1.37.2", "filters", ALONE, second)
+    keep(path, "1.38.0", "filters", ALONE, first)
+
+    found = kept(path, "1.37.2")
+    assert found == {"filters": {ALONE: second, REPLACE: first}}
+    assert list(found["filters"]) == [ALONE, REPLACE]
+    assert "| 3 / 0 / 0 | 2 / 1 / 1, 1 flaky | 0 |" in report(found, "1.37.2")
 
 
 def test_what_failed_is_named_level_by_level() -> None:
