@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+
+from msgspec import convert
 
 from bench.machine import machine
 from bench.output import add_files, put_out
@@ -41,9 +45,20 @@ def main() -> None:
             average = outcome.pods_per_second.get("Average", 0)
             _say(f"{workload}, {side}: {average:.0f} pods/s, {len(outcome.broken)} broken")
     finally:  # An hour's figures are not lost with the run that broke off.
+        outcomes = _with_earlier(args.json, outcomes, list(map(str, workloads(found, args.size))))
         report = f"Measured on {machine()}.\n\n{as_markdown(outcomes)}"
         numbers = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
         put_out(args, report, numbers)
+
+
+def _with_earlier(path: Path | None, new: Sequence[Outcome], order: list[str]) -> list[Outcome]:
+    """Return what was measured, and of other workloads what is in the file from before."""
+    earlier: list[Outcome] = []
+    if path is not None and path.exists():
+        earlier = convert(json.loads(path.read_text(encoding="utf-8"))["outcomes"], list[Outcome])
+    again = {each.workload for each in new}
+    kept = [each for each in earlier if each.workload not in again]
+    return sorted((*kept, *new), key=lambda each: order.index(each.workload))
 
 
 def _arguments() -> argparse.Namespace:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _HEAD = """\
 Upstream's own benchmark (`scheduler_perf`), its workloads unchanged, in pods per second. A side's
 placements were judged afterwards by the rules of the documentation (*broken*). *Threshold* is what
-upstream asks of the average, on a machine with 6 cores.
+upstream asks of the average, on a machine with 6 cores. The sides of a workload ran one after the
+other, the workloads on several days.
 """
 
 
