@@ -77,7 +77,7 @@ class ClusterState(ClusterView):
             self._node_rules.count(old.node_affinity, -1)
         if not pod.terminal:
             self._groups.add(pod)
-        self._rule_watch.upsert(pod, old)
+        self.rule_watch.upsert(pod, old)
         if pod.terminal or pod.node is not None:
             self._settle(pod.key, pod.uid)
         elif pod.nominated is not None or self._nominated:
@@ -131,7 +131,7 @@ class ClusterState(ClusterView):
             self._groups.remove(pod)
             self._node_rules.count(pod.node_affinity, -1)
             self._displace(pod)
-            self._rule_watch.remove(pod)
+            self.rule_watch.remove(pod)
 
     @contextmanager
     def without(self, key: str, uid: str, gone: Iterable[Pod] = ()) -> Iterator[None]:
@@ -181,12 +181,12 @@ class ClusterState(ClusterView):
             self._quotas.count(pod, pods)
             self._settle_quotas(pod.pod_class.namespace)
         self.version += 1
-        self._rule_watch.moved(pod.pod_class, node)
+        self.rule_watch.moved(pod.pod_class, node)
 
     def _settle_quotas(self, namespace: str) -> None:
         """Have rules in annotations count for other namespaces as the quotas of theirs allow."""
         exceeded, limiting = self._quotas.exceeded(namespace), bool(self._quotas.of(namespace))
-        if self._annotations.settle(namespace, exceeded=exceeded, limiting=limiting):
+        if self.annotations.settle(namespace, exceeded=exceeded, limiting=limiting):
             self._counters.existing_terms.version += 1
             self.version += 1
 
@@ -284,7 +284,7 @@ class ClusterState(ClusterView):
             self._nodes.learn(node.name, node.labels)
         self._node_rules.changed(node.name, before)
         self.version += 1
-        self._rule_watch.relabelled(node.name, before or NO_LABELS)
+        self.rule_watch.relabelled(node.name, before or NO_LABELS)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods stay, and count again when it is back."""
@@ -295,7 +295,7 @@ class ClusterState(ClusterView):
                 self._nodes.forget(name)
             self._node_resources.forget(name)
             self.version += 1
-            self._rule_watch.relabelled(name, before)
+            self.rule_watch.relabelled(name, before)
 
     def compact(self) -> None:
         """Lay the nodes out for fast look-ups; for after the first list."""
@@ -315,13 +315,13 @@ class ClusterState(ClusterView):
             self._rematch(name, known)
 
     def _rematch(self, namespace: str, before: Labels) -> None:
-        changed = self._annotations.relabelled(namespace, before)
+        changed = self.annotations.relabelled(namespace, before)
         if changed:
             self._quotas.count_again(namespace)
             self._broken_annotations.count_again(namespace)
             self._settle_quotas(namespace)
         self._counters.rematch(namespace, before)
-        self._rule_watch.namespace_changed(namespace, before, annotations=changed)
+        self.rule_watch.namespace_changed(namespace, before, annotations=changed)
         self.version += 1
 
     # Disruption budgets and quotas

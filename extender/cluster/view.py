@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.counters import Counters
@@ -53,6 +54,40 @@ class ClusterView:
     What is counted ahead of a question, or done as deferred work, alters no answer.
     """
 
+    nodes: Final[Nodes]
+    """The nodes, with their labels and places in topologies."""
+    node_rules: Final[NodeRules]
+    """What node affinity says of each node."""
+    node_resources: Final[NodeResources]
+    """What nodes have for pods, and what of it is requested."""
+    budgets: Final[Budgets]
+    pods: Final[Mapping[str, Pod]]
+    """The pods that are not terminal, by namespace/name."""
+    waiting_pods: Final[Collection[Pod]]
+    """The pods that are bound to no node."""
+    namespaces: Final[Mapping[str, Labels]]
+    """The labels of the known namespaces, by name."""
+    annotations: Final[AnnotationScope]
+    """Where rules in annotations count, and for whom."""
+    existing_terms: Final[ExistingTerms]
+    """The terms that placed pods carry."""
+    matching_sets: Final[MatchingPodSets]
+    """The sets of matching pods that are kept up to date."""
+    placed_classes: Final[Collection[PlacedClass]]
+    """The classes that have placed pods."""
+    relations: Final[Relations]
+    """What the rules of classes with very many of them have to do with other pods."""
+    broken_annotations: Final[BrokenAnnotations]
+    """The pods with rules in annotations that cannot be read."""
+    quotas: Final[Quotas]
+    """The quotas on cross-namespace affinity, and what is used of them."""
+    reservations: Final[Reservations]
+    """The places that are promised to pods."""
+    nominated: Final[NominatedPods]
+    """The waiting pods that are nominated to a node."""
+    rule_watch: Final[RuleWatch]
+    """What is known of rules that hold during execution; empty when nobody asks."""
+
     def __init__(
         self,
         *,
@@ -69,10 +104,10 @@ class ClusterView:
         Rules in annotations count in the namespaces that `annotations` selects, None for nowhere.
         For pods of other namespaces, with `limited`, only where a quota is about that.
         """
-        self._nodes = NodeRegistry()
-        self._node_rules = NodeRuleRegistry(self._nodes)
-        self._node_resources = NodeResourcesLedger()
-        self._budgets = BudgetLedger()
+        self.nodes = self._nodes = NodeRegistry()
+        self.node_rules = self._node_rules = NodeRuleRegistry(self._nodes)
+        self.node_resources = self._node_resources = NodeResourcesLedger()
+        self.budgets = self._budgets = BudgetLedger()
         self.version = 0
         """Grows with every change that may alter what is answered about an unchanged pod."""
         self.nominations = 0
@@ -85,71 +120,34 @@ class ClusterView:
         """Hear of each pod that was placed by rules in its annotation of which it has no record."""
         self._most_matching_sets = most_matching_sets
         self._pods: dict[str, Pod] = {}
+        self.pods = MappingProxyType(self._pods)
         self._pods_by_node = PodsByNode()
+        self.waiting_pods = self._pods_by_node.waiting
         self._groups = WaitingGroups()
         self._namespaces: dict[str, Labels] = {}
-        self._annotations = AnnotationScope(annotations, self._namespaces, limited=limited)
+        self.namespaces = MappingProxyType(self._namespaces)
+        self.annotations = AnnotationScope(annotations, self._namespaces, limited=limited)
         self._counters = Counters(
-            self._nodes, self._namespaces, most_matching_sets, many_terms, self._annotations
+            self._nodes, self._namespaces, most_matching_sets, many_terms, self.annotations
         )
+        self.existing_terms = self._counters.existing_terms
+        self.matching_sets = self._counters.matching_sets
+        self.placed_classes = self._counters.classes
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
-        self._relations = Relations(self._counters, self._nodes)
-        self._broken_annotations = BrokenAnnotationLedger(self._annotations.covers)
-        self._quotas = QuotaLedger(self._annotations.covers)
-        self._reservations = ReservationLedger()
+        self.relations = Relations(self._counters, self._nodes)
+        self.broken_annotations = self._broken_annotations = BrokenAnnotationLedger(
+            self.annotations.covers
+        )
+        self.quotas = self._quotas = QuotaLedger(self.annotations.covers)
+        self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedAnnotations(self._reservations)
-        self._nominated = NominationLedger()
-        self._rule_watch = RuleWatch(self._nodes, self._counters, execution, self._annotations)
-
-    @property
-    def rule_watch(self) -> RuleWatch:
-        """Return what is known of rules that hold during execution; empty when nobody asks."""
-        return self._rule_watch
-
-    @property
-    def nodes(self) -> Nodes:
-        """Return the nodes, with their labels and places in topologies."""
-        return self._nodes
-
-    @property
-    def node_rules(self) -> NodeRules:
-        """Return what node affinity says of each node."""
-        return self._node_rules
-
-    @property
-    def node_resources(self) -> NodeResources:
-        """Return what nodes have for pods, and what of it is requested."""
-        return self._node_resources
-
-    @property
-    def budgets(self) -> Budgets:
-        """Return the disruption budgets."""
-        return self._budgets
-
-    @property
-    def quotas(self) -> Quotas:
-        """Return the quotas on cross-namespace affinity, and what is used of them."""
-        return self._quotas
-
-    @property
-    def pods(self) -> Mapping[str, Pod]:
-        """Return the pods that are not terminal, by namespace/name."""
-        return MappingProxyType(self._pods)
+        self.nominated = self._nominated = NominationLedger()
+        self.rule_watch = RuleWatch(self._nodes, self._counters, execution, self.annotations)
 
     def pod(self, key: str, uid: str) -> Pod | None:
         """Return a pod that is not terminal; None for a namesake with another uid."""
         pod = self._pods.get(key)
         return pod if pod is not None and pod.uid == uid else None
-
-    @property
-    def reservations(self) -> Reservations:
-        """Return the places that are promised to pods."""
-        return self._reservations
-
-    @property
-    def nominated(self) -> NominatedPods:
-        """Return the waiting pods that are nominated to a node."""
-        return self._nominated
 
     @property
     def placed_pods(self) -> Iterator[Pod]:
@@ -160,11 +158,6 @@ class ClusterView:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Return the pods that are bound to a node, without those it is only reserved for."""
         return self._pods_by_node.of(node)
-
-    @property
-    def waiting_pods(self) -> Collection[Pod]:
-        """Return the pods that are bound to no node."""
-        return self._pods_by_node.waiting
 
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         """Return the pods that are marked to go for a preemptor, by its uid."""
@@ -178,34 +171,9 @@ class ClusterView:
         """Return the classes of the waiting pods of a pod group, by namespace/name of the pod."""
         return self._groups.of(group)
 
-    @property
-    def broken_annotations(self) -> BrokenAnnotations:
-        """Return the pods with rules in annotations that cannot be read."""
-        return self._broken_annotations
-
-    @property
-    def namespaces(self) -> Mapping[str, Labels]:
-        """Return the labels of the known namespaces, by name."""
-        return MappingProxyType(self._namespaces)
-
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, none for one that is unknown."""
         return self._counters.namespace_labels(namespace)
-
-    @property
-    def existing_terms(self) -> ExistingTerms:
-        """Return the terms that placed pods carry."""
-        return self._counters.existing_terms
-
-    @property
-    def matching_sets(self) -> MatchingPodSets:
-        """Return the sets of matching pods that are kept up to date."""
-        return self._counters.matching_sets
-
-    @property
-    def placed_classes(self) -> Iterable[PlacedClass]:
-        """Return the classes that have placed pods."""
-        return self._counters.classes
 
     def candidates(self, pods: PodSelector) -> list[PlacedClass]:
         """Return a superset, as small as can be told at once, of the classes that are matched."""
@@ -241,11 +209,6 @@ class ClusterView:
                 keys.update(table.topology.key for table in affinity_tables.anti_affinity)
         return frozenset(keys)
 
-    @property
-    def relations(self) -> Relations:
-        """Return what the rules of classes with very many of them have to do with other pods."""
-        return self._relations
-
     def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
         """Return what pods of a class have to be compared with."""
         return self._prefilter_states.about(pod_class)
@@ -269,14 +232,9 @@ class ClusterView:
         judged = pod_class if pod_class.annotated is None else self.class_of(pod)
         self._judged.note_asked(pod.uid, judged.digest)
 
-    @property
-    def annotations(self) -> AnnotationScope:
-        """Return where rules in annotations count, and for whom."""
-        return self._annotations
-
     def class_in_force(self, pod_class: PodClass) -> PodClass:
         """Return a class with those rules that hold for its pods."""
-        if pod_class.annotated is None or self._annotations.covers(pod_class.namespace):
+        if pod_class.annotated is None or self.annotations.covers(pod_class.namespace):
             return pod_class
         return pod_class.of_spec
 
@@ -285,14 +243,14 @@ class ClusterView:
         if pod_class.annotated is None and pod_class.standing is Standing.WHOLE:
             return pod_class
         sources = (source for _, source in rules_by_source(pod_class))
-        of_spec, *by_annotation = (self._annotations.counts(each, namespace) for each in sources)
+        of_spec, *by_annotation = (self.annotations.counts(each, namespace) for each in sources)
         if any(by_annotation):
             return pod_class
         return pod_class.of_spec if of_spec else pod_class.without_rules
 
     def in_force(self, pod: Pod) -> Pod:
         """Return a pod with those rules that hold for it."""
-        if pod.of_spec is None or self._annotations.covers(pod.pod_class.namespace):
+        if pod.of_spec is None or self.annotations.covers(pod.pod_class.namespace):
             return pod
         return pod.without_annotations
 
@@ -307,7 +265,7 @@ class ClusterView:
         then on.
         """
         yield self._prefilter_states.cost(pod_class)
-        yield self._relations.cost(self._nominated.pairs_with(pod_class))
+        yield self.relations.cost(self._nominated.pairs_with(pod_class))
 
     def cost_of(self, pod: Pod) -> int:
         """Return how many comparisons, roughly, it takes before a pod can be judged."""
@@ -319,7 +277,7 @@ class ClusterView:
         The state may change between two steps. Whatever was done stays of use.
         """
         yield from self._prefilter_states.preparing(pod_class, comparisons)
-        yield from self._relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
+        yield from self.relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
 
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
+from typing import Final
 
 from extender.cluster.counts.annotation_scope import AnnotationScope
 from extender.cluster.counts.class_index import ClassIndex
@@ -44,9 +45,13 @@ class Counters:
     ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
-        self._existing_terms = ExistingTerms(nodes, many_terms, scope)
-        self._sets = MatchingPodSets(nodes, most_sets)
+        self.existing_terms: Final = ExistingTerms(nodes, many_terms, scope)
+        """The terms that placed pods carry."""
+        self.matching_sets: Final = MatchingPodSets(nodes, most_sets)
+        """The sets of matching pods that are kept up to date."""
         self._placed: dict[PodClass, PlacedClass] = {}
+        self.classes: Final[Collection[PlacedClass]] = self._placed.values()
+        """The classes that have placed pods."""
         self._index = ClassIndex()
         self._placed_on: dict[int, list[PlacedClass]] = {}
         self._rematches = 0
@@ -55,24 +60,9 @@ class Counters:
         """Takes back what `taking_up` registered."""
 
     @property
-    def existing_terms(self) -> ExistingTerms:
-        """Return the terms that placed pods carry."""
-        return self._existing_terms
-
-    @property
-    def matching_sets(self) -> MatchingPodSets:
-        """Return the sets of matching pods that are kept up to date."""
-        return self._sets
-
-    @property
-    def classes(self) -> Iterable[PlacedClass]:
-        """Return the classes that have placed pods."""
-        return self._placed.values()
-
-    @property
     def structure(self) -> tuple[int, int, int]:
         """Return what changes whenever a class may have to be compared with other tables."""
-        return self._existing_terms.version, self._rematches, self._nodes.located
+        return self.existing_terms.version, self._rematches, self._nodes.located
 
     # Pods
 
@@ -111,9 +101,9 @@ class Counters:
         self._placed[pod_class].place(self._nodes.number_of(node), pods)
 
     def _add_class(self, pod_class: PodClass) -> PlacedClass:
-        placed = PlacedClass(pod_class, self._existing_terms.carry(pod_class))
+        placed = PlacedClass(pod_class, self.existing_terms.carry(pod_class))
         namespace_labels = self.namespace_labels(pod_class.namespace)
-        for counted, amount in self._sets.weigh(pod_class, namespace_labels).items():
+        for counted, amount in self.matching_sets.weigh(pod_class, namespace_labels).items():
             placed.belong(counted, amount)
         self._placed[pod_class] = placed
         self._index.add(placed)
@@ -125,7 +115,7 @@ class Counters:
         self._index.remove(placed)
         for counted in placed.counted:
             del counted.members[placed]
-        for large in self._existing_terms.drop(pod_class):
+        for large in self.existing_terms.drop(pod_class):
             self._deferred.put_off(large.emptying())
 
     def taking_up(self, pod_class: PodClass) -> Iterator[None]:
@@ -136,17 +126,17 @@ class Counters:
         """
         if pod_class in self._placed:
             return
-        held = self._existing_terms.hold(pod_class)
+        held = self.existing_terms.hold(pod_class)
         try:
             for large in held:
-                for filled, _ in enumerate(self._existing_terms.filling(large), 1):
+                for filled, _ in enumerate(self.existing_terms.filling(large), 1):
                     if filled % DEFERRED_STEPS == 0:
                         yield
         finally:
             self._held += map(self._releasing, held)
 
     def _releasing(self, large: LargeRules) -> Iterator[None]:
-        if self._existing_terms.release(large):
+        if self.existing_terms.release(large):
             yield from large.emptying()
 
     def do_deferred(self, steps: int | None = None) -> int:
@@ -194,10 +184,10 @@ class Counters:
 
         O(sets + classes of the namespace), and only O(sets) when the change means nothing to any.
         """
-        moved = self._sets.moved_by(namespace, before, self.namespace_labels(namespace))
+        moved = self.matching_sets.moved_by(namespace, before, self.namespace_labels(namespace))
         if moved.sets and not self._moved(moved, namespace):
             for counted in moved.sets:
-                self._sets.give_up(counted)
+                self.matching_sets.give_up(counted)
                 self._put_off(counted)
         self._rematches += 1
 
@@ -225,7 +215,7 @@ class Counters:
 
     def existing_terms_about(self, pod_class: PodClass) -> Iterable[ExistingTerm]:
         """Return the existing terms that match pods of a class."""
-        return self._existing_terms.matching(pod_class, self.namespace_labels(pod_class.namespace))
+        return self.existing_terms.matching(pod_class, self.namespace_labels(pod_class.namespace))
 
     def matching(self, pod_set: PodSet, topology_key: str) -> DomainTable:
         """Return the table of the placed pods that are sought, counted at once when new."""
@@ -236,12 +226,12 @@ class Counters:
 
     def started(self, pod_set: PodSet, topology_key: str) -> MatchingPods:
         """Return the set of the placed pods that are sought, which may have classes pending."""
-        counted = self._sets.find(pod_set, topology_key)
-        return counted or self._sets.add(pod_set, topology_key, self.candidates)
+        counted = self.matching_sets.find(pod_set, topology_key)
+        return counted or self.matching_sets.add(pod_set, topology_key, self.candidates)
 
     def counting(self, pod_set: PodSet, topology_key: str, comparisons: int) -> Iterator[int]:
         """Complete a set in steps of so many comparisons; yield what each took."""
-        counted = self._sets.find(pod_set, topology_key)
+        counted = self.matching_sets.find(pod_set, topology_key)
         if counted is None:
             counted = self.started(pod_set, topology_key)
             self.give_up_excess()
@@ -251,7 +241,7 @@ class Counters:
 
     def cost(self, pod_set: PodSet, topology_key: str) -> int:
         """Return how many comparisons, roughly, it still takes to complete a set."""
-        counted = self._sets.find(pod_set, topology_key)
+        counted = self.matching_sets.find(pod_set, topology_key)
         if counted is not None and counted.pending is None:
             return 0
         if len(pod_set.weights) > MANY_SELECTORS:
@@ -288,7 +278,7 @@ class Counters:
 
     def give_up_excess(self) -> None:
         """Stop keeping the sets beyond the bound; their tables are right until the next event."""
-        for counted in self._sets.pop_excess():
+        for counted in self.matching_sets.pop_excess():
             self._put_off(counted)
             self._rematches += 1
 
@@ -298,12 +288,12 @@ class Counters:
 
     def _forgetting(self, counted: MatchingPods) -> Iterator[None]:
         """Undo what keeps a set that was given up, a selector or a class at a step."""
-        yield from self._sets.unfile(counted)
+        yield from self.matching_sets.unfile(counted)
         while counted.members:
             placed, _ = counted.members.popitem()
             placed.abandon(counted)
             yield
-        self._sets.drop(counted)
+        self.matching_sets.drop(counted)
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, none for one that is unknown."""
