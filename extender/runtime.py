@@ -16,7 +16,6 @@ from typing import Any, Final, NoReturn
 import uvloop
 
 from extender import __version__
-from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
@@ -29,7 +28,6 @@ from extender.controllers.recording import Recorder
 from extender.controllers.staleness import Freshness
 from extender.controllers.upkeep import keep_auditing, keep_expiring, keep_up_to_date
 from extender.controllers.violations import keep_patrolling
-from extender.enabled import refuses
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check, Remark
@@ -47,12 +45,12 @@ from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
 from extender.web.page.status import RecentCalls, Resource, Status
 from extender.wiring import (
+    Context,
     build_callbacks,
     build_eviction,
     build_explain,
-    build_nomination,
+    build_helpers,
     build_ops,
-    build_preemption,
 )
 
 _log = logging.getLogger(__name__)
@@ -135,12 +133,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
-        for resource in source.synced:
-            metrics.track_objects(resource, partial(_count, state, resource))
-        metrics.track_reservations(lambda: len(state.reservations))
-        if config.looks_at_quotas:
-            quotas = state.quotas
-            metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
+        _track(config, state, source, metrics)
         freshness = Freshness(
             lambda: source.silent_for,
             config.client_connection.stale_after_seconds,
@@ -149,91 +142,76 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _keep_running("freshness", freshness.run(), parts)
         lifecycle = Lifecycle(source, freshness)
-        _keep_running("audit", keep_auditing(state, metrics), parts)
-        _keep_running("expiry", keep_expiring(state), parts)
-        _keep_running("deferred work", keep_up_to_date(state), parts)
-        found = Watch(state)
-        patrolling = keep_patrolling(
-            state, metrics, INTER_POD_AFFINITY, lifecycle.unsynced, watch=found
+        unsynced = lifecycle.unsynced
+        context = Context(
+            config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
         )
-        _keep_running("patrol", patrolling, parts)
-        _look_after_annotations(config, state, source, metrics, parts)
-        drift = DriftWatch(state)
-        watching = keep_watching_drift(drift, metrics, lifecycle.unsynced)
-        _keep_running("drift", watching, parts)
-        warm_up = WarmUp(state, metrics)
-        history = History()
-        nomination = build_nomination(config, source, state, metrics, warm_up, history=history)
-        if nomination is not None:
-            parts.push_async_callback(nomination.close)
-            _keep_running("nomination", nomination.run(), parts)
-        preemption = build_preemption(
-            config,
-            source,
-            state,
-            metrics,
-            warm_up=warm_up,
-            nomination=nomination,
-            history=history,
-        )
-        if preemption is not None:
-            _keep_running("preemption", preemption.run(), parts)
-        eviction = build_eviction(
-            config,
-            source,
-            state,
-            metrics,
-            lifecycle.unsynced,
-            warm_up=warm_up,
-            history=history,
-        )
+        found, drift = _look_after_state(context, parts)
+        _look_after_annotations(context, parts)
+        helpers = build_helpers(context)
+        if helpers.nomination is not None:
+            parts.push_async_callback(helpers.nomination.close)
+            _keep_running("nomination", helpers.nomination.run(), parts)
+        if helpers.preemption is not None:
+            _keep_running("preemption", helpers.preemption.run(), parts)
+        eviction = build_eviction(context)
         if eviction is not None and source.leadership is not None:
             _keep_running("lease", source.leadership.run(), parts)
             _keep_running("eviction", eviction.run(), parts)
-        refused = RefusedPods(state) if refuses(config) else None
-        callbacks = build_callbacks(
-            config,
-            source,
-            state,
-            metrics,
-            lifecycle.unsynced,
-            warm_up=warm_up,
-            nomination=nomination,
-            preemption=preemption,
-            refused=refused,
-        )
+        callbacks = build_callbacks(context, helpers)
         calls = callbacks[LAST_CALLS]
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
-        started = time()
-        readiness = {**lifecycle.checks(), **listening.checks}
+        status = partial(_status, context, calls, callbacks_url=listening.url, started=time())
         shown = Shown(
             state,
             drift,
             found,
             RecentCalls(metrics),
-            build_explain(config, state, lifecycle.unsynced),
-            history,
-            lifecycle.unsynced,
-            lambda: _status(
-                config, source, state, calls, callbacks_url=listening.url, started=started
-            ),
+            build_explain(context),
+            context.history,
+            unsynced,
+            status,
             eviction=eviction,
-            refused=refused,
+            refused=helpers.refused,
             quotas=QuotaSettings(
                 looked_at=config.looks_at_quotas,
                 limited_by_default=config.cross_namespace_pod_affinity.limited_by_default,
             ),
         )
-        ops = build_ops(config, metrics, readiness, shown)
+        ops = build_ops(config, metrics, {**lifecycle.checks(), **listening.checks}, shown)
         ops_url = await listen_ops(ops, config.serving, metrics, parts)
         yield Running(state, lifecycle, listening.url, ops_url)
 
 
-def _look_after_annotations(
-    config: Config, state: ClusterState, source: Source, metrics: Metrics, parts: AsyncExitStack
-) -> None:
+def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics) -> None:
+    """Have metrics say how much there is, whenever they are asked for."""
+    for resource in source.synced:
+        metrics.track_objects(resource, partial(_count, state, resource))
+    metrics.track_reservations(lambda: len(state.reservations))
+    if config.looks_at_quotas:
+        quotas = state.quotas
+        metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
+
+
+def _look_after_state(context: Context, parts: AsyncExitStack) -> tuple[Watch, DriftWatch]:
+    """Run what keeps the state true and tidy; return what finds broken rules, and drift."""
+    state, metrics, unsynced = context.state, context.metrics, context.unsynced
+    found, drift = Watch(state), DriftWatch(state)
+    _keep_running("audit", keep_auditing(state, metrics), parts)
+    _keep_running("expiry", keep_expiring(state), parts)
+    _keep_running("deferred work", keep_up_to_date(state), parts)
+    patrol = keep_patrolling(state, metrics, INTER_POD_AFFINITY, unsynced, watch=found)
+    _keep_running("patrol", patrol, parts)
+    _keep_running("drift", keep_watching_drift(drift, metrics, unsynced), parts)
+    return found, drift
+
+
+def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
+    config, state, source = context.config, context.state, context.source
     annotations = state.broken_annotations
-    metrics.track_annotations(broken=lambda: len(annotations), ignored=lambda: annotations.ignored)
+    context.metrics.track_annotations(
+        broken=lambda: len(annotations), ignored=lambda: annotations.ignored
+    )
     _keep_running("annotations", keep_telling_of_broken(state), parts)
     has_api = source.nominator is not None
     if has_api and config.takes_annotations and config.mode is Mode.ASSIST:
@@ -276,16 +254,9 @@ def _count(state: ClusterState, resource: str) -> int:
     return object_counts(state)[resource]
 
 
-def _status(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    calls: LastCalls,
-    *,
-    callbacks_url: str,
-    started: float,
-) -> Status:
-    synced, heard, counts = source.synced, source.last_heard, object_counts(state)
+def _status(context: Context, calls: LastCalls, *, callbacks_url: str, started: float) -> Status:
+    config, source = context.config, context.source
+    synced, heard, counts = source.synced, source.last_heard, object_counts(context.state)
     return Status(
         mode=config.mode.value,
         source=source.description,

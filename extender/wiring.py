@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import random
 from time import monotonic, time
 
 from extender.callbacks.binding import Binds
-from extender.callbacks.filtering import Filters, Listeners
+from extender.callbacks.filtering import Filters, Helper, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.preempting import Preemptions
 from extender.callbacks.prioritizing import Priorities
@@ -23,10 +23,10 @@ from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
-from extender.enabled import enforced, filter_plugins, score_plugins
+from extender.enabled import enforced, filter_plugins, refuses, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
-from extender.ports import Check
+from extender.ports import Check, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
 from extender.verbs.interaction import interact
@@ -40,20 +40,39 @@ from extender.web.violations import Violations
 from extender.wire.objects import MOST_ENTRIES
 
 
-def build_callbacks(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    metrics: Metrics,
-    unsynced: Check,
-    *,
-    warm_up: WarmUp,
-    nomination: NominationController | None,
-    preemption: PreemptionController | None = None,
-    refused: RefusedPods | None = None,
-    clock: Callable[[], float] = monotonic,
-) -> Application:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all parts of a program share."""
+
+    config: Config
+    source: Source
+    state: ClusterState
+    metrics: Metrics
+    unsynced: Check
+    warm_up: WarmUp
+    history: History
+    clocks: Clocks = field(default_factory=lambda: Clocks(monotonic, time, random))
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """What looks after pods that were refused on every node, where that is enabled."""
+
+    nomination: NominationController | None
+    preemption: PreemptionController | None
+    refused: RefusedPods | None = None
+
+    @property
+    def all(self) -> list[Helper]:
+        """Return those that there are, in the order in which they hear of a refusal."""
+        found = (self.nomination, self.preemption, self.refused)
+        return [each for each in found if each is not None]
+
+
+def build_callbacks(context: Context, helpers: Helpers) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
+    config, state, metrics = context.config, context.state, context.metrics
+    clock, warm_up, unsynced = context.clocks.clock, context.warm_up, context.unsynced
     refusing = enforced(config)
     pods = pods_apart(pod_reader(config, MOST_ENTRIES, explained=False))
     shadow = (
@@ -78,7 +97,7 @@ def build_callbacks(
         listeners = replace(listeners, in_flight=in_flight)
         others["bind"] = Binds(
             state,
-            source.binder,
+            context.source.binder,
             in_flight,
             metrics,
             refusing,
@@ -96,15 +115,11 @@ def build_callbacks(
             may_be_empty=config.scheduler_takes_empty_victims,
             clock=clock,
             pods=pods,
-            release_nomination=None if nomination is None else nomination.release_nomination,
-            preemption=preemption,
+            release_nomination=_release_nomination(helpers.nomination),
+            preemption=helpers.preemption,
             warm_up=warm_up,
         )
-        listeners = replace(
-            listeners,
-            helpers=[each for each in (nomination, preemption, refused) if each is not None],
-            held=preemptions.held,
-        )
+        listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
     filters = Filters(
         state,
         refusing,
@@ -119,46 +134,47 @@ def build_callbacks(
     return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
 
 
-def build_nomination(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    metrics: Metrics,
-    warm_up: WarmUp,
-    *,
-    history: History,
-    clock: Callable[[], float] = monotonic,
-    chance: Callable[[], float] = random,
-) -> NominationController | None:
+def build_helpers(context: Context) -> Helpers:
+    """Build what looks after refused pods, where the hard rules are ours."""
+    config = context.config
+    nomination = _nomination(context)
+    refused = RefusedPods(context.state) if refuses(config) else None
+    return Helpers(nomination, _preemption(context, nomination), refused)
+
+
+def _nomination(context: Context) -> NominationController | None:
     """Build what nominates nodes, where the hard rules are ours and somebody can be told."""
-    if source.nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
+    config, nominator = context.config, context.source.nominator
+    if nominator is None or not config.hints.enabled or config.mode is not Mode.REPLACE:
         return None
-    limits = NominationLimits(
-        config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
-    )
-    nominator = source.nominator
-    plugins = filter_plugins(config)
     return NominationController(
-        state,
+        context.state,
         nominator,
-        metrics,
-        limits,
-        plugins,
-        clock=clock,
-        chance=chance,
-        warm_up=warm_up,
-        history=history,
+        context.metrics,
+        NominationLimits(
+            config.hints.per_second, config.hints.max_outstanding, config.hints.patience_seconds
+        ),
+        filter_plugins(config),
+        clock=context.clocks.clock,
+        chance=context.clocks.chance,
+        warm_up=context.warm_up,
+        history=context.history,
     )
 
 
-def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Explain:
+def _release_nomination(nomination: NominationController | None) -> ReleaseNomination | None:
+    return None if nomination is None else nomination.release_nomination
+
+
+def build_explain(context: Context) -> Explain:
     """Build what explains the verdicts of the plugins that are enabled, in every mode."""
+    config = context.config
     return Explain(
-        state,
+        context.state,
         filter_plugins(config),
         score_plugins(config),
         pod_reader(config, MOST_ENTRIES, manifests=True),
-        unsynced,
+        context.unsynced,
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
@@ -171,59 +187,42 @@ def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodCla
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 
 
-def build_preemption(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    metrics: Metrics,
-    *,
-    warm_up: WarmUp,
-    nomination: NominationController | None,
-    history: History,
-    clock: Callable[[], float] = monotonic,
-    chance: Callable[[], float] = random,
+def _preemption(
+    context: Context, nomination: NominationController | None
 ) -> PreemptionController | None:
     """Build what evicts pods for others, where the hard rules are ours and somebody can be told."""
+    config, source = context.config, context.source
     nominator, evictor = source.nominator, source.evictor
     wanted = config.preemption.enabled and config.mode is Mode.REPLACE
     if nominator is None or evictor is None or not wanted:
         return None
     return PreemptionController(
-        state,
+        context.state,
         nominator,
         evictor,
-        metrics,
+        context.metrics,
         filter_plugins(config),
-        clock=clock,
-        chance=chance,
-        warm_up=warm_up,
-        history=history,
-        release_nomination=None if nomination is None else nomination.release_nomination,
+        clock=context.clocks.clock,
+        chance=context.clocks.chance,
+        warm_up=context.warm_up,
+        history=context.history,
+        release_nomination=_release_nomination(nomination),
         is_hint=lambda uid: nomination is not None and nomination.nominates(uid),
     )
 
 
-def build_eviction(
-    config: Config,
-    source: Source,
-    state: ClusterState,
-    metrics: Metrics,
-    unready: Check,
-    *,
-    warm_up: WarmUp,
-    history: History,
-    clocks: Clocks | None = None,
-) -> EvictionController | None:
+def build_eviction(context: Context) -> EvictionController | None:
     """Build what moves pods that break rules, where that is wanted and somebody can be told."""
-    mover, leadership, settings = source.mover, source.leadership, config.required_during_execution
+    source, settings = context.source, context.config.required_during_execution
+    mover, leadership = source.mover, source.leadership
     if mover is None or leadership is None or not settings.enabled:
         return None
     return EvictionController(
-        state,
+        context.state,
         mover,
         leadership,
-        metrics,
-        filter_plugins(config),
+        context.metrics,
+        filter_plugins(context.config),
         execution=settings.execution,
         limits=EvictionLimits(
             settings.evictions_per_minute,
@@ -231,10 +230,10 @@ def build_eviction(
             settings.share,
             settings.dry_run,
         ),
-        clocks=clocks or Clocks(monotonic, time, random),
-        unready=unready,
-        warm_up=warm_up,
-        history=history,
+        clocks=context.clocks,
+        unready=context.unsynced,
+        warm_up=context.warm_up,
+        history=context.history,
     )
 
 

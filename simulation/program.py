@@ -32,10 +32,10 @@ from extender.source import Live, Source, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
+    Context,
     build_callbacks,
     build_eviction,
-    build_nomination,
-    build_preemption,
+    build_helpers,
 )
 from simulation.apiserver.store import PATHS
 from simulation.loop import now, spawn, the_loop
@@ -142,49 +142,28 @@ class Incarnation:
                 description=HOST,
                 timing=timing,
             )
-            warm_up = WarmUp(self.state, metrics, clock=now)
-            history = History(timing.wall)
-            nomination = build_nomination(
-                config, source, self.state, metrics, warm_up,
-                clock=now, chance=self._chance.random, history=history,
-            )  # fmt: skip
-            preemption = build_preemption(
-                config,
-                source,
-                self.state,
-                metrics,
-                warm_up=warm_up,
-                nomination=nomination,
-                clock=now,
-                chance=self._chance.random,
-                history=history,
-            )
-            app = build_callbacks(
+            context = Context(
                 config,
                 source,
                 self.state,
                 metrics,
                 self._unsynced,
-                warm_up=warm_up,
-                nomination=nomination,
-                preemption=preemption,
-                clock=now,
+                WarmUp(self.state, metrics, clock=now),
+                History(timing.wall),
+                Clocks(now, timing.wall, self._chance.random),
             )
-            self.verbs = app[CALLBACKS]
-            clocks = Clocks(now, timing.wall, self._chance.random)
-            eviction = build_eviction(
-                config, source, self.state, metrics, self._unsynced,
-                warm_up=warm_up, clocks=clocks, history=history,
-            )  # fmt: skip
+            helpers = build_helpers(context)
+            self.verbs = build_callbacks(context, helpers)[CALLBACKS]
+            eviction = build_eviction(context)
             self._parts.append(eviction)
             if eviction is not None and source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
                 spawn(_kept(eviction.run()), self.name)
             controllers = self._controllers(source, metrics)
-            self._parts += [self.verbs, source, nomination, preemption, client, *controllers]
+            self._parts += [self.verbs, source, helpers, client, *controllers]
             for eternal in controllers:
                 spawn(_kept(eternal), self.name)
-            for helper in (nomination, preemption):
+            for helper in (helpers.nomination, helpers.preemption):
                 if helper is not None:
                     spawn(_kept(helper.run()), self.name)
             await asyncio.Event().wait()
