@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 RELEASE_STAMP := $(VENV)/.installed-to-release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run test fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory preemption-compare performance reference lint format types lock clean
+.PHONY: help deps run test thorough fuzz e2e e2e-all recordings matrix conformance simulate planted bench bench-intree bench-memory preemption-compare performance reference lint format types lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -67,9 +67,13 @@ sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
 	@$(BIN)/python -m release.krew $(or $(URL),$(error URL= is missing: where the archives will be found)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
 
+PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
+
 test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
-	@.ci/beside "$(MAKE) --no-print-directory types" \
-	  $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 --dist loadfile
+	@.ci/beside "$(MAKE) --no-print-directory types" $(PYTEST) --dist loadfile -m "not thorough"
+
+thorough: $(STAMP) ## those of these tests that take long: random clusters and streams of events, memory
+	@$(PYTEST) --dist worksteal -m thorough
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
 BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py kubelet_admission.py image.py)

@@ -151,6 +151,7 @@ def test_domains_and_numbers_are_used_again() -> None:
     assert churn(range(20, 200)) - warm < 0.1
 
 
+@pytest.mark.thorough
 async def test_memory_stays_flat_while_pods_that_are_all_different_come_and_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -440,4 +441,4 @@ def is_across(raw: Json) -> bool:
     return bool(raw["metadata"]["labels"]["app"] == "far")
 
 
-TestInterleavings = Interleavings.TestCase
+TestInterleavings = pytest.mark.thorough(Interleavings.TestCase)

@@ -70,6 +70,7 @@ def drawn_template(name: str) -> st.SearchStrategy[Json]:
     return strategies.labels(pool).map(lambda labels: node(name, labels))
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 async def test_a_template_is_judged_as_the_node_would_be(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")

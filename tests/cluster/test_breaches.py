@@ -420,5 +420,5 @@ def _matches(state: ClusterState, pods: Any, other: ModelPod) -> bool:
     return bool(pods.matches(other.pod_class.namespace, labels, other.pod_class.labels))
 
 
-TestRunningStream = RunningStream.TestCase
+TestRunningStream = pytest.mark.thorough(RunningStream.TestCase)
 TestRunningStream.settings = settings(stateful_step_count=25)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -458,6 +459,6 @@ class EditedEventStream(EventStream):
         return pod.uid, pod.node, pod.pod_class.labels
 
 
-TestEventStream = EventStream.TestCase
-TestEditedEventStream = EditedEventStream.TestCase
-TestAnnotatedEventStream = AnnotatedEventStream.TestCase
+TestEventStream = pytest.mark.thorough(EventStream.TestCase)
+TestEditedEventStream = pytest.mark.thorough(EditedEventStream.TestCase)
+TestAnnotatedEventStream = pytest.mark.thorough(AnnotatedEventStream.TestCase)

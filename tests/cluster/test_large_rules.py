@@ -140,6 +140,7 @@ def test_what_was_found_out_is_true_as_long_as_it_is_kept(state: ClusterState, c
     assert list(fits) == (["n0"] if change.startswith("labels") else [])
 
 
+@pytest.mark.thorough
 def test_pods_with_the_same_rules_share_them(state: ClusterState) -> None:
     before = len(state.existing_terms)
     for number in range(PLACED):

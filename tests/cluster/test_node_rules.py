@@ -162,7 +162,7 @@ class NodeEvents(RuleBasedStateMachine):
         assert self.state.node_rules.in_use == {}
 
 
-TestNodeEvents = NodeEvents.TestCase
+TestNodeEvents = pytest.mark.thorough(NodeEvents.TestCase)
 
 SSD = pod("new").requires_nodes(node_term(requirement("disk", "In", "ssd")))
 NODES = [node("a", {"disk": "ssd"}), node("b", {"disk": "hdd"})]

@@ -26,6 +26,7 @@ ZONE = "zone"
 NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"}), node("b1", {ZONE: "b"}), node("bare")]
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_what_a_term_matches_equals_what_is_counted_for_it(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")

@@ -235,6 +235,7 @@ def _pair(owner: Json, other: Json | None) -> Pair:
     return key_of(owner), None if other is None else key_of(other)
 
 
+@pytest.mark.thorough
 @given(cluster=strategies.clusters(most_pods=14), many=st.sampled_from([MANY_TERMS, 0]))
 def test_every_violation_is_found_and_nothing_else(cluster: Cluster, many: int) -> None:
     state = state_of(cluster.nodes, cluster.namespaces, cluster.pods, many_terms=many)

@@ -211,6 +211,7 @@ def test_the_rules_are_valid(folder: Path) -> None:
     assert f"{len(RULES)} rules found" in promtool("check", "rules", "rules.yaml", folder=folder)
 
 
+@pytest.mark.thorough
 def test_each_fault_fires_its_alerts_and_no_other(folder: Path) -> None:
     tests = [unit_test(name, changed, expected) for name, changed, expected in FAULTS]
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "4m", "tests": tests}

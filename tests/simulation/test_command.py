@@ -15,6 +15,7 @@ from simulation.command import main
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.thorough
 def test_it_ends_after_enough_binds_of_a_theme(capsys: pytest.CaptureFixture[str]) -> None:
     # The seed before is about something else.
     asked = ["--first", "1", "--theme", "contention", "--binds", "1", "--jobs", "1"]

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from simulation.invariants.broken import BrokenError
 from simulation.outcome import Outcome
 from simulation.plan import Plan, make_plan
@@ -30,6 +32,7 @@ SHORT_SEED = 2
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.thorough
 def test_everything_holds_in_many_contested_binds_preemptions_and_evictions() -> None:
     tally = Tally()
     seeds = (*EVICTING_SEEDS, *PREEMPTING_SEEDS, *SEEDS, *MORE_SEEDS)
@@ -62,6 +65,7 @@ def test_clusters_are_small_and_large_and_runs_short_and_long() -> None:
     assert max(busy) > 7 * 86_400.0
 
 
+@pytest.mark.thorough
 def test_the_same_seed_does_the_same_in_another_process() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "simulation", "--seed", str(SHORT_SEED)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from tests.verbs.judging import (
 )
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_answers_equal_the_oracles(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")
@@ -33,6 +35,7 @@ def test_answers_equal_the_oracles(data: st.DataObject) -> None:
     assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
 
 
+@pytest.mark.thorough
 @given(data=st.data(), gates=st.builds(Gates, st.booleans(), st.booleans()))
 def test_fields_whose_gate_is_off_mean_nothing(data: st.DataObject, gates: Gates) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")
@@ -51,6 +54,7 @@ def test_fields_whose_gate_is_off_mean_nothing(data: st.DataObject, gates: Gates
     assert actual_scores(state, pod, names, args, gates) == ranked
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_an_answer_does_not_depend_on_what_was_asked_before(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")

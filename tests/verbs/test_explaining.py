@@ -75,6 +75,7 @@ def _read(added: object) -> NodeAffinity:
     return read_node_affinity(json.dumps({"nodeAffinity": added}).encode())[0]
 
 
+@pytest.mark.thorough
 @given(case=cases())
 def test_an_explanation_says_what_filter_and_prioritize_answer_and_why(case: Case) -> None:
     # To draw a case takes far longer than to look at it, so all looks share the draw.

@@ -253,6 +253,7 @@ async def test_it_is_answered_without_scores() -> None:
     assert json.loads(await answers.prioritize(json.dumps(body).encode())) == []
 
 
+@pytest.mark.thorough
 @given(
     data=st.data(),
     cluster=strategies.clusters(most_pods=0),

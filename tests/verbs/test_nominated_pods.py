@@ -211,6 +211,7 @@ def test_no_hint_points_to_a_node_that_is_held() -> None:
     assert found == {"b1", "bare"}
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_one_node_is_judged_as_it_is_among_others(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")

@@ -374,6 +374,7 @@ def test_a_deleted_budget_is_forgotten_unless_another_took_its_name() -> None:
     assert len(state.budgets) == 1
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_no_other_choice_would_have_done_or_would_have_spared_anybody(data: st.DataObject) -> None:
     """Against the oracle, over every set of pods that could be evicted beside the victims."""

@@ -473,6 +473,7 @@ def crowded(draw: st.DrawFn) -> tuple[oracle.Cluster, list[Json], Json]:
     return oracle.Cluster(nodes, cluster.namespaces, pods), budgets, incoming.priority(2)
 
 
+@pytest.mark.thorough
 @given(drawn=crowded())
 def test_victims_are_those_of_the_schedulers_dry_run(
     drawn: tuple[oracle.Cluster, list[Json], Json],

@@ -225,6 +225,7 @@ async def test_it_works_without_scripts(sites: dict[str, str], browser: Browser)
     await context.close()
 
 
+@pytest.mark.thorough
 async def test_the_judge_finds_what_is_wrong(browser: Browser) -> None:
     page = await browser.new_page()
     await page.set_content("<p style='color: #bbb; width: 4000px'>Pale</p><input>")

@@ -155,6 +155,7 @@ async def test_an_attempt_counts_once_whichever_verbs_the_scheduler_calls(
     assert counted == {result: attempts}
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_names_given_twice_change_nothing(data: st.DataObject) -> None:
     cluster = data.draw(strategies.clusters(), label="cluster")

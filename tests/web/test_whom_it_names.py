@@ -97,6 +97,7 @@ async def test_so_it_is_on_a_node_with_many(aiohttp_client: Any) -> None:
     assert (there["blockers"], there["blockerCount"]) == (["tenant/own"], 31)
 
 
+@pytest.mark.thorough
 @given(case=cases())
 def test_nothing_else_depends_on_who_is_named(case: Case) -> None:
     state, asked, names, plugins, scoring = case

@@ -136,7 +136,7 @@ async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
         await desk.filter(raw)
         answered += 1
 
-    monkeypatch.setattr(desk.state, "expenses", look)
+    monkeypatch.setattr(desk.state, "costs", look)
     tasks = [asyncio.create_task(ask(each)) for each in asking]
     turns = []
     while not all(task.done() for task in tasks):
@@ -159,7 +159,7 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
         looks += 1
         return iter(())
 
-    monkeypatch.setattr(desk.state, "expenses", look)
+    monkeypatch.setattr(desk.state, "costs", look)
     with pytest.raises(OverBudgetError, match="4097 terms"):
         await desk.warm_up.prepare(model_pod(hostile(MOST_TERMS + 1)))
     assert looks == 0
