@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from affinityctl.reference import MADE, of_program, write
 from clusterload.cli import clusterload
-from extender.cli.reference import MADE, of_program, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from affinityctl import cli
+from affinityctl.advice.census import Census, RuleCount, RuleKind, census
+from affinityctl.advice.costs import Advice, costs, model
 from bench.cost_model import FITTED, line, text
-from extender import cli
-from extender.advice.census import Census, RuleCount, RuleKind, census
-from extender.advice.costs import Advice, costs, model
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload
 
 WEB, DB = selector(app="web"), selector(app="db")

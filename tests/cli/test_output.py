@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import extender
-from extender import cli
-from extender.cli import quota
+from affinityctl import cli
+from affinityctl.commands import quota
 
 ROOT = Path(__file__).parents[2]
 

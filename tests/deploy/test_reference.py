@@ -7,10 +7,11 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry
 
+from affinityctl import reference
+from affinityctl.cli import affinity_extender
 from clusterload import reference as clusterload_reference
 from clusterload.cli import clusterload
-from extender.cli import affinity_extender, reference
-from extender.cli.parsing import Parser
+from extender.command_line import Parser
 from extender.config import OPTIONS
 from extender.metrics import Metrics
 from tests.deploy.places import ROOT

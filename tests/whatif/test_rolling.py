@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from affinityctl.applied import read_applied
+from affinityctl.noting import NotingReader
+from affinityctl.rollouts import read_rollout
+from affinityctl.whatif.outcome import Update
+from affinityctl.whatif.rolling import Version, roll
+from affinityctl.whatif.scheduling import Scheduler
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.stepping import at_once
-from extender.whatif.outcome import Update
-from extender.whatif.rolling import Version, roll
-from extender.whatif.scheduling import Scheduler
-from extender.wire.applied import read_applied
-from extender.wire.noting import NotingReader
-from extender.wire.rollouts import read_rollout
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, scheduler_of
 

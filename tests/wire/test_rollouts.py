@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from affinityctl.rollouts import read_rollout
 from extender.errors import ObjectError
-from extender.wire.rollouts import read_rollout
 
 
 def surge(given: Any, replicas: int = 10) -> int:

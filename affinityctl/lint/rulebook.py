@@ -1,0 +1,100 @@
+"""All rules, by what they look at and by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from affinityctl.lint.finding import AnyRule, Rule
+from affinityctl.lint.rights import Granted, Rights
+from affinityctl.lint.rules import (
+    annotation_rules,
+    channel,
+    contradictions,
+    failing,
+    in_tree,
+    label_keys,
+    namespaces,
+    operation,
+    our_file,
+    redundancy,
+    roles,
+    rollouts,
+    sampling,
+    scores,
+    selected_pods,
+    timeouts,
+    topology_keys,
+    unmet,
+    verbs,
+    written,
+)
+from affinityctl.lint.setup import Setup
+from affinityctl.lint.template import Template
+from extender.config import Config
+
+OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
+    *verbs.RULES,
+    *in_tree.RULES,
+    *channel.RULES,
+    *failing.RULES,
+    *timeouts.RULES,
+    *scores.RULES,
+    *sampling.RULES,
+    *operation.RULES,
+)
+OF_CONFIG: Final[tuple[Rule[Config], ...]] = our_file.RULES
+OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = roles.OF_ALL
+OF_ROLE: Final[tuple[Rule[Granted], ...]] = roles.OF_A_ROLE
+OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
+    *written.RULES,
+    *annotation_rules.RULES,
+    *label_keys.RULES,
+    *selected_pods.RULES,
+    *contradictions.RULES,
+    *unmet.RULES,
+    *rollouts.RULES,
+    *topology_keys.RULES,
+    *namespaces.RULES,
+    *redundancy.RULES,
+)
+
+
+class Chapter(NamedTuple):
+    """Rules about one kind of subject, as the reference shows them."""
+
+    title: str
+    about: str
+    rules: tuple[AnyRule, ...]
+
+
+CHAPTERS: Final = (
+    Chapter(
+        "The scheduler's file",
+        "Looked for in each `KubeSchedulerConfiguration`, against the extender's configuration.",
+        OF_SCHEDULER,
+    ),
+    Chapter(
+        "The extender's configuration",
+        "Looked for in each `AffinityExtenderConfiguration`. What is invalid in it is an error "
+        "before any rule is asked.",
+        OF_CONFIG,
+    ),
+    Chapter(
+        "Rights",
+        "Looked for in the roles that are bound to the service account, or user, "
+        "`affinity-extender`.",
+        (*OF_RIGHTS, *OF_ROLE),
+    ),
+    Chapter(
+        "Workloads",
+        "Looked for in pods and in the templates of Deployments, ReplicaSets, StatefulSets, "
+        "DaemonSets, ReplicationControllers, Jobs and CronJobs. Rules about nodes, namespaces and "
+        "other pods need a cluster: live, or from a file.",
+        OF_WORKLOAD,
+    ),
+)
+
+BY_ID: Final[Mapping[str, AnyRule]] = {
+    rule.id: rule for chapter in CHAPTERS for rule in chapter.rules
+}

@@ -1,0 +1,73 @@
+"""What is valid in the extender's own file, and still hurts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from affinityctl.lint.finding import Level, Rule, Spot
+from extender.config import Config, Mode
+from extender.config.checks import is_loopback
+
+
+def _spinning(config: Config) -> Iterator[Spot]:
+    if config.filter.resolvable and not config.scheduler_takes_empty_victims:
+        version = config.scheduler_version
+        yield Spot("filter.resolvable", f"true, with schedulerVersion {version}")
+
+
+def _anybody(config: Config) -> Iterator[Spot]:
+    serving = config.serving
+    if serving.insecure_serving and not is_loopback(serving.bind_address):
+        yield Spot("serving.insecureServing", f"true on {serving.bind_address}")
+
+
+def _any_certificate(config: Config) -> Iterator[Spot]:
+    serving = config.serving
+    any_name = serving.client_ca_file and not serving.allowed_client_names
+    if any_name and not is_loopback(serving.bind_address):
+        yield Spot("serving.allowedClientNames", f"empty on {serving.bind_address}")
+
+
+def _no_preemption(config: Config) -> Iterator[Spot]:
+    if config.mode is Mode.REPLACE and not config.preemption.enabled:
+        yield Spot("preemption.enabled", "false in mode replace")
+
+
+RULES: Final = (
+    Rule(
+        "resolvable-refusals",
+        Level.WARNING,
+        "Refusals are reported as resolvable to a scheduler that retries them in a loop.",
+        "Up to 1.37 the scheduler tries such a pod again at once: 1,107 filter calls in ten "
+        "seconds were seen for one pod.",
+        "Leave filter.resolvable out.",
+        _spinning,
+    ),
+    Rule(
+        "callers-not-authenticated",
+        Level.WARNING,
+        "Callbacks are served off loopback without client certificates.",
+        "Whoever reaches the port learns where pods are, and in mode replace binds them.",
+        "Use serving.clientCAFile with serving.allowedClientNames, unless a service mesh "
+        "authenticates callers.",
+        _anybody,
+    ),
+    Rule(
+        "any-client-certificate",
+        Level.WARNING,
+        "Every certificate of the client CA is accepted.",
+        "A cluster's CA signs for each kubelet as well: every node could call the extender.",
+        "Set serving.allowedClientNames: [system:kube-scheduler].",
+        _any_certificate,
+    ),
+    Rule(
+        "preemption-off",
+        Level.WARNING,
+        "In mode replace, nobody preempts for affinity rules.",
+        "The scheduler cannot preempt for rules that only an extender knows. Important pods wait "
+        "behind less important ones.",
+        "Leave preemption.enabled at true.",
+        _no_preemption,
+    ),
+)

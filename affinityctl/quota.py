@@ -1,0 +1,142 @@
+"""A survey of quotas as a table for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from affinityctl.columns import columns
+from extender.cluster.ledgers.quotas import QuotaInUse
+from extender.model.keys import name_of
+from extender.model.labels import Requirement, Selector
+from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words
+from extender.wire.quotas import write_use
+
+MOST_NAMES = 3
+"""Pods that a line of the table names."""
+MOST_LINES = 20
+"""Refused pods that the table shows one by one."""
+
+NONE = "<none>"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What there is to tell."""
+
+    namespaces: Sequence[NamespaceSurvey]
+    what_if: Sequence[str]
+    """Limits that are only supposed, as they were given."""
+
+
+# For programs
+
+
+def json_text(report: Report) -> str:
+    """Write the whole survey."""
+    answer = {
+        "whatIf": list(report.what_if),
+        "namespaces": [_namespace(each, bool(report.what_if)) for each in report.namespaces],
+    }
+    return msgspec.json.format(msgspec.json.encode(answer)).decode()
+
+
+def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001
+    told: dict[str, Any] = {
+        "namespace": found.name,
+        "placed": [pod.key for pod in found.placed],
+        "waiting": [pod.key for pod in found.waiting],
+        "quotas": [_quota(found, each) for each in found.quotas],
+        "refusedNow": [_refusal(each) for each in found.refused_now],
+    }
+    if supposed:
+        told["refusedIf"] = [_refusal(each) for each in found.refused_if]
+    return told
+
+
+def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
+    matching = [
+        pod for pod in found.placed if pod.charge is not None and each.quota.applies_to(pod.charge)
+    ]
+    return {
+        "name": name_of(each.quota.key),
+        "scopes": _scopes(each.quota.scopes),
+        "pods": len(matching),
+        "resources": {
+            resource: {"used": used, "hard": hard} for resource, used, hard in write_use(each)
+        },
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    why = refusal.shortfall
+    return {
+        "pod": refusal.pod.key,
+        "cause": why.cause.value,
+        "quota": why.quota and name_of(why.quota),
+        "resources": list(why.resources),
+    }
+
+
+# For people
+
+
+def table(report: Report) -> str:
+    """Write what an operator wants to see at a glance."""
+    if not report.namespaces:
+        return "no pod uses affinity across namespaces, and no quota is about that"
+    header = ("NAMESPACE", "IN SCOPE", "WAITING", "REFUSED", "QUOTA", "RESOURCE", "USED", "HARD")
+    parts = [columns(header, [row for each in report.namespaces for row in _rows(each)])]
+    refused = [refusal for each in report.namespaces for refusal in each.refused_now]
+    if refused:
+        lines = [_refused_row(each) for each in refused[:MOST_LINES]]
+        parts.append(columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
+        if len(refused) > MOST_LINES:
+            parts.append(f"and {len(refused) - MOST_LINES} more; -o json has all")
+    if report.what_if:
+        rows = [(each.name, _share(each), _some(each.refused_if)) for each in report.namespaces]
+        supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
+        parts.append(f"with {', '.join(report.what_if)}:\n{supposed}")
+    return "\n\n".join(parts)
+
+
+def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
+    """Yield a line for each limit; what is about the namespace stands in the first."""
+    about = (found.name, str(found.in_scope), str(len(found.waiting)), str(len(found.refused_now)))
+    limits: list[tuple[str, str, str, str]] = []
+    for each in found.quotas:
+        name = name_of(each.quota.key)
+        limits += [(name, *use) for use in write_use(each)] or [(name, NONE, "", "")]
+    for limit in limits or [(NONE, "", "", "")]:
+        yield (*about, *limit)
+        about = ("", "", "", "")
+
+
+def _refused_row(refusal: Refusal) -> Sequence[str]:
+    why = refusal.shortfall
+    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), in_words(why)
+
+
+def _share(found: NamespaceSurvey) -> str:
+    return f"{len(found.refused_if)} of {found.in_scope}"
+
+
+def _some(refused: Sequence[Refusal]) -> str:
+    names = [name_of(each.pod.key) for each in refused]
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+
+
+# For both
+
+
+def _scopes(selector: Selector) -> list[str]:
+    return [_scope(each) for each in selector.requirements]
+
+
+def _scope(requirement: Requirement) -> str:
+    values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator.value}{values}"
