@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from affinityctl.workloads import wanted
 from extender.errors import ObjectError
 from extender.model.keys import key_of
 from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
 from extender.wire.decoding import Json
 from extender.wire.objects import PodReader
-from extender.wire.workloads import read_identity, read_template, read_wanted
+from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
@@ -44,23 +45,24 @@ class Applied:
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:
-    """Read a manifest; ObjectError names the field that is broken.
-
-    `revision` tells the pods of this version of a template from those of others, in the labels
-    that controllers have for that.
-    """
+    """Read a manifest; ObjectError names the field that is broken."""
     if kind == POD:
         pod = pods.read(raw, lambda _, prefix: f"{prefix}new")
         if pod.node is not None:
             raise ObjectError("spec.nodeName", "the pod has a node already")
         namespace, _, name = pod.key.partition("/")
         return Applied(Identity(namespace, kind, name), pod, 1)
-    labels = revision_labels(kind, revision)
-    return Applied(
-        read_identity(kind, raw),
-        read_template(kind, raw, pods, labels),
-        read_wanted(kind, raw, nodes),
-    )
+    return apply(read_workload(kind, raw), pods, nodes, revision)
+
+
+def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> Applied:
+    """Return what a workload makes; ObjectError names the field of its template that is broken.
+
+    `revision` tells the pods of this version of a template from those of others, in the labels
+    that controllers have for that.
+    """
+    pod = workload.make_pod(pods, revision_labels(workload.identity.kind, revision))
+    return Applied(workload.identity, pod, max(0, wanted(workload, nodes)))
 
 
 def as_applied(identity: Identity, pod: Pod, wanted: int) -> Applied:

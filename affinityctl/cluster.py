@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from affinityctl.workloads import WorkloadFiles
 from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
 from extender.offline import ClusterFiles, objects_in
+from extender.wire.workloads import read_workload
 
 if TYPE_CHECKING:
     import argparse
@@ -25,33 +27,27 @@ if TYPE_CHECKING:
     from extender.resources import WatchedResource
     from extender.wire.decoding import Json
     from extender.wire.objects import PodReader
-    from extender.wire.workloads import Workloads
+    from extender.wire.workloads import Workload
 
 FORBIDDEN: Final = 403
 
 
 def fill(
     flags: argparse.Namespace,
-    state: ClusterState,
-    pods: PodReader,
+    files: ClusterFiles,
     resources: Sequence[WatchedResource[Any]],
     *,
-    templated: bool = False,
     dispensable: Mapping[str, str] | None = None,
     also: Callable[[Path, Iterable[tuple[str, Raw]]], None] | None = None,
-) -> Workloads | None:
+) -> None:
     """Put what the flags name into a state: files as a whole, of an API server these resources.
 
-    Returns the workloads in files, where these are looked at.
-
-    With `templated`, workloads in files count with the pods that their templates would make.
     `dispensable` has, by its name, what to say where the right to list a resource is lacking.
     `also` gets the objects of each file: standard input cannot be read twice.
     """
     if not flags.cluster:
-        asyncio.run(_list(flags, state, pods, resources, dispensable or {}))
-        return None
-    files = ClusterFiles(state, pods, templated=templated)
+        asyncio.run(_list(flags, files, resources, dispensable or {}))
+        return
     for path in flags.cluster:
         objects: Iterable[tuple[str, Raw]] = objects_in(path)
         if also is not None:
@@ -62,7 +58,6 @@ def fill(
         if also is not None:
             also(path, objects)
     files.finish()
-    return files.workloads
 
 
 def cluster_with_nodes(
@@ -70,8 +65,8 @@ def cluster_with_nodes(
     pods: PodReader,
     *further: WatchedResource[Any],
     by: Judging,
-) -> tuple[ClusterState, Workloads | None]:
-    """Return what the flags name, for pods to be placed on its nodes, and what `fill` returns.
+) -> tuple[ClusterState, Mapping[Identity, Workload] | None]:
+    """Return what the flags name, for pods to be placed on its nodes, and the workloads in files.
 
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count. ConfigError without a node.
@@ -85,16 +80,16 @@ def cluster_with_nodes(
         each.name: f"no right to list {each.name}, so {what} are not looked at"
         for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
     }
-    found = fill(flags, state, pods, resources, templated=True, dispensable=dispensable)
+    files = WorkloadFiles(state, pods)
+    fill(flags, files, resources, dispensable=dispensable)
     if not len(state.nodes):
         raise ConfigError("--cluster", "there is no node in it")
-    return state, found
+    return state, files.workloads.found if flags.cluster else None
 
 
 async def _list(
     flags: argparse.Namespace,
-    state: ClusterState,
-    pods: PodReader,
+    files: ClusterFiles,
     resources: Sequence[WatchedResource[Any]],
     dispensable: Mapping[str, str],
 ) -> None:
@@ -103,18 +98,17 @@ async def _list(
     async with await api_client(flags.kubeconfig, flags.context) as client:
         for each in resources:
             try:
-                await list_resources(client, state, pods, each)
+                await list_resources(client, files.state, files.pods, each)
             except ApiError as error:
                 if error.status != FORBIDDEN or each.name not in dispensable:
                     raise
                 complain(f"note: {dispensable[each.name]}")
 
 
-def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Json]:
-    """Return the Deployments, StatefulSets and DaemonSets of an API server, as they are written."""
-    from extender.wire.workloads import read_identity  # noqa: PLC0415 - as below
-
-    return {read_identity(kind, raw): raw for kind, raw in asyncio.run(_list_workloads(flags))}
+def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:
+    """Return the Deployments, StatefulSets and DaemonSets of an API server."""
+    found = (read_workload(kind, raw) for kind, raw in asyncio.run(_list_workloads(flags)))
+    return {each.identity: each for each in found}
 
 
 async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:

@@ -7,7 +7,8 @@ import math
 import msgspec
 
 from extender.model.workload import ONE_POD, Rollout
-from extender.wire.decoding import Int32, Json, decode, whole_number
+from extender.wire.decoding import Int32, decode, whole_number
+from extender.wire.workloads import Workload
 
 UNKNOWN_COUNT = 100
 """Pods of a DaemonSet that shares are taken of where nobody knows how many it has."""
@@ -40,22 +41,22 @@ class RolloutSpec(msgspec.Struct, rename="camel"):
     update_strategy: Strategy | None = None
 
 
-class _Workload(msgspec.Struct):
-    spec: RolloutSpec | None = None
+_STRATEGY = msgspec.json.Decoder(Strategy | None)
 
 
-_WORKLOAD = msgspec.json.Decoder(_Workload)
-
-
-def read_rollout(kind: str, raw: Json, pods: int) -> Rollout:
-    """Read how a workload with so many pods replaces them; ObjectError for a broken field.
+def rollout(workload: Workload, pods: int) -> Rollout:
+    """Return how a workload with so many pods replaces them; ObjectError for a broken field.
 
     Where the manifest does not say how many there are to be, it stays at that number.
     """
-    spec = decode(_WORKLOAD, raw).spec or RolloutSpec()
-    if spec.replicas is None:
-        spec = msgspec.structs.replace(spec, replicas=pods)
-    return rollout_of(kind, spec, pods)
+    spec = workload.spec
+    read = RolloutSpec(
+        pods if spec.replicas is None else spec.replicas,
+        spec.parallelism,
+        decode(_STRATEGY, spec.strategy, "spec.strategy"),
+        decode(_STRATEGY, spec.updateStrategy, "spec.updateStrategy"),
+    )
+    return rollout_of(workload.identity.kind, read, pods)
 
 
 def rollout_of(kind: str, spec: RolloutSpec, daemons: int = UNKNOWN_COUNT) -> Rollout:

@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from affinityctl.applied import ROLLING, Applied, as_applied, read_applied
+from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied
 from affinityctl.changes import Change, Kind
 from affinityctl.label_selectors import parse_selector
-from affinityctl.rollouts import read_rollout
+from affinityctl.manifests import read_manifests
+from affinityctl.rollouts import rollout
 from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import Looks
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
@@ -21,10 +22,10 @@ from extender.errors import ConfigError, ObjectError
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, Identity, controller_by_name
-from extender.offline import ClusterFileError, objects_in
-from extender.wire.decoding import Json
-from extender.wire.explanation import KINDS, in_namespace
+from extender.offline import ClusterFileError
+from extender.wire.explanation import KINDS
 from extender.wire.objects import PodReader
+from extender.wire.workloads import WORKLOADS, Workload, read_workload
 
 SHORT_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
@@ -43,7 +44,6 @@ SHORT_NAMES: Final[Mapping[str, str]] = {
 class Manifest:
     """One object of a file."""
 
-    path: Path
     kind: str
     raw: bytes
 
@@ -60,16 +60,14 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Mani
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[Manifest]:
     check = PodReader(charges=True, node_affinity=True, tenures=True)
-    found = []
-    for index, (kind, raw) in enumerate(objects_in(path)):
-        if kind in kinds:
-            try:
-                whole = in_namespace(raw, namespace)
-                read_applied(kind, whole, check, 1, "")
-                read_rollout(kind, whole, 1)
-            except ObjectError as error:
-                raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-            found.append(Manifest(path, kind, whole))
+
+    def checked(kind: str, raw: bytes) -> Manifest:
+        read_applied(kind, raw, check, 1, "")
+        if kind in WORKLOADS:
+            rollout(read_workload(kind, raw), 1)
+        return Manifest(kind, raw)
+
+    found, _ = read_manifests(path, kinds, namespace, checked)
     if not found:
         raise ClusterFileError(f"{path}: none of {', '.join(sorted(kinds))} is in it")
     return found
@@ -83,7 +81,7 @@ class Carrier:
         scheduler: Scheduler,
         pods: PodReader,
         files: Mapping[str, Sequence[Manifest]],
-        workloads: Mapping[Identity, Json],
+        workloads: Mapping[Identity, Workload],
         namespace: str,
     ) -> None:
         self._scheduler = scheduler
@@ -105,10 +103,9 @@ class Carrier:
                     yield self._place(each, change)
             case Kind.ROLL:
                 for each in self._files[change.value]:
-                    yield 0, self._roll(each.kind, each.raw)
+                    yield 0, self._roll(read_workload(each.kind, each.raw))
             case Kind.RESTART:
-                identity = self._identity(change)
-                yield 0, self._roll(identity.kind, self._raw(identity))
+                yield 0, self._roll(self._workload(self._identity(change)))
             case Kind.SCALE:
                 yield self._scale(change)
             case Kind.DRAIN:
@@ -119,7 +116,9 @@ class Carrier:
                 yield 0, add_nodes(self._scheduler, int(change.value), self._like(change.like))
 
     def _place(self, manifest: Manifest, change: Change) -> tuple[int, Looks]:
-        applied = self._applied(manifest.kind, manifest.raw)
+        applied = read_applied(
+            manifest.kind, manifest.raw, self._pods, len(self._state.nodes), self._new_revision()
+        )
         what = str(applied.identity)
         if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
             flag = "--until-full" if change.until_full else "--replicas"
@@ -133,8 +132,9 @@ class Carrier:
             new = list(islice(replicas(self._scheduler, applied.make), wanted))
         return len(new), place(self._scheduler, what, new)
 
-    def _roll(self, kind: str, raw: Json) -> Looks:
-        applied = self._applied(kind, raw)
+    def _roll(self, workload: Workload) -> Looks:
+        kind = workload.identity.kind
+        applied = self._applied(workload)
         if kind not in ROLLING:
             raise ConfigError(Kind.RESTART.value, f"a {kind} does not replace its pods by itself")
         old = self._members(applied.identity)
@@ -142,12 +142,12 @@ class Carrier:
             raise ConfigError(
                 "update", f"no pod of {applied.identity} is in the cluster; place it with -f"
             )
-        rollout = read_rollout(kind, raw, len(old))
-        if kind != "Deployment" and not rollout.rolling:
+        replacing = rollout(workload, len(old))
+        if kind != "Deployment" and not replacing.rolling:
             raise ConfigError(
                 "update", f"{applied.identity} has updateStrategy OnDelete: nothing rolls"
             )
-        version = Version(str(applied.identity), kind, applied.make, rollout)
+        version = Version(str(applied.identity), kind, applied.make, replacing)
         return roll(self._scheduler, version, old)
 
     def _scale(self, change: Change) -> tuple[int, Looks]:
@@ -161,14 +161,16 @@ class Carrier:
             likely = max(old, key=lambda pod: sum(pod.pod_class == each.pod_class for each in old))
             make = as_applied(identity, likely, len(old)).make
         else:
-            make = self._applied(identity.kind, self._raw(identity)).make
+            make = self._applied(self._workload(identity)).make
         looks = scale(self._scheduler, str(identity), old, int(number), make)
         return max(0, int(number) - len(old)), looks
 
-    def _applied(self, kind: str, raw: Json) -> Applied:
+    def _applied(self, workload: Workload) -> Applied:
+        return apply(workload, self._pods, len(self._state.nodes), self._new_revision())
+
+    def _new_revision(self) -> str:
         self._revision += 1
-        nodes = len(self._state.nodes)
-        return read_applied(kind, raw, self._pods, nodes, f"new-{self._revision}")
+        return f"new-{self._revision}"
 
     def _members(self, identity: Identity) -> list[Pod]:
         """Return the pods of a workload, by the controllers that they name; in order of name."""
@@ -182,15 +184,15 @@ class Carrier:
             raise ConfigError(change.kind.value, f"{change.value!r} is not like deployment/web")
         return Identity(self._namespace, known, name)
 
-    def _raw(self, identity: Identity) -> Json:
-        raw = self._workloads.get(identity)
-        if raw is None:
+    def _workload(self, identity: Identity) -> Workload:
+        found = self._workloads.get(identity)
+        if found is None:
             raise ConfigError(
                 str(identity),
                 "is not in the cluster that was given; a dump has it where `kubectl get` was asked "
                 "for deployments,statefulsets,daemonsets as well",
             )
-        return raw
+        return found
 
     def _chosen(self, text: str) -> list[str]:
         if text in self._state.nodes:

@@ -71,6 +71,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
     """
     from affinityctl.cluster import fill  # noqa: PLC0415 - see the head of this package
     from affinityctl.lint.files import numbered  # noqa: PLC0415
+    from affinityctl.workloads import WorkloadFiles  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
@@ -81,10 +82,8 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
         return state, asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects, state))
     fill(
         flags,
-        state,
-        PodReader(),
+        WorkloadFiles(state, PodReader()),
         (),
-        templated=True,
         also=lambda path, found: objects.take(numbered(path, found)),
     )
     return state, None

@@ -130,12 +130,19 @@ def _explained(
 
 
 def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
-    from extender.offline import read_manifests  # noqa: PLC0415
+    from affinityctl.manifests import read_manifests  # noqa: PLC0415
+    from extender.offline import ClusterFileError, listed  # noqa: PLC0415
+    from extender.wire.explanation import KINDS, read_manifest  # noqa: PLC0415
 
-    found = read_manifests(path, namespace, pods)
-    if found.ignored:
-        complain(f"note: {path}: {found.ignored} cannot be explained")
-    return found.pods
+    found, ignored = read_manifests(
+        path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
+    )
+    if not found:
+        what = f"only {listed(ignored)}" if ignored else "nothing"
+        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
+    if ignored:
+        complain(f"note: {path}: {listed(ignored)} cannot be explained")
+    return found
 
 
 def _pod(state: ClusterState, namespace: str, name: str) -> Explained:

@@ -144,6 +144,7 @@ def _limits(texts: list[str]) -> Amounts | None:
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     """Return the pods and quotas of the cluster that the flags name."""
     from affinityctl.cluster import fill  # noqa: PLC0415
+    from affinityctl.workloads import WorkloadFiles  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.resources import NAMESPACES, PODS, QUOTAS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
@@ -152,5 +153,5 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     # Their labels matter to annotations alone.
     namespaces = () if by.annotations is None else (NAMESPACES,)
     resources = (*namespaces, QUOTAS, PODS)
-    fill(flags, state, PodReader(charges=True), resources, templated=True)
+    fill(flags, WorkloadFiles(state, PodReader(charges=True)), resources)
     return state

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from affinityctl.noting import NotingReader
     from extender.cluster.state import ClusterState
     from extender.model.workload import Identity
-    from extender.wire.decoding import Json
+    from extender.wire.workloads import Workload
 
 DESCRIPTION = """\
 Say what would become of a cluster if something changed: which pods would land where, which would
@@ -137,14 +137,14 @@ def _run(flags: argparse.Namespace) -> int:
 
 def _cluster(
     flags: argparse.Namespace, pods: NotingReader, by: Judging
-) -> tuple[ClusterState, Mapping[Identity, Json]]:
-    """Return the cluster that the flags name, and the manifests of its workloads."""
+) -> tuple[ClusterState, Mapping[Identity, Workload]]:
+    """Return the cluster that the flags name, and the workloads that are known."""
     from affinityctl.cluster import cluster_with_nodes, list_workloads  # noqa: PLC0415 - see above
     from extender.resources import BUDGETS  # noqa: PLC0415
 
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:
-        return state, found.raw
+        return state, found
     named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)
     return state, list_workloads(flags) if named else {}
 

@@ -115,12 +115,13 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.model.execution import Execution  # noqa: PLC0415
     from extender.model.labels import EVERYTHING  # noqa: PLC0415
+    from extender.offline import ClusterFiles  # noqa: PLC0415
     from extender.resources import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
     pods = PodReader(node_affinity=True, tenures=True)
-    fill(flags, state, pods, (NAMESPACES, NODES, BUDGETS, PODS))
+    fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     return state
 
 

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
-from affinityctl.rollouts import read_rollout
+from affinityctl.rollouts import rollout
 from extender.errors import ObjectError
+from extender.wire.workloads import read_workload
 
 
 def surge(given: Any, replicas: int = 10) -> int:
     """Read the maxSurge of a Deployment."""
     strategy = {"rollingUpdate": {"maxSurge": given}}
-    raw = json.dumps({"spec": {"replicas": replicas, "strategy": strategy}}).encode()
-    return read_rollout("Deployment", raw, replicas).surge
+    raw = json.dumps(
+        {"metadata": {}, "spec": {"replicas": replicas, "strategy": strategy}}
+    ).encode()
+    return rollout(read_workload("Deployment", raw), replicas).surge
 
 
 @pytest.mark.parametrize(

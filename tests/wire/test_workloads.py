@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from affinityctl import workloads
+from affinityctl.workloads import Workloads
 from extender.errors import ObjectError
-from extender.wire import workloads
 from extender.wire.objects import PodReader
-from extender.wire.workloads import Workloads
 from tests.builders import pod, selector, term, workload
 
 FAR = (
