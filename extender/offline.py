@@ -79,7 +79,7 @@ class ClusterFiles:
     are charged for, workloads always.
     """
 
-    needs: ClassVar = ("Node", "Pod")
+    needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
     """Kinds of which there has to be one: nodes alone make a cluster as well, an empty one."""
     wanted: ClassVar = "node or pod"
 

@@ -70,7 +70,7 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
     What files or the server hold is put to the objects for lint as well.
     """
     from affinityctl.cluster import fill  # noqa: PLC0415 - see the head of this package
-    from affinityctl.lint.files import numbered  # noqa: PLC0415
+    from affinityctl.lint.objects import numbered  # noqa: PLC0415
     from affinityctl.workloads import WorkloadFiles  # noqa: PLC0415
     from extender.cluster.state import ClusterState  # noqa: PLC0415
     from extender.wire.objects import PodReader  # noqa: PLC0415

@@ -13,8 +13,7 @@ from extender.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from affinityctl.lint.linting import Configured
-    from affinityctl.lint.objects import Objects
+    from affinityctl.lint.objects import Configured, Objects
     from affinityctl.lint.surroundings import Surroundings
 
 DESCRIPTION = """\
@@ -127,8 +126,7 @@ def _ignored(ids: Sequence[str]) -> Sequence[str]:
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
     """Return what is to be looked at, what is known of the cluster, and the configurations."""
-    from affinityctl.lint.files import read_configs  # noqa: PLC0415 - see the head of this package
-    from affinityctl.lint.objects import Objects  # noqa: PLC0415
+    from affinityctl.lint.objects import Objects, read_configs  # noqa: PLC0415
     from extender.offline import EXPECTED  # noqa: PLC0415
 
     files, cluster = Objects(), Objects()
@@ -154,7 +152,7 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
 
 
 def _load(paths: Sequence[Path], objects: Objects) -> None:
-    from affinityctl.lint.files import read_objects  # noqa: PLC0415 - see the head of this package
+    from affinityctl.lint.objects import read_objects  # noqa: PLC0415 - see the head of this package
 
     for path in paths:
         objects.take(read_objects(path, _passed_over))
@@ -166,7 +164,7 @@ def _passed_over(why: str) -> None:
 
 def _named_config(name: str) -> Configured:
     from affinityctl.lint.finding import Place  # noqa: PLC0415
-    from affinityctl.lint.linting import Configured  # noqa: PLC0415
+    from affinityctl.lint.objects import Configured  # noqa: PLC0415
     from extender.config import KIND, load  # noqa: PLC0415 - see the head of this package
     from extender.files import read_text  # noqa: PLC0415
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeVar
 
 import msgspec
 
 from affinityctl.lint.finding import Finding, Place, Report, Rule
-from affinityctl.lint.objects import Objects, Workload
+from affinityctl.lint.objects import Configured, Objects, Workload
 from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
@@ -21,14 +20,6 @@ from extender.model.labels import TEMPLATE_HASH
 from extender.model.workload import Identity, controller_by_name
 
 S = TypeVar("S")
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """An extender's configuration, and where it is."""
-
-    place: Place
-    config: Config
 
 
 def lint(

@@ -1,10 +1,11 @@
-"""The objects that are looked at, taken apart by what rules are about."""
+"""The objects that are looked at, out of files and folders, taken apart by what rules are about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -17,9 +18,13 @@ from affinityctl.lint.scheduler_file import SchedulerFile, read_scheduler_file
 from affinityctl.lint.surroundings import NAME_LABEL, KnownPods, Surroundings
 from affinityctl.lint.template import Owner
 from extender.config import KIND as OUR_KIND
-from extender.errors import ObjectError
+from extender.config import Config
+from extender.config.checks import faults
+from extender.config.document import decode_all
+from extender.errors import ConfigError, ConfigFaultsError, ObjectError
 from extender.model.labels import Labels
 from extender.model.objects import Node
+from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
 from extender.wire.objects import NodeReader, read_namespace
 
 
@@ -41,6 +46,14 @@ class Workload(NamedTuple):
     owner: Owner
     template: Manifest
     """A pod is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """An extender's configuration, and where it is."""
+
+    place: Place
+    config: Config
 
 
 @dataclass(slots=True)
@@ -121,3 +134,58 @@ class Objects:
 
 def _place(raw: Raw, name: str) -> Place:
     return Place(raw.file, f"{raw.kind} {name}".rstrip(), raw.number)
+
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""Of files that are looked at in a folder."""
+
+
+def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    """Yield the objects of a file, or of all manifests in a folder and below it.
+
+    ClusterFileError for a file that is broken; in a folder it is passed over, with the reason: a
+    patch or the values of a chart are no manifests.
+    """
+    if not path.is_dir():
+        yield from _of_file(path)
+        return
+    for file in sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES):
+        if file.is_file():
+            yield from _of_member(file, passed_over)
+
+
+def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    try:
+        found = list(_of_file(file))
+    except UnreadableClusterFileError:
+        raise
+    except ClusterFileError as error:
+        passed_over(str(error))
+    else:
+        yield from found
+
+
+def _of_file(path: Path) -> Iterator[Raw]:
+    return numbered(path, objects_in(path))
+
+
+def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:
+    """Yield the objects of a file with their places in it."""
+    for index, (kind, raw) in enumerate(objects):
+        yield Raw(str(path), index, kind, raw)
+
+
+def read_configs(found: Iterable[tuple[Place, msgspec.Raw]]) -> list[Configured]:
+    """Read configurations; ConfigError says all that is wrong with one."""
+    return [Configured(place, _read(place, msgspec.json.decode(raw))) for place, raw in found]
+
+
+def _read(place: Place, document: Any) -> Config:
+    config, wrong = decode_all(document)
+    if config is not None and not wrong:
+        wrong = list(faults(config))
+    if config is None or wrong:
+        raise ConfigFaultsError.of(
+            [ConfigError(each.path, each.message, place.file) for each in wrong]
+        )
+    return config

@@ -8,24 +8,13 @@ from typing import Final, NamedTuple
 from affinityctl.lint.finding import AnyRule, Rule
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rules import (
-    annotation_rules,
     channel,
-    contradictions,
-    failing,
+    domains,
     in_tree,
-    label_keys,
-    namespaces,
-    operation,
-    our_file,
+    ours,
+    pods_meant,
     redundancy,
-    roles,
-    rollouts,
-    sampling,
-    scores,
-    selected_pods,
-    timeouts,
-    topology_keys,
-    unmet,
+    running,
     verbs,
     written,
 )
@@ -37,25 +26,15 @@ OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
     *verbs.RULES,
     *in_tree.RULES,
     *channel.RULES,
-    *failing.RULES,
-    *timeouts.RULES,
-    *scores.RULES,
-    *sampling.RULES,
-    *operation.RULES,
+    *running.RULES,
 )
-OF_CONFIG: Final[tuple[Rule[Config], ...]] = our_file.RULES
-OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = roles.OF_ALL
-OF_ROLE: Final[tuple[Rule[Granted], ...]] = roles.OF_A_ROLE
+OF_CONFIG: Final[tuple[Rule[Config], ...]] = ours.OF_CONFIG
+OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = ours.OF_RIGHTS
+OF_ROLE: Final[tuple[Rule[Granted], ...]] = ours.OF_ROLE
 OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
     *written.RULES,
-    *annotation_rules.RULES,
-    *label_keys.RULES,
-    *selected_pods.RULES,
-    *contradictions.RULES,
-    *unmet.RULES,
-    *rollouts.RULES,
-    *topology_keys.RULES,
-    *namespaces.RULES,
+    *pods_meant.RULES,
+    *domains.RULES,
     *redundancy.RULES,
 )
 

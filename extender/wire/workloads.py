@@ -129,7 +129,7 @@ class Workload:
     @property
     def run(self) -> WorkloadSpec | None:
         """Return what a CronJob starts."""
-        return self.spec.jobTemplate and self.spec.jobTemplate.spec
+        return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
 
     def __str__(self) -> str:
         namespace, kind, name = self.identity

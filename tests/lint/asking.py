@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from affinityctl.lint.files import read_configs
 from affinityctl.lint.finding import Report
 from affinityctl.lint.linting import lint
-from affinityctl.lint.objects import Objects, Raw
+from affinityctl.lint.objects import Objects, Raw, read_configs
 from extender.config import Mode
 from tests.builders import Json
 from tests.deploy.places import SCHEDULER_CONFIG, read_yaml

@@ -1,4 +1,4 @@
-"""Affinity that the API server refuses, or of which it drops a part."""
+"""Affinity, in fields and annotations, that cannot be read, or of which a part is dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from extender.wire.manifests import PodAffinityTerm
 from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 
 _WEIGHTS: Final = range(1, 101)
-
 _SIDES: Final = ("podAffinity", "podAntiAffinity")
 _OF_OTHERS: Final = re.compile(r"\.(weight|(mis)?matchLabelKeys(\[\d+\])?)$")
 """Fields of which the faults are found by rules of their own."""
@@ -162,6 +161,18 @@ def _many(template: Template) -> Iterator[Spot]:
         yield Spot(f"{template.owner.path}.affinity", f"{len(template.terms)} terms")
 
 
+def _broken(template: Template) -> Iterator[Spot]:
+    if template.annotation_fault is not None:
+        path, what = template.annotation_fault
+        base = template.owner.path.removesuffix("spec")
+        yield Spot(f"{base}{path}", what)
+
+
+def _misplaced(template: Template) -> Iterator[Spot]:
+    for name in template.owner.misplaced:
+        yield Spot(f"metadata.annotations[{name}]", "not in the template, so no pod has it")
+
+
 RULES: Final = (
     Rule(
         "affinity-unreadable",
@@ -215,5 +226,24 @@ RULES: Final = (
         "extender does not preempt for it.",
         "Give the pods that are meant a common label, and use one term.",
         _many,
+    ),
+    Rule(
+        "annotation-unreadable",
+        Level.ERROR,
+        "The rules in an annotation cannot be read.",
+        "In the modes assist and replace such a pod is not placed; the event says what is wrong.",
+        "Correct the field; docs/annotations.md has the format. The policy in "
+        "manifests/components/annotation-policy, a part of every overlay, refuses most of these "
+        "mistakes when pods are created.",
+        _broken,
+    ),
+    Rule(
+        "annotation-misplaced",
+        Level.ERROR,
+        "A workload has the annotation with rules, and its pods do not.",
+        "The extender reads annotations of pods. On a Deployment or another workload the rules "
+        "have no effect.",
+        "Move the annotation to the metadata of the template.",
+        _misplaced,
     ),
 )
