@@ -1,7 +1,9 @@
-"""One page on whether the extender pays, and the same as JSON."""
+"""Says on one page whether the extender pays, and the same as JSON."""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,16 +11,23 @@ from typing import Final
 
 import msgspec
 
-from affinityctl.advice.census import WORDS, Census
-from affinityctl.advice.costs import Advice, Costs, model
+from affinityctl.advice.census import WORDS, Census, census
+from affinityctl.advice.costs import Advice, Costs, costs, model
+from affinityctl.cluster import fill
 from affinityctl.columns import columns
 from affinityctl.explain import wrapped
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.linting import lint
+from affinityctl.lint.live import list_cluster
+from affinityctl.lint.objects import Objects, numbered
+from affinityctl.workloads import WorkloadFiles
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, say
 from extender.verbs.explaining.words import plural
+from extender.wire.objects import PodReader
 
 MOST_TRAPS: Final = 8
 """Kinds of findings on the page."""
-
 WHY: Final = {
     Advice.NOTHING: "the scheduler's own plugin is as fast, or nearly; a second process would not "
     "pay for itself",
@@ -27,6 +36,34 @@ WHY: Final = {
     Advice.REPLACE: "hard rules take much of the time, and only this mode takes them from the "
     "scheduler; begin with shadow",
 }
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    objects = Objects()
+    state, minor = _cluster(flags, objects)
+    found = census(state)
+    traps = lint(objects, (), objects.around(whole=True, minor=minor))
+    advised = Advised(found, costs(found), worst_first(traps))
+    say(json_text(advised) if flags.output == "json" else text(advised))
+    return DONE
+
+
+def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState, int | None]:
+    """Return the cluster, and the minor version of its API server where one was asked.
+
+    What files or the server hold is put to the objects for lint as well.
+    """
+    state = ClusterState()
+    if not flags.cluster:
+        return state, asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects, state))
+    fill(
+        flags,
+        WorkloadFiles(state, PodReader()),
+        (),
+        also=lambda path, found: objects.take(numbered(path, found)),
+    )
+    return state, None
 
 
 @dataclass(frozen=True, slots=True)

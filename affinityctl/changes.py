@@ -143,9 +143,7 @@ def add_changes(of: Parser) -> None:
 
 def _number(text: str) -> int:
     """Read a number of pods or nodes."""
-    from extender.wire.decoding import (  # noqa: PLC0415 - see the head of this package
-        whole_number,
-    )
+    from extender.wire.decoding import whole_number  # noqa: PLC0415 - help comes at once
 
     number = whole_number(text, len(str(MOST)))
     if number is None or not 0 < number <= MOST:

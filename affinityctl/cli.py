@@ -1,4 +1,4 @@
-"""The command line. What a command needs is imported when it runs, so that help comes at once."""
+"""Both programs: affinity-extender, and the plugin of kubectl."""
 
 from __future__ import annotations
 

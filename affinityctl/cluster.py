@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import os
@@ -9,25 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Raw
+
+from affinityctl.judging import Judging
 from affinityctl.workloads import WorkloadFiles
+from extender.cluster.state import ClusterState
 from extender.command_line import complain
 from extender.errors import ApiError, ConfigError
+from extender.model.workload import Identity
 from extender.offline import ClusterFiles, objects_in
-from extender.wire.workloads import read_workload
+from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS, WatchedResource
+from extender.wire.decoding import Json
+from extender.wire.objects import PodReader
+from extender.wire.workloads import Workload, read_workload
 
 if TYPE_CHECKING:
-    import argparse
-
-    from msgspec import Raw
-
-    from affinityctl.judging import Judging
-    from extender.cluster.state import ClusterState
     from extender.kube.client import ApiClient
-    from extender.model.workload import Identity
-    from extender.resources import WatchedResource
-    from extender.wire.decoding import Json
-    from extender.wire.objects import PodReader
-    from extender.wire.workloads import Workload
 
 FORBIDDEN: Final = 403
 
@@ -71,9 +69,6 @@ def cluster_with_nodes(
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count. ConfigError without a node.
     """
-    from extender.cluster.state import ClusterState  # noqa: PLC0415 - see the head of this package
-    from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS  # noqa: PLC0415
-
     state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
     resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
     dispensable = {

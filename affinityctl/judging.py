@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
+from extender.cluster.state import ClusterState
 from extender.command_line import complain
+from extender.model.labels import Selector
 from extender.verbs.plugins import MAX_NODE_SCORE
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.affinity import EVERY_GATE_ON, Gates
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from extender.cluster.state import ClusterState
-    from extender.model.labels import Selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from extender import __version__
@@ -31,7 +32,7 @@ from extender.errors import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def program_parser(
@@ -51,6 +52,16 @@ def program_parser(
 def version_line(program: str = PROGRAM) -> str:
     """Return the version for people."""
     return f"{program} {__version__} (Python {platform.python_version()})"
+
+
+def carried_out_by(module: str) -> Callable[[argparse.Namespace], int]:
+    """Return what runs a command: `run` of a module that is imported only then."""
+
+    def run(flags: argparse.Namespace) -> int:
+        code: int = import_module(module).run(flags)
+        return code
+
+    return run
 
 
 def run_program(program: Parser, arguments: Sequence[str] | None) -> int:

@@ -1,26 +1,87 @@
-"""A survey of quotas as a table for people, and as JSON for programs."""
+"""Surveys quotas: as a table for people, and as JSON for programs."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from affinityctl.cluster import fill
 from affinityctl.columns import columns
+from affinityctl.flags import note_empty_namespaces
+from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, NOT_FINE, say
+from extender.errors import ConfigError, ObjectError
 from extender.model.keys import name_of
 from extender.model.labels import Requirement, Selector
-from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words
+from extender.model.quota import Amounts
+from extender.resources import NAMESPACES, PODS, QUOTAS
+from extender.verbs.quota import Cause
+from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words, survey
+from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted
+from extender.wire.objects import PodReader
+from extender.wire.quantities import read_exact_amounts
 from extender.wire.quotas import write_use
 
 MOST_NAMES = 3
 """Pods that a line of the table names."""
 MOST_LINES = 20
 """Refused pods that the table shows one by one."""
-
 NONE = "<none>"
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    what_if = _limits(flags.what_if)
+    by = judging(flags.config)
+    state = _cluster(flags, by)
+    note_ignored_annotations(state)
+    note_empty_namespaces(state, flags.namespace)
+    found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
+    report = Report(found, flags.what_if)
+    say(json_text(report) if flags.output == "json" else table(report))
+    return NOT_FINE if any(map(_would_refuse, found)) else DONE
+
+
+def _would_refuse(found: NamespaceSurvey) -> bool:
+    """Return whether what was supposed would keep a pod away; what is refused today is as it is."""
+    uncovered = (each.shortfall.cause is Cause.UNCOVERED for each in found.refused_now)
+    return bool(found.refused_if) or any(uncovered)
+
+
+def _limits(texts: list[str]) -> Amounts | None:
+    """Read RESOURCE=LIMIT; None when nothing is supposed."""
+    limits = {}
+    for text in texts:
+        resource, _, limit = text.partition("=")
+        if not is_counted(resource):
+            known = ", ".join((*OF_THE_POD, *COMPUTE))
+            raise ConfigError(
+                "--what-if",
+                f"{resource!r} is not one of {known}, nor one with requests. or limits. before it; "
+                "extended resources take requests. (requests.nvidia.com/gpu), huge pages may",
+            )
+        limits[resource] = limit
+    try:
+        return read_exact_amounts(limits, "--what-if") if limits else None
+    except ObjectError as error:
+        raise ConfigError(error.path, error.message) from error
+
+
+def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
+    """Return the pods and quotas of the cluster that the flags name."""
+    state = ClusterState(annotations=by.annotations)
+    # Their labels matter to annotations alone.
+    namespaces = () if by.annotations is None else (NAMESPACES,)
+    resources = (*namespaces, QUOTAS, PODS)
+    fill(flags, WorkloadFiles(state, PodReader(charges=True)), resources)
+    return state
 
 
 @dataclass(frozen=True, slots=True)

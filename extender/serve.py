@@ -62,7 +62,7 @@ signals: SIGTERM and SIGINT fail readiness at once, let calls in flight finish, 
 
 def add_to(commands: Commands) -> None:
     """Add the command."""
-    from extender.config.options import OPTIONS  # noqa: PLC0415 - see the head of this package
+    from extender.config.options import OPTIONS  # noqa: PLC0415 - help comes at once
 
     serve = command(
         commands,
@@ -107,7 +107,7 @@ def _names(options: Iterable[Option]) -> Iterable[str]:
 
 
 def _serve(flags: argparse.Namespace) -> int:
-    from extender import config, files, logs  # noqa: PLC0415 - see the head of this package
+    from extender import config, files, logs  # noqa: PLC0415 - help comes at once
 
     loaded = config.load(flags, os.environ, files.read_text)
     for warning in config.unknown_variables(os.environ):
@@ -133,7 +133,7 @@ def _serve(flags: argparse.Namespace) -> int:
 
 
 def _write(loaded: Config, target: str) -> None:
-    from extender import config  # noqa: PLC0415 - see the head of this package
+    from extender import config  # noqa: PLC0415 - help comes at once
 
     text = config.to_yaml(loaded)
     if target == STANDARD_OUTPUT:

@@ -1,1 +1,1 @@
-"""What each command takes. What it needs is imported when it runs, so that help comes at once."""
+"""What each command takes; what carries it out is imported when it runs: help comes at once."""

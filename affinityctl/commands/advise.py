@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
 from affinityctl.flags import output_flag, whole_cluster_group
-from extender.command_line import DONE, Commands, command, exit_codes, say
-
-if TYPE_CHECKING:
-    import argparse
-
-    from affinityctl.lint.objects import Objects
-    from extender.cluster.state import ClusterState
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
 
 DESCRIPTION = """\
 Say whether the extender pays in a cluster: which affinity rules its pods carry and how many pods
@@ -43,47 +35,6 @@ def add_to(commands: Commands) -> None:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    advise.set_defaults(run=_run)
+    advise.set_defaults(run=carried_out_by("affinityctl.advise"))
     output_flag(advise, "text", "json")
     whole_cluster_group(advise)
-
-
-def _run(flags: argparse.Namespace) -> int:
-    from affinityctl import advise  # noqa: PLC0415
-    from affinityctl.advice.census import census  # noqa: PLC0415 - see the head of this package
-    from affinityctl.advice.costs import costs  # noqa: PLC0415
-    from affinityctl.lint.linting import lint  # noqa: PLC0415
-    from affinityctl.lint.objects import Objects  # noqa: PLC0415
-
-    objects = Objects()
-    state, minor = _cluster(flags, objects)
-    found = census(state)
-    traps = lint(objects, (), objects.around(whole=True, minor=minor))
-    advised = advise.Advised(found, costs(found), advise.worst_first(traps))
-    say(advise.json_text(advised) if flags.output == "json" else advise.text(advised))
-    return DONE
-
-
-def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState, int | None]:
-    """Return the cluster, and the minor version of its API server where one was asked.
-
-    What files or the server hold is put to the objects for lint as well.
-    """
-    from affinityctl.cluster import fill  # noqa: PLC0415 - see the head of this package
-    from affinityctl.lint.objects import numbered  # noqa: PLC0415
-    from affinityctl.workloads import WorkloadFiles  # noqa: PLC0415
-    from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.wire.objects import PodReader  # noqa: PLC0415
-
-    state = ClusterState()
-    if not flags.cluster:
-        from affinityctl.lint.live import list_cluster  # noqa: PLC0415
-
-        return state, asyncio.run(list_cluster(flags.kubeconfig, flags.context, objects, state))
-    fill(
-        flags,
-        WorkloadFiles(state, PodReader()),
-        (),
-        also=lambda path, found: objects.take(numbered(path, found)),
-    )
-    return state, None

@@ -48,7 +48,7 @@ def add_to(commands: Commands, program: str, whole: Callable[[], Parser]) -> Non
 
 def script(of: Parser, program: str, shell: str) -> str:
     """Return the script for a shell; it does not start the program to complete anything."""
-    import shtab  # noqa: PLC0415 - see the head of this package
+    import shtab  # noqa: PLC0415 - help comes at once
 
     of.prog = program  # kubectl's plugin is called otherwise than its file
     for each in (of, *of.commands().values()):

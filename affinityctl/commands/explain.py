@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from affinityctl.flags import config_flag, output_flag, whole_cluster_group
-from extender.command_line import DONE, NOT_FINE, Commands, command, complain, exit_codes, say
-from extender.errors import ConfigError
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Sequence
-
-    from affinityctl.judging import Judging
-    from extender.cluster.state import ClusterState
-    from extender.verbs.explaining.explanation import Explanation
-    from extender.wire.explanation import Explained
-    from extender.wire.objects import PodReader
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
 
 DESCRIPTION = """\
 Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
@@ -57,9 +45,6 @@ examples:
 
 {exit_codes("a pod fits on no node, or not on the one that --node names")}"""
 
-SIMILAR = 3
-"""Names that an error proposes."""
-
 
 def add_to(commands: Commands) -> None:
     """Add the command."""
@@ -70,7 +55,7 @@ def add_to(commands: Commands) -> None:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    explain.set_defaults(run=_run)
+    explain.set_defaults(run=carried_out_by("affinityctl.explain"))
     explain.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
     explain.add_argument(
         *("-f", "--filename"),
@@ -95,80 +80,3 @@ def add_to(commands: Commands) -> None:
     )
     output_flag(explain, "text", "wide", "json", "yaml")
     whole_cluster_group(explain)
-
-
-def _run(flags: argparse.Namespace) -> int:
-    from affinityctl import explain  # noqa: PLC0415 - see the head of this package
-    from affinityctl.cluster import cluster_with_nodes  # noqa: PLC0415
-    from affinityctl.judging import judging, note_ignored_annotations  # noqa: PLC0415
-    from extender.wire.objects import PodReader  # noqa: PLC0415
-
-    if (flags.pod is None) is (flags.filename is None):
-        raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
-    # A manifest that cannot be read is said before a large cluster is.
-    by = judging(flags.config)
-    pods = PodReader(by.gates, charges=True, node_affinity=True, waiting=True)
-    given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
-    state, _ = cluster_with_nodes(flags, pods, by=by)
-    note_ignored_annotations(state)
-    asked = given or [_pod(state, flags.namespace, flags.pod)]
-    names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    found = [_explained(state, by, each, names) for each in asked]
-    say(explain.write(state, found, flags.output))
-    return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
-
-
-def _explained(
-    state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
-) -> Explanation:
-    from extender.model.stepping import at_once  # noqa: PLC0415
-    from extender.verbs.explaining.explanation import Question  # noqa: PLC0415
-    from extender.verbs.explaining.steps import explaining  # noqa: PLC0415
-
-    question = Question(asked.pod, names, by.profile.rules, by.profile.scoring, by.max_score)
-    return at_once(explaining(state, question))
-
-
-def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
-    from affinityctl.manifests import read_manifests  # noqa: PLC0415
-    from extender.offline import ClusterFileError, listed  # noqa: PLC0415
-    from extender.wire.explanation import KINDS, read_manifest  # noqa: PLC0415
-
-    found, ignored = read_manifests(
-        path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
-    )
-    if not found:
-        what = f"only {listed(ignored)}" if ignored else "nothing"
-        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
-    if ignored:
-        complain(f"note: {path}: {listed(ignored)} cannot be explained")
-    return found
-
-
-def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
-    """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
-    from extender.wire.explanation import Explained  # noqa: PLC0415
-
-    name = name.removeprefix("pod/").removeprefix("pods/")
-    for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
-        if key in state.pods:
-            return Explained(state.pods[key])
-    elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
-    if elsewhere:
-        spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
-        raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
-    mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
-    made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
-    similar = f"; did you mean {made[0]}?" if made else _similar(name, mine)
-    raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{similar}")
-
-
-def _node(state: ClusterState, name: str) -> str:
-    if name in state.nodes:
-        return name
-    raise ConfigError("--node", f"no node {name}{_similar(name, state.nodes)}")
-
-
-def _similar(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=SIMILAR)
-    return f"; did you mean {' or '.join(close)}?" if close else ""

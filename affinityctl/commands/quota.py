@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from affinityctl.flags import (
     config_flag,
     namespace_flags,
-    note_empty_namespaces,
     output_flag,
     whole_cluster_group,
 )
-from extender.command_line import DONE, NOT_FINE, Commands, command, exit_codes, say
-from extender.errors import ConfigError, ObjectError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from affinityctl.judging import Judging
-    from extender.cluster.state import ClusterState
-    from extender.model.quota import Amounts
-    from extender.verbs.quota_survey import NamespaceSurvey
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
 
 DESCRIPTION = """\
 Show which pods use affinity across namespaces, which quotas they count against, how much of each
@@ -75,7 +64,7 @@ def add_to(commands: Commands) -> None:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    quota.set_defaults(run=_run)
+    quota.set_defaults(run=carried_out_by("affinityctl.quota"))
     namespace_flags(quota, "look at")
     quota.add_argument(
         "--what-if",
@@ -93,65 +82,3 @@ def add_to(commands: Commands) -> None:
     config_flag(quota, "where rules in annotations count", "nowhere")
     output_flag(quota, "text", "json")
     whole_cluster_group(quota)
-
-
-def _run(flags: argparse.Namespace) -> int:
-    from affinityctl import quota  # noqa: PLC0415 - see the head of this package
-    from affinityctl.judging import judging, note_ignored_annotations  # noqa: PLC0415
-    from extender.verbs.quota_survey import survey  # noqa: PLC0415
-
-    what_if = _limits(flags.what_if)
-    by = judging(flags.config)
-    state = _cluster(flags, by)
-    note_ignored_annotations(state)
-    note_empty_namespaces(state, flags.namespace)
-    found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
-    report = quota.Report(found, flags.what_if)
-    say(quota.json_text(report) if flags.output == "json" else quota.table(report))
-    return NOT_FINE if any(map(_would_refuse, found)) else DONE
-
-
-def _would_refuse(found: NamespaceSurvey) -> bool:
-    """Return whether what was supposed would keep a pod away; what is refused today is as it is."""
-    from extender.verbs.quota import Cause  # noqa: PLC0415 - see the head of this package
-
-    uncovered = (each.shortfall.cause is Cause.UNCOVERED for each in found.refused_now)
-    return bool(found.refused_if) or any(uncovered)
-
-
-def _limits(texts: list[str]) -> Amounts | None:
-    """Read RESOURCE=LIMIT; None when nothing is supposed."""
-    from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted  # noqa: PLC0415
-    from extender.wire.quantities import read_exact_amounts  # noqa: PLC0415
-
-    limits = {}
-    for text in texts:
-        resource, _, limit = text.partition("=")
-        if not is_counted(resource):
-            known = ", ".join((*OF_THE_POD, *COMPUTE))
-            raise ConfigError(
-                "--what-if",
-                f"{resource!r} is not one of {known}, nor one with requests. or limits. before it; "
-                "extended resources take requests. (requests.nvidia.com/gpu), huge pages may",
-            )
-        limits[resource] = limit
-    try:
-        return read_exact_amounts(limits, "--what-if") if limits else None
-    except ObjectError as error:
-        raise ConfigError(error.path, error.message) from error
-
-
-def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    """Return the pods and quotas of the cluster that the flags name."""
-    from affinityctl.cluster import fill  # noqa: PLC0415
-    from affinityctl.workloads import WorkloadFiles  # noqa: PLC0415
-    from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.resources import NAMESPACES, PODS, QUOTAS  # noqa: PLC0415
-    from extender.wire.objects import PodReader  # noqa: PLC0415
-
-    state = ClusterState(annotations=by.annotations)
-    # Their labels matter to annotations alone.
-    namespaces = () if by.annotations is None else (NAMESPACES,)
-    resources = (*namespaces, QUOTAS, PODS)
-    fill(flags, WorkloadFiles(state, PodReader(charges=True)), resources)
-    return state

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from affinityctl.flags import (
     config_flag,
     namespace_flags,
-    note_empty_namespaces,
     output_flag,
     whole_cluster_group,
 )
-from extender.command_line import DONE, NOT_FINE, Commands, command, exit_codes, say
-from extender.errors import ConfigError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from affinityctl.judging import Judging
-    from extender.cluster.state import ClusterState
-    from extender.model.execution import Execution
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
 
 DESCRIPTION = """\
 Show which placed pods break a required rule where they are: their node affinity, their pod affinity
@@ -69,7 +59,7 @@ def add_to(commands: Commands) -> None:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    violations.set_defaults(run=_run)
+    violations.set_defaults(run=carried_out_by("affinityctl.violations"))
     namespace_flags(violations, "show pods of")
     violations.add_argument(
         "--plain-rules",
@@ -84,64 +74,3 @@ def add_to(commands: Commands) -> None:
     )
     output_flag(violations, "text", "json")
     whole_cluster_group(violations)
-
-
-def _run(flags: argparse.Namespace) -> int:
-    from affinityctl import violations  # noqa: PLC0415 - see the head of this package
-    from affinityctl.judging import judging, note_ignored_annotations  # noqa: PLC0415
-    from extender.verbs.violation_survey import survey  # noqa: PLC0415
-
-    execution = _execution(flags.plain_rules)
-    by = judging(flags.config)
-    plugins = (by.profile.affinity, by.profile.nodes)
-    state = _cluster(flags, by)
-    note_ignored_annotations(state)
-    note_empty_namespaces(state, flags.namespace)
-    found = survey(state, execution, plugins)
-    chosen = set(flags.namespace)
-    shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
-    broken = [
-        each
-        for each in state.broken_annotations
-        if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
-    ]
-    written = violations.json_text if flags.output == "json" else violations.table
-    say(written(shown, broken))
-    return NOT_FINE if shown or broken else DONE
-
-
-def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    from affinityctl.cluster import fill  # noqa: PLC0415 - see the head of this package
-    from extender.cluster.state import ClusterState  # noqa: PLC0415
-    from extender.model.execution import Execution  # noqa: PLC0415
-    from extender.model.labels import EVERYTHING  # noqa: PLC0415
-    from extender.offline import ClusterFiles  # noqa: PLC0415
-    from extender.resources import BUDGETS, NAMESPACES, NODES, PODS  # noqa: PLC0415
-    from extender.wire.objects import PodReader  # noqa: PLC0415
-
-    state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
-    pods = PodReader(node_affinity=True, tenures=True)
-    fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
-    return state
-
-
-def _execution(text: str | None) -> Execution:
-    """Read a selector of namespaces as kubectl takes it; None selects none."""
-    from extender.model.execution import Execution  # noqa: PLC0415 - see the head of this package
-    from extender.model.labels import Operator, Requirement, Selector  # noqa: PLC0415
-
-    if text is None:
-        return Execution()
-    requirements = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        key, equals, value = part.partition("=")
-        absent = key.startswith("!")
-        if not key.strip("!") or (absent and equals):
-            raise ConfigError("--plain-rules", f"{part!r} is not KEY, KEY=VALUE or !KEY")
-        if equals:
-            made = Requirement(key, Operator.IN, frozenset((value.removeprefix("="),)))
-        else:
-            operator = Operator.DOES_NOT_EXIST if absent else Operator.EXISTS
-            made = Requirement(key.removeprefix("!"), operator)
-        requirements.append(made)
-    return Execution(Selector.of(requirements))

@@ -11,7 +11,6 @@ import msgspec
 from affinityctl.cluster import api_client
 from affinityctl.lint.objects import Objects, Raw
 from extender.cluster.state import ClusterState
-from extender.kube.reader import list_raw
 from extender.resources import NAMESPACES, NODES, PODS, WatchedResource
 from extender.wire.objects import PodReader
 
@@ -53,6 +52,8 @@ async def list_cluster(
 
     Those that a state has are put into it as well: a cluster may be large, and is listed once.
     """
+    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
+
     pods = PodReader()
     async with await api_client(kubeconfig, context) as client:
         for each in (NODES, NAMESPACES, *_WORKLOADS, PODS):

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 import extender
-from affinityctl import cli
-from affinityctl.commands import quota
+from affinityctl import cli, quota
 
 ROOT = Path(__file__).parents[2]
 
