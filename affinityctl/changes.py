@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from extender.command_line import Parser
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """What is to be changed; the value is the flag."""
 
     PLACE = "--filename"
@@ -28,7 +28,7 @@ class Kind(Enum):
 class Change:
     """One change as it was asked for."""
 
-    kind: Kind
+    kind: ChangeKind
     value: str
     replicas: int | None = None
     until_full: bool = False
@@ -46,7 +46,7 @@ class _Begin(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         del parser, option_string
-        change = Change(Kind(self.option_strings[-1]), str(values))
+        change = Change(ChangeKind(self.option_strings[-1]), str(values))
         namespace.changes = [*namespace.changes, change]
 
 
@@ -60,7 +60,7 @@ class _Detail(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        wanted = Kind.ADD if self.dest == "like" else Kind.PLACE
+        wanted = ChangeKind.ADD if self.dest == "like" else ChangeKind.PLACE
         last: Change | None = namespace.changes[-1] if namespace.changes else None
         if last is None or last.kind is not wanted:
             parser.error(f"{option_string} belongs after {wanted.value}")

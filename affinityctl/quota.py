@@ -44,7 +44,7 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_annotations(state)
     note_empty_namespaces(state, flags.namespace)
     found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
-    report = Report(found, flags.what_if)
+    report = QuotaReport(found, flags.what_if)
     say(json_text(report) if flags.output == "json" else table(report))
     return NOT_FINE if any(map(_would_refuse, found)) else DONE
 
@@ -85,7 +85,7 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class QuotaReport:
     """What there is to tell."""
 
     namespaces: Sequence[NamespaceSurvey]
@@ -96,7 +96,7 @@ class Report:
 # For programs
 
 
-def json_text(report: Report) -> str:
+def json_text(report: QuotaReport) -> str:
     """Write the whole survey."""
     answer = {
         "whatIf": list(report.what_if),
@@ -145,7 +145,7 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
 # For people
 
 
-def table(report: Report) -> str:
+def table(report: QuotaReport) -> str:
     """Write what an operator wants to see at a glance."""
     if not report.namespaces:
         return "no pod uses affinity across namespaces, and no quota is about that"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from time import monotonic
 from typing import Final, TypeVar
 
-from affinityctl.changes import Kind
+from affinityctl.changes import ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_workloads
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.noting import NotingReader
@@ -63,7 +63,7 @@ def _cluster(
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:
         return state, found
-    named = any(each.kind in {Kind.SCALE, Kind.RESTART} for each in flags.changes)
+    named = any(each.kind in {ChangeKind.SCALE, ChangeKind.RESTART} for each in flags.changes)
     return state, list_workloads(flags) if named else {}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied
-from affinityctl.changes import Change, Kind
+from affinityctl.changes import Change, ChangeKind
 from affinityctl.label_selectors import parse_selector
 from affinityctl.manifests import read_manifests
 from affinityctl.rollouts import rollout
@@ -41,31 +41,31 @@ SHORT_NAMES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class GivenManifest:
     """One object of a file."""
 
     kind: str
     raw: bytes
 
 
-def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Manifest]]:
+def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[GivenManifest]]:
     """Read the files that changes name; ClusterFileError for one that cannot be used."""
-    found: dict[str, list[Manifest]] = {}
+    found: dict[str, list[GivenManifest]] = {}
     for each in changes:
-        if each.kind in {Kind.PLACE, Kind.ROLL} and each.value not in found:
-            kinds = KINDS if each.kind is Kind.PLACE else ROLLING
+        if each.kind in {ChangeKind.PLACE, ChangeKind.ROLL} and each.value not in found:
+            kinds = KINDS if each.kind is ChangeKind.PLACE else ROLLING
             found[each.value] = _read(Path(each.value), kinds, namespace)
     return found
 
 
-def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[Manifest]:
+def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
     check = PodReader(charges=True, node_affinity=True, tenures=True)
 
-    def checked(kind: str, raw: bytes) -> Manifest:
+    def checked(kind: str, raw: bytes) -> GivenManifest:
         read_applied(kind, raw, check, 1, "")
         if kind in WORKLOADS:
             rollout(read_workload(kind, raw), 1)
-        return Manifest(kind, raw)
+        return GivenManifest(kind, raw)
 
     found, _ = read_manifests(path, kinds, namespace, checked)
     if not found:
@@ -80,7 +80,7 @@ class Carrier:
         self,
         scheduler: Scheduler,
         pods: PodReader,
-        files: Mapping[str, Sequence[Manifest]],
+        files: Mapping[str, Sequence[GivenManifest]],
         workloads: Mapping[Identity, Workload],
         namespace: str,
     ) -> None:
@@ -98,24 +98,24 @@ class Carrier:
         With each the number of pods that will be looked at, 0 where nobody knows.
         """
         match change.kind:
-            case Kind.PLACE:
+            case ChangeKind.PLACE:
                 for each in self._files[change.value]:
                     yield self._place(each, change)
-            case Kind.ROLL:
+            case ChangeKind.ROLL:
                 for each in self._files[change.value]:
                     yield 0, self._roll(read_workload(each.kind, each.raw))
-            case Kind.RESTART:
+            case ChangeKind.RESTART:
                 yield 0, self._roll(self._workload(self._identity(change)))
-            case Kind.SCALE:
+            case ChangeKind.SCALE:
                 yield self._scale(change)
-            case Kind.DRAIN:
+            case ChangeKind.DRAIN:
                 yield 0, drain(self._scheduler, self._chosen(change.value))
-            case Kind.LOSE:
+            case ChangeKind.LOSE:
                 yield 0, lose(self._scheduler, self._lost(change.value), change.value)
-            case Kind.ADD:
+            case ChangeKind.ADD:
                 yield 0, add_nodes(self._scheduler, int(change.value), self._like(change.like))
 
-    def _place(self, manifest: Manifest, change: Change) -> tuple[int, Looks]:
+    def _place(self, manifest: GivenManifest, change: Change) -> tuple[int, Looks]:
         applied = read_applied(
             manifest.kind, manifest.raw, self._pods, len(self._state.nodes), self._new_revision()
         )
@@ -136,7 +136,9 @@ class Carrier:
         kind = workload.identity.kind
         applied = self._applied(workload)
         if kind not in ROLLING:
-            raise ConfigError(Kind.RESTART.value, f"a {kind} does not replace its pods by itself")
+            raise ConfigError(
+                ChangeKind.RESTART.value, f"a {kind} does not replace its pods by itself"
+            )
         old = self._members(applied.identity)
         if not old:
             raise ConfigError(
@@ -200,25 +202,25 @@ class Carrier:
         try:
             selector = parse_selector(text)
         except ObjectError as error:
-            raise ConfigError(Kind.DRAIN.value, str(error)) from error
+            raise ConfigError(ChangeKind.DRAIN.value, str(error)) from error
         nodes = self._state.nodes
         found = [name for name in nodes if selector.matches(nodes.labels(name))]
-        return _some(found, Kind.DRAIN, f"no node is called {text} or has such labels")
+        return _some(found, ChangeKind.DRAIN, f"no node is called {text} or has such labels")
 
     def _lost(self, text: str) -> list[str]:
         key, _, value = text.partition("=")
         found = list(names_in(self._state, key, value))
-        return _some(found, Kind.LOSE, f"no node has {text}")
+        return _some(found, ChangeKind.LOSE, f"no node has {text}")
 
     def _like(self, name: str | None) -> str:
         if name is None:
-            raise ConfigError(Kind.ADD.value, "name a node that they are like, with --like")
+            raise ConfigError(ChangeKind.ADD.value, "name a node that they are like, with --like")
         if name not in self._state.nodes:
             raise ConfigError("--like", f"no node {name}")
         return name
 
 
-def _some(found: list[str], kind: Kind, why: str) -> list[str]:
+def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:
     if not found:
         raise ConfigError(kind.value, why)
     return found

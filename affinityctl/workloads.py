@@ -21,7 +21,7 @@ from extender.wire.objects import TERMINAL_PHASES, PodReader
 from extender.wire.workloads import (
     NEW_REVISION,
     WORKLOADS,
-    Metadata,
+    OwnedMetadata,
     Workload,
     WorkloadSpec,
     read_workload,
@@ -39,7 +39,7 @@ class _PodPhase(msgspec.Struct):
 
 
 class _OwnedPod(msgspec.Struct):
-    metadata: Metadata
+    metadata: OwnedMetadata
     status: _PodPhase | None = None
 
 

@@ -17,7 +17,7 @@ MOST_SELECTORS: Final = 2_000
 """Selectors of a kind whose pods are counted; each costs a look at classes that it may match."""
 
 
-class RuleKind(Enum):
+class RuleGroup(Enum):
     """Rules that cost alike; the value is what bench calls them."""
 
     PREFERRED = "preferred zone and host"
@@ -27,10 +27,10 @@ class RuleKind(Enum):
 
 
 WORDS: Final = {
-    RuleKind.PREFERRED: "preferred, for or against",
-    RuleKind.APART_BY_HOST: "required, apart by host",
-    RuleKind.APART_BY_HOST_ANYWHERE: "the same, namespaces by selector",
-    RuleKind.OTHER_REQUIRED: "other required ones",
+    RuleGroup.PREFERRED: "preferred, for or against",
+    RuleGroup.APART_BY_HOST: "required, apart by host",
+    RuleGroup.APART_BY_HOST_ANYWHERE: "the same, namespaces by selector",
+    RuleGroup.OTHER_REQUIRED: "other required ones",
 }
 
 
@@ -38,7 +38,7 @@ WORDS: Final = {
 class RuleCount:
     """What there is of one kind of rules."""
 
-    kind: RuleKind
+    kind: RuleGroup
     carriers: int
     """Pods, placed or waiting, that carry such a rule."""
     matched: int
@@ -61,11 +61,11 @@ class Census:
 def census(state: ClusterState) -> Census:
     """Count the rules of all pods; O(pods + selectors x classes that they may match)."""
     classes = Counter(pod.pod_class for pod in state.pods.values())
-    carriers: Counter[RuleKind] = Counter()
-    selectors: dict[RuleKind, dict[PodSelector, None]] = {}
+    carriers: Counter[RuleGroup] = Counter()
+    selectors: dict[RuleGroup, dict[PodSelector, None]] = {}
     with_rules = 0
     for pod_class, pods in classes.items():
-        kinds: set[RuleKind] = set()
+        kinds: set[RuleGroup] = set()
         for kind, selector in _rules(state.class_in_force(pod_class)):
             kinds.add(kind)
             selectors.setdefault(kind, {})[selector] = None
@@ -78,25 +78,25 @@ def census(state: ClusterState) -> Census:
             _matched(state, list(selectors[kind])[:MOST_SELECTORS]),
             len(selectors[kind]) <= MOST_SELECTORS,
         )
-        for kind in RuleKind
+        for kind in RuleGroup
         if carriers[kind]
     ]
     return Census(len(state.nodes), len(state.pods), with_rules, found)
 
 
-def _rules(pod_class: PodClass) -> Iterator[tuple[RuleKind, PodSelector]]:
+def _rules(pod_class: PodClass) -> Iterator[tuple[RuleGroup, PodSelector]]:
     affinity = pod_class.affinity
     for weighted in affinity.preferred:
-        yield RuleKind.PREFERRED, weighted.term.pods
+        yield RuleGroup.PREFERRED, weighted.term.pods
     for term in affinity.required:
-        yield RuleKind.OTHER_REQUIRED, term.pods
+        yield RuleGroup.OTHER_REQUIRED, term.pods
     for term in affinity.required_anti:
         if term.topology_key != HOSTNAME:
-            yield RuleKind.OTHER_REQUIRED, term.pods
+            yield RuleGroup.OTHER_REQUIRED, term.pods
         elif term.pods.namespace_selector is None:
-            yield RuleKind.APART_BY_HOST, term.pods
+            yield RuleGroup.APART_BY_HOST, term.pods
         else:
-            yield RuleKind.APART_BY_HOST_ANYWHERE, term.pods
+            yield RuleGroup.APART_BY_HOST_ANYWHERE, term.pods
 
 
 def _matched(state: ClusterState, selectors: Sequence[PodSelector]) -> int:

@@ -33,18 +33,18 @@ class Line(msgspec.Struct):
         return self.fixed + self.each * pods
 
 
-class Call(msgspec.Struct):
+class MeasuredCall(msgspec.Struct):
     """Both halves of scheduling a pod."""
 
     filter: Line
     prioritize: Line
 
 
-class Kind(msgspec.Struct):
+class MeasuredKind(msgspec.Struct):
     """One kind of rules, judged by the scheduler's plugin and by the extender."""
 
-    in_tree: Call
-    ours: Call
+    in_tree: MeasuredCall
+    ours: MeasuredCall
 
 
 class Model(msgspec.Struct):
@@ -53,7 +53,7 @@ class Model(msgspec.Struct):
     machine: str
     nodes: int
     asked: int
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, MeasuredKind]
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from affinityctl.lint.finding import Finding, Place, Report, Rule
-from affinityctl.lint.objects import Configured, Objects, Workload
+from affinityctl.lint.objects import Configured, LintedWorkload, Objects
 from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
@@ -94,7 +94,7 @@ def _rights(objects: Objects, configs: list[Configured], mode: Mode | None) -> I
 
 
 def _workloads(
-    workloads: list[Workload], around: Surroundings
+    workloads: list[LintedWorkload], around: Surroundings
 ) -> Iterator[tuple[frozenset[str], Finding]]:
     reader = TemplateReader(around)
     made = Made(workloads)
@@ -113,7 +113,7 @@ def _in_mode(config: Config, mode: Mode | None) -> Config:
 class Made:
     """Tells the objects that are worth a look from those that repeat a template."""
 
-    def __init__(self, workloads: Iterable[Workload]) -> None:
+    def __init__(self, workloads: Iterable[LintedWorkload]) -> None:
         self._workloads = {
             Identity(each.owner.namespace, each.owner.kind, each.manifest.metadata.name)
             for each in workloads

@@ -12,11 +12,11 @@ import msgspec
 from affinityctl.lint.finding import Place
 from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
 from affinityctl.lint.reading import Manifest, owner_of, read_manifest
-from affinityctl.lint.rights import BINDINGS, ROLES, Binding, Role, read_binding, read_role
+from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
 from affinityctl.lint.scheduler_file import KIND as SCHEDULER_KIND
 from affinityctl.lint.scheduler_file import SchedulerFile, read_scheduler_file
 from affinityctl.lint.surroundings import NAME_LABEL, KnownPods, Surroundings
-from affinityctl.lint.template import Owner
+from affinityctl.lint.template import TemplateOwner
 from extender.config import KIND as OUR_KIND
 from extender.config import Config
 from extender.config.checks import faults
@@ -38,12 +38,12 @@ class Raw(NamedTuple):
     content: msgspec.Raw
 
 
-class Workload(NamedTuple):
+class LintedWorkload(NamedTuple):
     """A pod or a workload."""
 
     place: Place
     manifest: Manifest
-    owner: Owner
+    owner: TemplateOwner
     template: Manifest
     """A pod is its own."""
 
@@ -62,10 +62,10 @@ class Objects:
 
     schedulers: list[tuple[Place, SchedulerFile]] = field(default_factory=list)
     configs: list[tuple[Place, msgspec.Raw]] = field(default_factory=list)
-    roles: dict[str, tuple[Place, Role]] = field(default_factory=dict)
+    roles: dict[str, tuple[Place, RbacRole]] = field(default_factory=dict)
     """By kind/name."""
     bindings: list[tuple[Place, Binding]] = field(default_factory=list)
-    workloads: list[Workload] = field(default_factory=list)
+    workloads: list[LintedWorkload] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     namespaces: dict[str, Labels] = field(default_factory=dict)
     ignored: int = 0
@@ -127,7 +127,7 @@ class Objects:
             manifest = read_manifest(content)
             name = manifest.metadata.name or f"{manifest.metadata.generate_name or ''}*"
             place = _place(raw, f"{manifest.namespace}/{name}")
-            self.workloads.append(Workload(place, manifest, *owner_of(kind, manifest)))
+            self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
         else:
             self.ignored += 1
 

@@ -12,8 +12,8 @@ from affinityctl.lint.template import (
     NEW,
     PREFERRED,
     REQUIRED,
-    Owner,
     Template,
+    TemplateOwner,
     TermAt,
 )
 from affinityctl.rollouts import RolloutSpec, rollout_of
@@ -46,7 +46,7 @@ class _OwnerReference(msgspec.Struct):
     controller: bool | None = None
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _ManifestMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     generate_name: str | None = None
     namespace: str | None = None
@@ -56,7 +56,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     owner_references: list[_OwnerReference] | None = None
 
 
-class _Spec(RolloutSpec, rename="camel"):
+class _ManifestSpec(RolloutSpec, rename="camel"):
     """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
 
     affinity: msgspec.Raw = NULL
@@ -65,30 +65,30 @@ class _Spec(RolloutSpec, rename="camel"):
     job_template: msgspec.Raw = NULL
 
 
-class _Status(msgspec.Struct):
+class _ManifestStatus(msgspec.Struct):
     phase: str | None = None
 
 
 class Manifest(msgspec.Struct, rename="camel"):
     """A pod, a workload, or the template in one."""
 
-    given_metadata: _Metadata | None = msgspec.field(default=None, name="metadata")
-    given_spec: _Spec | None = msgspec.field(default=None, name="spec")
-    status: _Status | None = None
+    given_metadata: _ManifestMetadata | None = msgspec.field(default=None, name="metadata")
+    given_spec: _ManifestSpec | None = msgspec.field(default=None, name="spec")
+    status: _ManifestStatus | None = None
     affinity: msgspec.Raw = NULL
     """The API knows none here: it is in the spec, where that was meant."""
     node_selector: msgspec.Raw = NULL
     """Likewise."""
 
     @property
-    def metadata(self) -> _Metadata:
+    def metadata(self) -> _ManifestMetadata:
         """Return the metadata; a key without anything below it is null in YAML."""
-        return self.given_metadata or _Metadata()
+        return self.given_metadata or _ManifestMetadata()
 
     @property
-    def spec(self) -> _Spec:
+    def spec(self) -> _ManifestSpec:
         """Return the spec, likewise."""
-        return self.given_spec or _Spec()
+        return self.given_spec or _ManifestSpec()
 
     @property
     def controller(self) -> Identity | None:
@@ -119,7 +119,7 @@ def read_manifest(raw: Json) -> Manifest:
     return decode(_MANIFEST, raw)
 
 
-def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
+def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
     """Return whose template an object has, and the template; a pod is its own."""
     path, template = "spec", manifest
     astray = list(_astray("", template))
@@ -134,7 +134,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
     metadata = manifest.metadata
     annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
     ignored = annotations.get(IGNORE, "").replace(",", " ").split()
-    return Owner(
+    return TemplateOwner(
         kind,
         manifest.namespace,
         metadata.name or metadata.generate_name or "",
@@ -147,7 +147,7 @@ def owner_of(kind: str, manifest: Manifest) -> tuple[Owner, Manifest]:
     ), template
 
 
-def _astray(path: str, level: Manifest | _Spec) -> Iterator[str]:
+def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:
     """Yield what only the pods' spec has, and is here outside of it."""
     for field, raw in (("affinity", level.affinity), ("nodeSelector", level.node_selector)):
         if bytes(raw) != bytes(NULL):
@@ -162,7 +162,7 @@ class TemplateReader:
         self._nodes = NodeAffinityReader()
         self._annotations = AnnotationReader(EVERY_GATE_ON)
 
-    def read(self, owner: Owner, template: Manifest) -> Template:
+    def read(self, owner: TemplateOwner, template: Manifest) -> Template:
         """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
         spec, labels = template.spec, template.metadata.labels or {}
         terms: tuple[TermAt, ...] = ()
@@ -186,13 +186,13 @@ def _inner(raw: msgspec.Raw) -> Manifest:
     return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
 
 
-def _annotations(metadata: _Metadata) -> dict[str, str]:
+def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
     """Return the annotations that rules are in."""
     found = metadata.annotations or {}
     return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
 
 
-def _terms(written: AffinityManifest, owner: Owner, labels: Labels) -> Iterator[TermAt]:
+def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:
     read = read_affinity(written, owner.namespace)
     merged_with = {} if owner.stored else {**labels, **owner.revision_labels(NEW)}
     preferred = iter(read.preferred)

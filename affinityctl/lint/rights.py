@@ -61,21 +61,21 @@ class _Named(msgspec.Struct):
     kind: str = ""
 
 
-class _Metadata(msgspec.Struct):
+class _RoleMetadata(msgspec.Struct):
     name: str = ""
 
 
-class Role(msgspec.Struct):
+class RbacRole(msgspec.Struct):
     """ClusterRole or Role."""
 
-    metadata: _Metadata
+    metadata: _RoleMetadata
     rules: list[PolicyRule] | None = None
 
 
 class Binding(msgspec.Struct, rename="camel"):
     """ClusterRoleBinding or RoleBinding."""
 
-    metadata: _Metadata
+    metadata: _RoleMetadata
     role_ref: _Named = msgspec.field(default_factory=_Named)
     subjects: list[_Named] | None = None
 
@@ -85,11 +85,11 @@ class Binding(msgspec.Struct, rename="camel"):
         return any(each.name == SUBJECT for each in self.subjects or ())
 
 
-_ROLE = msgspec.json.Decoder(Role)
+_ROLE = msgspec.json.Decoder(RbacRole)
 _BINDING = msgspec.json.Decoder(Binding)
 
 
-def read_role(raw: Json) -> Role:
+def read_role(raw: Json) -> RbacRole:
     """Read a role; ObjectError names the field that is broken."""
     return decode(_ROLE, raw)
 

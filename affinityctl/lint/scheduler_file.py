@@ -72,7 +72,7 @@ class PluginConfig(_Lenient):
     args: dict[str, object] | None = None
 
 
-class Profile(_Lenient):
+class SchedulerProfile(_Lenient):
     """One profile; extenders serve all of them."""
 
     scheduler_name: str = "default-scheduler"
@@ -152,7 +152,7 @@ class LeaderElection(_Lenient):
     leader_elect: bool = True
 
 
-class ClientConnection(_Lenient):
+class SchedulerClient(_Lenient):
     """How much the scheduler asks of the API server."""
 
     qps: float | None = None
@@ -164,13 +164,13 @@ class SchedulerFile(_Lenient):
     api_version: str = ""
     percentage_of_nodes_to_score: int | None = None
     leader_election: LeaderElection | None = None
-    client_connection: ClientConnection | None = None
-    profiles: list[Profile] | None = None
+    client_connection: SchedulerClient | None = None
+    profiles: list[SchedulerProfile] | None = None
     extenders: list[Extender] | None = None
 
-    def every_profile(self) -> Iterator[tuple[str, Profile]]:
+    def every_profile(self) -> Iterator[tuple[str, SchedulerProfile]]:
         """Yield each profile with its path; one with all defaults where the file has none."""
-        for index, profile in enumerate(self.profiles or [Profile()]):
+        for index, profile in enumerate(self.profiles or [SchedulerProfile()]):
             yield f"profiles[{index}]", profile
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from affinityctl.lint.scheduler_file import Ours, Profile, SchedulerFile
+from affinityctl.lint.scheduler_file import Ours, SchedulerFile, SchedulerProfile
 from extender.config import API_VERSION, KIND, Config, Mode, Plugin
 from extender.config.checks import is_loopback
 
@@ -77,5 +77,5 @@ def _meant(scheduler: SchedulerFile) -> Mode:
     return Mode.SHADOW if filtered and scores else Mode.ASSIST
 
 
-def _filters(profile: Profile) -> bool:
+def _filters(profile: SchedulerProfile) -> bool:
     return profile.runs(INTER_POD, "filter")

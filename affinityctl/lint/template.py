@@ -63,7 +63,7 @@ class TermAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class TemplateOwner:
     """Whose template it is."""
 
     kind: str
@@ -99,7 +99,7 @@ class Owner:
 class Template:
     """The pods that a workload makes, or one pod."""
 
-    owner: Owner
+    owner: TemplateOwner
     labels: Labels
     terms: tuple[TermAt, ...]
     raw: dict[str, Any]

@@ -10,7 +10,7 @@ from itertools import permutations
 from typing import Final, TypeAlias
 
 from affinityctl.whatif.rooms import Shape, shape_of
-from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, Preemption, Profile, Scheduler
+from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, PreemptedPod, Profile, Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.keys import Key
 from extender.model.objects import Pod, PodClass
@@ -202,7 +202,7 @@ class Simulation:
     seed: int
     steps: Sequence[Step]
     pending: Sequence[PendingPods]
-    preemptions: Sequence[Preemption] = ()
+    preemptions: Sequence[PreemptedPod] = ()
     beyond: Mapping[str, Sequence[Key]] = field(default_factory=dict)
     """Pods that ask for what is not looked at, by the field in which they do."""
 

@@ -101,7 +101,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptedPod:
     """A pod that was evicted for a more important one."""
 
     pod: Key
@@ -120,7 +120,7 @@ class Scheduler:
         self.profile = profile
         self.placements: list[Placement] = []
         """In order; whoever reports them takes them away."""
-        self.preemptions: list[Preemption] = []
+        self.preemptions: list[PreemptedPod] = []
         self._chance = chance
         self._rooms = Rooms(state)
         self._before: dict[Key, str] = {}
@@ -217,7 +217,7 @@ class Scheduler:
             new = successor(victim)
             if new is not None:
                 self.add(new, victim.node)
-            self.preemptions.append(Preemption(victim.key, found.node, pod.key))
+            self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key))
         return found.node
 
     def _bind(self, pod: Pod, node: str) -> None:

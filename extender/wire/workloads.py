@@ -40,7 +40,7 @@ class _Owner(msgspec.Struct):
     controller: bool | None = None
 
 
-class Metadata(msgspec.Struct):
+class OwnedMetadata(msgspec.Struct):
     """What a pod or workload is called, and what made it."""
 
     name: str = ""
@@ -104,13 +104,13 @@ class WorkloadStatus(msgspec.Struct):
     completionTime: str | None = None  # noqa: N815 - the API's spelling
 
 
-class _Manifest(msgspec.Struct):
-    metadata: Metadata
+class _WorkloadManifest(msgspec.Struct):
+    metadata: OwnedMetadata
     spec: WorkloadSpec | None = None
     status: WorkloadStatus | None = None
 
 
-_MANIFEST = msgspec.json.Decoder(_Manifest)
+_MANIFEST = msgspec.json.Decoder(_WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _CLAIMED: Final = msgspec.Raw(b'{"persistentVolumeClaim":{}}')
@@ -122,7 +122,7 @@ class Workload:
     """A workload as its manifest says it is."""
 
     identity: Identity
-    metadata: Metadata
+    metadata: OwnedMetadata
     spec: WorkloadSpec
     status: WorkloadStatus
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from affinityctl.lint.finding import Level, Rule, Spot
-from affinityctl.lint.scheduler_file import Profile
+from affinityctl.lint.scheduler_file import SchedulerProfile
 from affinityctl.lint.setup import INTER_POD, NODE, Setup
 from extender.config import Mode
 
 _PLUGINS: Final = (INTER_POD, NODE)
 
 
-def _profiles(setup: Setup) -> Iterator[tuple[str, Profile, str, bool]]:
+def _profiles(setup: Setup) -> Iterator[tuple[str, SchedulerProfile, str, bool]]:
     for path, profile in setup.scheduler.every_profile():
         for plugin in _PLUGINS:
             yield f"{path}.plugins", profile, plugin, setup.takes_over(plugin)
