@@ -9,17 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import Advice, Costs, costs, model
 from affinityctl.cluster import fill
-from affinityctl.columns import columns
-from affinityctl.explain import wrapped
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
 from affinityctl.lint.linting import lint
 from affinityctl.lint.live import list_cluster
 from affinityctl.lint.objects import Objects, numbered
+from affinityctl.printing import as_json, columns, wrapped
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
@@ -129,7 +126,7 @@ def json_text(found: Advised) -> str:
             for each in found.traps
         ],
     }
-    return msgspec.json.format(msgspec.json.encode(told)).decode()
+    return as_json(told)
 
 
 def _rules(census: Census) -> Iterator[str]:

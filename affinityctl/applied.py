@@ -7,11 +7,13 @@ from typing import Final
 
 from affinityctl.workloads import wanted
 from extender.errors import ObjectError
-from extender.model.keys import key_of
+from extender.model.keys import Key, key_of
 from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision_labels
+from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Json
-from extender.wire.objects import PodReader
+from extender.wire.objects import GenerateName, PodReader
+from extender.wire.unmodelled import fields_beyond
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
@@ -42,6 +44,25 @@ class Applied:
         else:
             key = key_of(namespace, f"{name}-new-{number + (kind != POD)}")
         return replace(self.pod, key=key, uid=f"{key}, new")
+
+
+class NotingReader(PodReader):
+    """Reads pods, and notes what those without an end ask beyond what is read."""
+
+    def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
+        super().__init__(gates, charges=True, node_affinity=True, tenures=True)
+        self.beyond: dict[str, list[Key]] = {}
+        """The pods by the field that is not looked at."""
+
+    def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
+        """Read a v1.Pod; ObjectError names the field that is broken."""
+        pod = super().read(raw, generate)
+        if not pod.terminal:
+            for field in fields_beyond(raw):
+                self.beyond.setdefault(field, []).append(pod.key)
+            if pod.group is not None:
+                self.beyond.setdefault("schedulingGroup", []).append(pod.key)
+        return pod
 
 
 def read_applied(kind: str, raw: Json, pods: PodReader, nodes: int, revision: str) -> Applied:

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from affinityctl.cluster import cluster_with_nodes
-from affinityctl.columns import columns
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
+from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.errors import ConfigError
@@ -46,10 +45,6 @@ from extender.wire.objects import PodReader
 
 SIMILAR = 3
 """Names that an error proposes."""
-FAST_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""libyaml's, where it is there: thousands of nodes take a tenth of the time."""
-WIDTH = 80
-INDENT = "  "
 
 
 def run(flags: argparse.Namespace) -> int:
@@ -125,8 +120,8 @@ def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str
         ]
         told = documents[0] if len(documents) == 1 else documents
         if output == "yaml":
-            return str(yaml.dump(told, Dumper=FAST_DUMPER, sort_keys=False)).rstrip("\n")
-        return msgspec.json.format(msgspec.json.encode(told)).decode()
+            return as_yaml(told)
+        return as_json(told)
     wide = output == "wide"
     texts = (_text(each, its, wide=wide) for each, its in zip(found, remarks, strict=True))
     return "\n\n\n".join(texts)
@@ -182,15 +177,3 @@ def _best(found: Explanation) -> str:
 
 def _all_nodes(found: Explanation) -> str:
     return columns(NODE_HEAD, [node_row(found, name) for name in found.names])
-
-
-def wrapped(text: str, indent: str = "", hanging: int = 2) -> str:
-    """Wrap a line at the width of a terminal; what comes after the first line hangs."""
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + " " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

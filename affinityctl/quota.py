@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from affinityctl.cluster import fill
-from affinityctl.columns import columns
 from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.printing import as_json, columns
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
@@ -102,7 +100,7 @@ def json_text(report: QuotaReport) -> str:
         "whatIf": list(report.what_if),
         "namespaces": [_namespace(each, bool(report.what_if)) for each in report.namespaces],
     }
-    return msgspec.json.format(msgspec.json.encode(answer)).decode()
+    return as_json(answer)
 
 
 def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001

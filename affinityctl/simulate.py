@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator, Mapping
 from time import monotonic
 from typing import Final, TypeVar
 
+from affinityctl.applied import NotingReader
 from affinityctl.changes import ChangeKind
 from affinityctl.cluster import cluster_with_nodes, list_workloads
 from affinityctl.judging import Judging, judging, note_ignored_annotations
-from affinityctl.noting import NotingReader
 from affinityctl.simulated_changes import Carrier, read_files
 from affinityctl.simulation_text import write
 from affinityctl.whatif.outcome import Simulation, pending

@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-import msgspec
-import yaml
-
-from affinityctl.columns import columns
-from affinityctl.explain import FAST_DUMPER, INDENT, wrapped
+from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
 from affinityctl.simulation_json import write_simulation
 from affinityctl.whatif.outcome import (
     After,
@@ -36,10 +32,9 @@ ZONE: Final = "topology.kubernetes.io/zone"
 def write(found: Simulation, output: str) -> str:
     """Write what was found in a format: text, wide, json or yaml."""
     if output == "json":
-        return msgspec.json.format(msgspec.json.encode(write_simulation(found))).decode()
+        return as_json(write_simulation(found))
     if output == "yaml":
-        told = yaml.dump(write_simulation(found), Dumper=FAST_DUMPER, sort_keys=False)
-        return str(told).rstrip("\n")
+        return as_yaml(write_simulation(found))
     wide = output == "wide"
     parts = [
         *(_step(found.state, each, wide=wide) for each in found.steps),

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from affinityctl.cluster import fill
-from affinityctl.columns import columns
 from affinityctl.flags import note_empty_namespaces
 from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.printing import as_json, columns
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, say
 from extender.errors import ConfigError
@@ -85,7 +83,7 @@ def json_text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
         "count": len(found),
         "brokenAnnotations": [write_broken_annotation(each) for each in broken],
     }
-    return msgspec.json.format(msgspec.json.encode(answer)).decode()
+    return as_json(answer)
 
 
 def table(found: Sequence[Finding], broken: Sequence[Pod]) -> str:

@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
-from textwrap import fill
 from typing import Any, Final
 
-import msgspec
 import yaml
 
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
 from affinityctl.lint.rulebook import BY_ID
+from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
 from extender import __version__, files
 from extender.plain_yaml import FastLoader, documents
 
-WIDTH = 80
 MOST_PLACES = 20
 """Places that the text names for one rule."""
 
@@ -52,7 +50,7 @@ def json_text(report: Report) -> str:
             "ignored": report.silenced,
         },
     }
-    return msgspec.json.format(msgspec.json.encode(answer)).decode()
+    return as_json(answer)
 
 
 def text(report: Report) -> str:
@@ -67,9 +65,9 @@ def text(report: Report) -> str:
 
 def _rule(rule: AnyRule, found: list[Finding]) -> str:
     title = f"{rule.level.upper()} {rule.id}"
-    lines = [title, _wrapped(rule.what, "  ", "  "), *_places(found)]
-    lines.append(_wrapped(rule.why, "  why: ", "       "))
-    lines.append(_wrapped(rule.fix, "  fix: ", "       "))
+    lines = [title, wrapped(rule.what, INDENT, 0), *_places(found)]
+    lines.append(wrapped(f"why: {rule.why}", INDENT, 5))
+    lines.append(wrapped(f"fix: {rule.fix}", INDENT, 5))
     return "\n".join(lines)
 
 
@@ -81,7 +79,7 @@ def _places(found: list[Finding]) -> Iterator[str]:
             yield f"  - {where}{each.place.object}"
             object_before = each.place
         yield from _path(each.path)
-        yield _wrapped(each.message, "      ", "      ")
+        yield wrapped(each.message, "      ", 0)
     if len(found) > MOST_PLACES:
         yield f"  and {len(found) - MOST_PLACES} more; -o json has all"
 
@@ -100,17 +98,6 @@ def _path(path: str) -> Iterator[str]:
 def _dotted(path: str) -> Iterable[str]:
     parts = path.split(".")
     return [parts[0], *(f".{part}" for part in parts[1:])]
-
-
-def _wrapped(said: str, first: str, rest: str) -> str:
-    return fill(
-        said,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _summary(report: Report) -> str:
@@ -137,7 +124,7 @@ def sarif_text(report: Report) -> str:
         "results": [_result(each) for each in report.findings],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(log)).decode()
+    return as_json(log)
 
 
 def _described(rule: AnyRule) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from affinityctl.noting import NotingReader
+from affinityctl.applied import NotingReader
 from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Selector

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from affinityctl.applied import as_applied, read_applied
-from affinityctl.noting import NotingReader
+from affinityctl.applied import NotingReader, as_applied, read_applied
 from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import After
 from affinityctl.whatif.placing import daemons, fill, place
