@@ -142,7 +142,6 @@ def add_changes(of: Parser) -> None:
 
 
 def _number(text: str) -> int:
-    """Read a number of pods or nodes."""
     from extender.wire.decoding import whole_number  # noqa: PLC0415 - help comes at once
 
     number = whole_number(text, len(str(MOST)))

@@ -146,7 +146,6 @@ def _term(found: Explanation, facts: TermFacts) -> str:
 
 
 def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
-    """Yield a line for each of the domains with most nodes."""
     refusals = refusals_by(found, facts)
     rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
     if rows:

@@ -73,7 +73,6 @@ def _limits(texts: list[str]) -> Amounts | None:
 
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
-    """Return the pods and quotas of the cluster that the flags name."""
     state = ClusterState(annotations=by.annotations)
     # Their labels matter to annotations alone.
     namespaces = () if by.annotations is None else (NAMESPACES,)

@@ -59,7 +59,6 @@ def run(flags: argparse.Namespace) -> int:
 def _cluster(
     flags: argparse.Namespace, pods: NotingReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Workload]]:
-    """Return the cluster that the flags name, and the workloads that are known."""
     state, found = cluster_with_nodes(flags, pods, BUDGETS, by=by)
     if found is not None:
         return state, found

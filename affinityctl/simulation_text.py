@@ -85,7 +85,6 @@ def _result(step: Step) -> str:
 
 
 def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
-    """Say on which nodes and in which zones pods landed."""
     nodes = Counter(each.node for each in placed)
     zones = Counter(state.nodes.labels(each.node).get(ZONE) for each in placed)
     if any(zones):

@@ -41,7 +41,6 @@ def _ignored(ids: Sequence[str]) -> Sequence[str]:
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
-    """Return what is to be looked at, what is known of the cluster, and the configurations."""
     files, cluster = Objects(), Objects()
     _load(flags.files, files)
     if flags.files and not len(files):

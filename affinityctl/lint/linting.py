@@ -106,7 +106,6 @@ def _workloads(
 
 
 def _in_mode(config: Config, mode: Mode | None) -> Config:
-    """Return the configuration with a mode that a flag sets."""
     return config if mode is None else msgspec.structs.replace(config, mode=mode)
 
 

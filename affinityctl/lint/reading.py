@@ -187,7 +187,6 @@ def _inner(raw: msgspec.Raw) -> Manifest:
 
 
 def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
-    """Return the annotations that rules are in."""
     found = metadata.annotations or {}
     return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
 
