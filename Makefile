@@ -119,8 +119,7 @@ types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 
 reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
-	@$(BIN)/python -m affinityctl.reference docs/reference
-	@$(BIN)/python -m clusterload.reference docs/reference
+	@$(BIN)/python -m release.reference docs/reference
 
 .PHONY: demo
 demo: $(RUN_STAMP) ## record the terminal that README.md shows, docs/figures/demo.svg

@@ -16,6 +16,7 @@ from msgspec import NODEFAULT, Struct, inspect
 
 from affinityctl.cli import affinity_extender, kubectl_affinity
 from affinityctl.lint.rulebook import CHAPTERS
+from clusterload.cli import clusterload
 from extender.command_line import Parser
 from extender.config import OPTIONS, Config, Option, connections, execution, schema
 from extender.config.faults import describe, unwrap
@@ -23,12 +24,12 @@ from extender.metrics import Family, Metrics
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
+_MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
 
 _CONFIGURATION: Final = (
-    "# Configuration reference\n\n" + MADE + "Every field of an `AffinityExtenderConfiguration`, "
+    "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
     "the file that `serve --config` reads. A field that is left out, or is null, keeps its "
     "default. An unknown field, a wrong type or a value out of range is an error that names the "
     "file and the path of the field, and the program does not start; `serve --validate-only` "
@@ -38,17 +39,24 @@ _CONFIGURATION: Final = (
     "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
 )
 _COMMAND_LINE: Final = (
-    "# Command-line reference\n\n" + MADE + "Every command and every flag, as `--help` shows "
+    "# Command-line reference\n\n" + _MADE + "Every command and every flag, as `--help` shows "
     "them. Source: `affinityctl/commands/` and `extender/serve.py`.\n"
 )
+_CLUSTERLOAD: Final = (
+    "# Command-line reference of clusterload\n\n" + _MADE + "Every command and every flag, as "
+    "`--help` shows them. [loadtest/README.md](../../loadtest/README.md) shows how to use them. "
+    "Source: `clusterload/cli.py`.\n"
+)
 _LINT_RULES: Final = (
-    "# Rules of `lint`\n\n" + MADE + "Every rule of `affinity-extender lint`, by what it looks at. "
+    "# Rules of `lint`\n\n"
+    + _MADE
+    + "Every rule of `affinity-extender lint`, by what it looks at. "
     "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
     "Source: `affinityctl/lint/rules/`.\n"
 )
 _METRICS: Final = (
     "# Metrics reference\n\n"
-    + MADE
+    + _MADE
     + "Every metric at `/metrics` on the operations port. No label holds the name of a pod, node "
     "or namespace. Where the values of a label are known beforehand they are listed, and their "
     "series are there from the start, at 0. `rest_client_*` are the names that all Kubernetes "
@@ -92,7 +100,7 @@ def command_line() -> str:
     names = ", ".join(f"`{name}`" for name in plugin.commands())
     return (
         _COMMAND_LINE
-        + of_program(affinity_extender())
+        + _of_program(affinity_extender())
         + _of_itself(plugin)
         + f"\nIts commands {names} are those of `affinity-extender`.\n"
     )
@@ -111,7 +119,7 @@ def lint_rules() -> str:
     return "".join(parts)
 
 
-def of_program(program: Parser) -> str:
+def _of_program(program: Parser) -> str:
     """Write the reference of a program with all its commands in Markdown."""
     parts = [_of_itself(program)]
     for command in program.commands().values():
@@ -126,17 +134,12 @@ def _of_itself(program: Parser) -> str:
     return text + "".join(_flags(program))
 
 
-def write(texts: Mapping[str, str], arguments: Sequence[str] | None) -> None:
-    """Write these files into the folder that the arguments name."""
-    (folder,) = map(Path, sys.argv[1:] if arguments is None else arguments)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Write all files into the folder that is named."""
-    write(pages(), arguments)
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def pages() -> dict[str, str]:
@@ -144,6 +147,7 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": configuration(),
         "command-line.md": command_line(),
+        "clusterload.md": _CLUSTERLOAD + _of_program(clusterload()),
         "lint-rules.md": lint_rules(),
         "metrics.md": metrics(),
     }
