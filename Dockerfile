@@ -17,7 +17,7 @@ RUN python -m venv /opt/build \
     -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
-COPY clusterload clusterload
+COPY affinityctl affinityctl
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
  && /opt/build/bin/pip --python /opt/affinity-extender install --no-deps --no-index --find-links /wheels \
     affinity-extender

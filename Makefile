@@ -17,12 +17,12 @@ deps: $(STAMP) ## install everything, pinned by hash, into .venv
 
 PIP_INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check
 
-$(RUN_STAMP): requirements.txt requirements-build.txt pyproject.toml
+$(RUN_STAMP): requirements.txt requirements-build.txt pyproject.toml clusterload/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
 	@echo "installing into $(VENV) (less than a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --require-hashes -r requirements.txt -r requirements-build.txt
-	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e . -e ./clusterload
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) requirements-dev.txt
@@ -62,6 +62,10 @@ image: sbom ## build the image without Docker, with buildah and Debian's package
 sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
 	@mkdir -p dist
 	@release/sbom.sh $(BIN)/cyclonedx-py dist/affinity-extender.cdx.json
+
+.PHONY: wheels
+wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist . ./clusterload
 
 .PHONY: krew
 krew: $(RUN_STAMP) ## make what krew installs the kubectl plugin from, in dist/; URL= where it will be found, HOMEPAGE
@@ -116,11 +120,10 @@ lint: $(STAMP) ## ruff and the layer contracts
 	@$(BIN)/lint-imports
 
 types: $(STAMP) ## mypy, strict
-	@$(BIN)/mypy extender clusterload simulation tests bench release
+	@$(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 
 reference: $(STAMP) ## write docs/reference/ from the schema, the parsers, the rules of lint and the metrics
-	@$(BIN)/python -m extender.cli.reference docs/reference
-	@$(BIN)/python -m clusterload.reference docs/reference
+	@$(BIN)/python -m release.reference docs/reference
 
 .PHONY: demo
 demo: $(RUN_STAMP) ## record the terminal that README.md shows, docs/figures/demo.svg

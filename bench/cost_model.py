@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "bench" / "results" / "plugin.json"
-FITTED = ROOT / "extender" / "advice" / "costs.json"
+FITTED = ROOT / "affinityctl" / "advice" / "costs.json"
 ASKED = 500
 """Nodes that the scheduler asks about, in a cluster of 5,000."""
 

@@ -22,7 +22,9 @@ import grimp
 from tests.answering import Answering
 from tests.builders import HOST, Pod, node, pod, selector, state_of, term
 
-ROOT = Path(__file__).parents[1] / "extender"
+ROOT = Path(__file__).parents[1]
+PROGRAM = ("extender", "affinityctl")
+"""What the server runs, and the commands for people."""
 ENTRY = "extender.runtime"
 """What it imports, at whatever distance, is in the scheduler's path."""
 MOST_PARAMETERS = 6
@@ -47,7 +49,7 @@ class Module:
     @property
     def name(self) -> str:
         """The name that it is imported by."""
-        parts = self.path.relative_to(ROOT.parent).with_suffix("").parts
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @property
@@ -160,7 +162,7 @@ def walk_of_a_filter_call() -> Walk:
     def note(frame: FrameType, event: str, argument: object) -> None:
         del argument
         file = frame.f_code.co_filename
-        if not file.startswith(str(ROOT)):
+        if not file.startswith(str(ROOT / "extender")):
             return
         if event == "call":
             walk.files.add(file)
@@ -185,8 +187,10 @@ def walk_of_a_filter_call() -> Walk:
 
 def rows() -> list[tuple[str, str]]:
     """Measure everything."""
-    modules = [Module(path) for path in sorted(ROOT.rglob("*.py"))]
-    graph = grimp.build_graph("extender", cache_dir=None)
+    modules = [
+        Module(path) for package in PROGRAM for path in sorted((ROOT / package).rglob("*.py"))
+    ]
+    graph = grimp.build_graph(*PROGRAM, cache_dir=None)
     in_path = graph.find_upstream_modules(ENTRY) | {ENTRY}
     code, imports = sum(len(code_lines(each)) for each in modules), sum(map(import_lines, modules))
     walk = walk_of_a_filter_call()

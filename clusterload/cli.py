@@ -8,19 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from affinityctl.commands import completion
+from affinityctl.flags import KUBECONFIG_DEFAULT, cluster_group
+from affinityctl.program import program_parser, run_program
 from clusterload import PROGRAM, SUPPOSED_NODES
-from extender.cli import completion
-from extender.cli.parsing import (
-    DONE,
-    KUBECONFIG_DEFAULT,
-    NOT_FINE,
-    Commands,
-    Parser,
-    cluster_group,
-    command,
-    exit_codes,
-)
-from extender.cli.program import program_parser, run_program
+from extender.command_line import DONE, NOT_FINE, Commands, Parser, command, exit_codes
 
 if TYPE_CHECKING:
     import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from extender.cli import main
+from affinityctl.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -16,9 +16,7 @@ from extender.cluster_content import json_documents, read_content, yaml_document
 from extender.errors import InputError, ObjectError, UnreadableError
 from extender.resources import PODS, QUOTAS, RESOURCES
 from extender.wire.decoding import Json, decode
-from extender.wire.explanation import KINDS, Explained, in_namespace, read_manifest
 from extender.wire.objects import PodReader
-from extender.wire.workloads import WORKLOADS, Workloads
 
 READS: Final[Mapping[str, frozenset[str]]] = {
     **{each.kind: frozenset((each.group,)) for each in RESOURCES},
@@ -69,8 +67,8 @@ class Content:
     """Kinds that no rule looks at."""
 
     def __str__(self) -> str:
-        ignored = f"; ignored: {_said(self.ignored)}" if self.ignored else ""
-        return f"{_said(self.read)}{ignored}"
+        ignored = f"; ignored: {listed(self.ignored)}" if self.ignored else ""
+        return f"{listed(self.read)}{ignored}"
 
 
 class ClusterFiles:
@@ -78,13 +76,16 @@ class ClusterFiles:
 
     Each is what `kubectl get nodes,namespaces,pods,poddisruptionbudgets -A -o json` prints, or a
     YAML stream, plain or gzip. ResourceQuotas are ignored unless the reader of pods says what they
-    are charged for, workloads unless they are `templated`.
+    are charged for, workloads always.
     """
 
-    def __init__(self, state: ClusterState, pods: PodReader, *, templated: bool = False) -> None:
-        self._state = state
-        self._pods = pods
-        self._workloads = Workloads() if templated else None
+    needs: ClassVar[tuple[str, ...]] = ("Node", "Pod")
+    """Kinds of which there has to be one: nodes alone make a cluster as well, an empty one."""
+    wanted: ClassVar = "node or pod"
+
+    def __init__(self, state: ClusterState, pods: PodReader) -> None:
+        self.state = state
+        self.pods = pods
         self._generated: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._others = {
@@ -93,11 +94,6 @@ class ClusterFiles:
             if each is not PODS and (each is not QUOTAS or pods.tells_charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
-
-    @property
-    def workloads(self) -> Workloads | None:
-        """Return the workloads that the files have, None where they do not count."""
-        return self._workloads
 
     def load(self, path: Path) -> Content:
         """Put the objects of a file into the state; ClusterFileError for one without any."""
@@ -108,7 +104,7 @@ class ClusterFiles:
         content = Content()
         for index, (kind, raw) in enumerate(objects):
             try:
-                known = self._put(kind, raw)
+                known = self.put(kind, raw)
             except ObjectError as error:
                 raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
             (content.read if known else content.ignored)[kind] += 1
@@ -118,31 +114,16 @@ class ClusterFiles:
         return content
 
     def finish(self) -> None:
-        """Add the pods of workloads, once all files are there; ClusterFileError without pods.
+        """Check that there is something, once all files are there; ClusterFileError if not."""
+        if not any(self._found[kind] for kind in self.needs):
+            raise ClusterFileError(f"no {self.wanted}, only {listed(self._found)}; {EXPECTED}")
 
-        Nodes alone make a cluster as well: an empty one.
-        """
-        if not any(self._found[kind] for kind in ("Pod", "Node", *WORKLOADS)):
-            wanted = "node, pod or workload" if self._workloads is not None else "node or pod"
-            raise ClusterFileError(f"no {wanted}, only {_said(self._found)}; {EXPECTED}")
-        if self._workloads is None:
-            return
-        try:
-            for pod in self._workloads.missing_pods(self._pods, len(self._state.nodes)):
-                self._state.upsert_pod(pod)
-        except ObjectError as error:
-            raise ClusterFileError(str(error)) from error
-
-    def _put(self, kind: str, raw: msgspec.Raw) -> bool:
+    def put(self, kind: str, raw: msgspec.Raw) -> bool:
         """Put an object into the state; return whether it is of a kind that is looked at."""
         if kind == PODS.kind:
-            self._state.upsert_pod(self._pods.read(raw, self._generate_name))
-            if self._workloads is not None:
-                self._workloads.add_pod(raw)
+            self.state.upsert_pod(self.pods.read(raw, self._generate_name))
         elif kind in self._others:
             self._others[kind](raw)
-        elif kind in WORKLOADS and self._workloads is not None:
-            self._workloads.add(kind, raw)
         else:
             return False
         return True
@@ -153,52 +134,22 @@ class ClusterFiles:
             start = f"{namespace}/{prefix}"
             number = self._generated[start]
             self._generated[start] += 1
-            if f"{start}{number:05}" not in self._state.pods:
+            if f"{start}{number:05}" not in self.state.pods:
                 return f"{prefix}{number:05}"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
-    """Pods that a file would make."""
-
-    pods: list[Explained]
-    ignored: str
-    """Other kinds that are in it, with their numbers; "" for none."""
-
-
-def read_manifests(path: Path, namespace: str, pods: PodReader) -> Manifests:
-    """Read pods and workloads that are not in the cluster; ClusterFileError without any.
-
-    Those that name no namespace are taken to be in this one.
-    """
-    found: list[Explained] = []
-    ignored: Counter[str] = Counter()
-    for index, (kind, raw) in enumerate(objects_in(path)):
-        if kind not in KINDS:
-            ignored[kind] += 1
-            continue
-        try:
-            found.append(read_manifest(kind, in_namespace(raw, namespace), pods))
-        except ObjectError as error:
-            raise ClusterFileError(f"{path}: object {index} ({kind}): {error}") from error
-    if not found:
-        what = f"only {_said(ignored)}" if ignored else "nothing"
-        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
-    return Manifests(found, _said(ignored))
-
-
-def _said(kinds: Counter[str]) -> str:
+def listed(kinds: Counter[str]) -> str:
     """List kinds with their numbers, in a line that has an end."""
-    listed = [f"{count} {kind[:LONGEST_KIND_SAID]}" for kind, count in sorted(kinds.items())]
-    more = len(listed) - MOST_KINDS_SAID
-    return ", ".join(listed[:MOST_KINDS_SAID]) + (f" and {more} more kinds" if more > 0 else "")
+    each = [f"{count} {kind[:LONGEST_KIND_SAID]}" for kind, count in sorted(kinds.items())]
+    more = len(each) - MOST_KINDS_SAID
+    return ", ".join(each[:MOST_KINDS_SAID]) + (f" and {more} more kinds" if more > 0 else "")
 
 
 def _nothing(ignored: Counter[str]) -> str:
     if not ignored:
         return "there is no object in it"
     hint = " (a kubeconfig is named by --kubeconfig)" if "Config" in ignored else ""
-    return f"nothing in it can be used, only {_said(ignored)}{hint}"
+    return f"nothing in it can be used, only {listed(ignored)}{hint}"
 
 
 def objects_in(path: Path) -> Iterator[tuple[str, msgspec.Raw]]:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from extender import cli
+from affinityctl import cli
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "figures" / "demo.svg"

@@ -40,7 +40,7 @@ def _run(compiled: Path) -> int:
     try:
         import msgspec  # noqa: F401, PLC0415 - compiled, and every command needs it
 
-        from extender.cli import kubectl  # noqa: PLC0415
+        from affinityctl.cli import kubectl  # noqa: PLC0415
     except ImportError as error:
         return _complain(
             "the packages in %s cannot be loaded here (%s); install the program with pipx instead"

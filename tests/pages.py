@@ -8,7 +8,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from extender import cli
+from affinityctl import cli
 from tests.deploy.places import ROOT
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import pytest
 
 import clusterload.cli
 import extender
-from extender import cli, config
+from affinityctl import cli
+from extender import config
 from extender.errors import ApiError
 
 ROOT = Path(__file__).parents[1]
@@ -262,13 +263,20 @@ def test_help_teaches(
 
 
 def test_the_scripts_are_installed_by_the_names_that_people_type() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found = {name: EntryPoint(name, target, "") for name, target in project["scripts"].items()}
+    found = scripts(ROOT)
     # kubectl finds its plugins by their names.
-    assert found.keys() == {"affinity-extender", "kubectl-affinity", "clusterload"}
+    assert found.keys() == {"affinity-extender", "kubectl-affinity"}
     assert found["affinity-extender"].load() is cli.main
     assert found["kubectl-affinity"].load() is cli.kubectl
-    assert found["clusterload"].load() is clusterload.cli.main
+    beside = scripts(ROOT / "clusterload")
+    assert beside.keys() == {"clusterload"}
+    assert beside["clusterload"].load() is clusterload.cli.main
+
+
+def scripts(folder: Path) -> dict[str, EntryPoint]:
+    """Return the programs that the distribution of a folder installs."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return {name: EntryPoint(name, target, "") for name, target in project["scripts"].items()}
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +293,7 @@ def test_the_module_is_the_same_program() -> None:
 
 def test_help_does_not_wait_for_the_server_to_be_imported() -> None:
     program = (
-        "import sys; from extender.cli import main; main(['version']); "
+        "import sys; from affinityctl.cli import main; main(['version']); "
         "print({'aiohttp', 'kubernetes_asyncio'} & sys.modules.keys())"
     )
     done = subprocess.run(

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from affinityctl import cli
+from affinityctl.advice.census import Census, RuleCount, RuleGroup, census
+from affinityctl.advice.costs import Advice, costs, model
 from bench.cost_model import FITTED, line, text
-from extender import cli
-from extender.advice.census import Census, RuleCount, RuleKind, census
-from extender.advice.costs import Advice, costs, model
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term, workload
 
 WEB, DB = selector(app="web"), selector(app="db")
@@ -56,8 +56,8 @@ def test_a_level_line_says_how_far_it_is_off() -> None:
     assert found["error"] == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize("kind", RuleKind)
-def test_the_model_knows_every_kind(kind: RuleKind) -> None:
+@pytest.mark.parametrize("kind", RuleGroup)
+def test_the_model_knows_every_kind(kind: RuleGroup) -> None:
     assert model().kinds[kind.value].in_tree.filter.fixed >= 0
 
 
@@ -73,22 +73,22 @@ def test_each_kind_is_counted_with_the_pods_that_it_is_about() -> None:
     found = census(state_of(NODES, [], pods))
     assert (found.nodes, found.pods, found.with_rules) == (2, 5, 3)
     assert [(each.kind, each.carriers, each.matched) for each in found.rules] == [
-        (RuleKind.PREFERRED, 1, 2),
-        (RuleKind.APART_BY_HOST, 1, 2),
-        (RuleKind.APART_BY_HOST_ANYWHERE, 1, 2),
-        (RuleKind.OTHER_REQUIRED, 1, 1),
+        (RuleGroup.PREFERRED, 1, 2),
+        (RuleGroup.APART_BY_HOST, 1, 2),
+        (RuleGroup.APART_BY_HOST_ANYWHERE, 1, 2),
+        (RuleGroup.OTHER_REQUIRED, 1, 1),
     ]
 
 
 @pytest.mark.parametrize(
     ("kind", "carriers", "advice"),
     [
-        pytest.param(RuleKind.PREFERRED, 500, Advice.NOTHING, id="few pods with rules"),
-        pytest.param(RuleKind.PREFERRED, 100_000, Advice.ASSIST, id="many preferences"),
-        pytest.param(RuleKind.APART_BY_HOST, 100_000, Advice.REPLACE, id="many hard rules"),
+        pytest.param(RuleGroup.PREFERRED, 500, Advice.NOTHING, id="few pods with rules"),
+        pytest.param(RuleGroup.PREFERRED, 100_000, Advice.ASSIST, id="many preferences"),
+        pytest.param(RuleGroup.APART_BY_HOST, 100_000, Advice.REPLACE, id="many hard rules"),
     ],
 )
-def test_the_mode_to_take(kind: RuleKind, carriers: int, advice: Advice) -> None:
+def test_the_mode_to_take(kind: RuleGroup, carriers: int, advice: Advice) -> None:
     found = costs(Census(5000, carriers, carriers, [RuleCount(kind, carriers, carriers)]))
     assert found.advice is advice
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender import cli
+from affinityctl import cli
 from extender.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
 from tests.builders import crossing, node, pod, quota, selector, term, workload

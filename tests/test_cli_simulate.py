@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import cli
-from extender.cli.simulate import Progress
+from affinityctl import cli
+from affinityctl.simulate import Progress
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term, workload
 
 WEB = selector(app="web")

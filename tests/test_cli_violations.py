@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cli import main
+from affinityctl.cli import main
 from extender.config import API_VERSION, KIND
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from tests.annotating import annotated

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from extender import cli, cluster_content, files, plain_yaml
+from affinityctl import cli
+from extender import cluster_content, files, plain_yaml
 from extender.cluster.state import ClusterState
 from extender.config import parse_stream, parse_yaml
 from extender.errors import MESSAGE_BYTES, ConfigError

@@ -11,7 +11,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from bench.shape import circles
+from bench.shape import PROGRAM, circles
 
 ROOT = Path(__file__).parent.parent
 LAYERS = "Layers point one way"
@@ -39,9 +39,21 @@ ARROWS = [
     ),
     pytest.param(
         "The load test stands beside the program",
-        "cli/serve.py",
+        "serve.py",
         "clusterload.command",
         id="the program on the load test",
+    ),
+    pytest.param(
+        "The commands for people stand on the program, never under it",
+        "serve.py",
+        "affinityctl.cluster",
+        id="the program on the commands",
+    ),
+    pytest.param(
+        "Layers of the commands",
+        "../affinityctl/whatif/nodes.py",
+        "affinityctl.cluster",
+        id="what-if on where the cluster comes from",
     ),
     pytest.param(
         "Only the composition root joins ports to kube",
@@ -51,7 +63,9 @@ ARROWS = [
     ),
     pytest.param(PURE, "verbs/binding.py", "time", id="a rule on the clock"),
     pytest.param(PURE, "cluster/state.py", "logging", id="the state on logs"),
-    pytest.param(PURE, "whatif/scheduling.py", "random", id="a simulation on chance"),
+    pytest.param(
+        PURE, "../affinityctl/whatif/scheduling.py", "random", id="a simulation on chance"
+    ),
     pytest.param(
         "kubernetes-asyncio stays in kube",
         "source.py",
@@ -83,7 +97,7 @@ ARROWS = [
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a copy of the code."""
     folder = tmp_path_factory.mktemp("layers")
-    for package in ("extender", "clusterload"):
+    for package in ("extender", "affinityctl", "clusterload"):
         shutil.copytree(ROOT / package, folder / package)
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
@@ -102,7 +116,7 @@ def broken(folder: Path) -> list[str]:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circles(grimp.build_graph("extender", cache_dir=None)) == []
+    assert circles(grimp.build_graph(*PROGRAM, cache_dir=None)) == []
 
 
 def test_every_contract_holds(copied: Path) -> None:

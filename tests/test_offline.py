@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from affinityctl.workloads import WorkloadFiles
 from extender.cluster.audits.recount import live
 from extender.cluster.state import ClusterState
 from extender.errors import UnreadableError
@@ -162,27 +163,27 @@ def test_a_file_without_anything_of_use_says_what_was_found(
 
 
 @pytest.mark.parametrize(
-    ("objects", "templated", "says"),
+    ("objects", "files", "says"),
     [
         pytest.param(
-            [namespace("default")], False, "no node or pod, only 1 Namespace", id="to serve"
+            [namespace("default")], ClusterFiles, "no node or pod, only 1 Namespace", id="to serve"
         ),
         pytest.param(
             [quota("one", {}, crossing())],
-            True,
+            WorkloadFiles,
             "no node, pod or workload, only 1 ResourceQuota",
             id="to ask about workloads",
         ),
     ],
 )
 def test_files_without_a_node_pod_or_workload_are_an_error(
-    tmp_path: Path, objects: list[object], templated: bool, says: str
+    tmp_path: Path, objects: list[object], files: type[ClusterFiles], says: str
 ) -> None:
-    files = ClusterFiles(ClusterState(), PodReader(charges=True), templated=templated)
+    reading = files(ClusterState(), PodReader(charges=True))
     (tmp_path / "file").write_text(json.dumps({"kind": "List", "items": objects}))
-    files.load(tmp_path / "file")
+    reading.load(tmp_path / "file")
     with pytest.raises(ClusterFileError) as caught:
-        files.finish()
+        reading.finish()
     assert str(caught.value) == says + EXPECTED
 
 
@@ -192,7 +193,7 @@ def test_kinds_that_nobody_looks_at_are_counted(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(
         json.dumps({"kind": "List", "items": [pod("a"), *other, volcano]})
     )
-    content = ClusterFiles(ClusterState(), PodReader(), templated=True).load(tmp_path / "file")
+    content = WorkloadFiles(ClusterState(), PodReader()).load(tmp_path / "file")
     assert str(content) == "1 Pod; ignored: 2 ConfigMap, 1 Job (batch.volcano.sh/v1alpha1)"
 
 

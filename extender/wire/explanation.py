@@ -38,7 +38,7 @@ from extender.wire.extender_args import is_null, read_nodes
 from extender.wire.manifests import NULL
 from extender.wire.node_terms import METADATA_NAME
 from extender.wire.objects import PodReader
-from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_template
+from extender.wire.workloads import NEW_REVISION, WORKLOADS, read_workload
 
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 """Kinds that can be explained."""
@@ -68,7 +68,6 @@ class _Asked(msgspec.Struct):
 
 
 _ASKED = msgspec.json.Decoder(_Asked)
-_ANY = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +106,8 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
         return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
-    return Explained(read_template(kind, raw, pods, revision_labels(kind, NEW_REVISION)))
-
-
-def in_namespace(raw: Json, namespace: str) -> bytes:
-    """Return a manifest with this namespace where it names none, as kubectl sends it."""
-    manifest = decode(_ANY, raw)
-    metadata = decode(_ANY, manifest.get("metadata", b"{}"), "metadata")
-    if bytes(metadata.get("namespace", b"null")) in {b"null", b'""'}:
-        metadata["namespace"] = msgspec.Raw(msgspec.json.encode(namespace))
-        manifest["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
-    return msgspec.json.encode(manifest)
+    labels = revision_labels(kind, NEW_REVISION)
+    return Explained(read_workload(kind, raw).make_pod(pods, labels))
 
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from extender.wire.label_selectors import parse_selector
+from affinityctl.label_selectors import parse_selector
 from simulation.apiserver.store import Json, Refused, Store
 
 MOST_TOKENS: Final = 100

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from affinityctl import cli
 from bench.workloads import CHART_WEIGHTS
-from extender import cli
 from tests import oracle
 from tests.builders import HOST, ZONE, Pod, namespace, node, pod, state_of
 from tests.charts.__main__ import mix

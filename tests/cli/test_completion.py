@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from extender import cli
-from extender.cli import affinity_extender, kubectl_affinity
-from extender.cli.completion import SHELLS, script
+from affinityctl import cli
+from affinityctl.cli import affinity_extender, kubectl_affinity
+from affinityctl.commands.completion import SHELLS, script
 
 ASK = """
 COMP_WORDS=({words}); COMP_CWORD={last}; COMP_LINE="{line}"; COMP_POINT={point}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extender import cli
+from affinityctl import cli
 from tests.builders import node, pod, selector, term
 
 HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"

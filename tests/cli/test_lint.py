@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from extender import cli
-from extender.lint.rulebook import BY_ID
+from affinityctl import cli
+from affinityctl.lint.rulebook import BY_ID
 from tests.builders import HOST, namespace, node, pod, selector, term, workload
 from tests.deploy.places import MANIFESTS, SCHEDULER_CONFIG
 

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 import extender
-from extender import cli
-from extender.cli import quota
+from affinityctl import cli, quota
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import cli
+from affinityctl import cli
 from tests.annotating import REQUIRED
 from tests.builders import HOST, ZONE, node, node_term, pod, requirement, selector, term
 

@@ -10,7 +10,7 @@ import pytest
 import trustme
 import yaml
 
-from extender import cli
+from affinityctl import cli
 from tests.builders import node, pod
 
 HEADER = {

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import extender
+from affinityctl.commands.completion import SHELLS
 from clusterload.cli import clusterload, main
-from extender.cli.completion import SHELLS
 from tests.clusterload.small_cluster import kubeconfig
 
 if TYPE_CHECKING:

@@ -51,7 +51,11 @@ def test_files_of_ours_that_are_named_are_there(path: Path) -> None:
 
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 PROGRAM = ROOT / "extender"
-ROOMS = [ROOT, PROGRAM, *(path for path in PROGRAM.iterdir() if path.is_dir())]
+COMMANDS = ROOT / "affinityctl"
+ROOMS = [
+    ROOT,
+    *(room for whole in (PROGRAM, COMMANDS) for room in (whole, *whole.iterdir()) if room.is_dir()),
+]
 
 
 def test_every_path_of_the_map_is_there() -> None:
@@ -59,10 +63,9 @@ def test_every_path_of_the_map_is_there() -> None:
     assert len(named) > 60
     assert [name for name in named if not any((room / name).exists() for room in ROOMS)] == []
     rooms = set(re.findall(r"^\| `(\w+)/` \|", MAP, re.MULTILINE))
-    assert rooms == {path.name for path in PROGRAM.iterdir() if (path / "__init__.py").exists()} - {
-        "cli",
-        "lint",
-        "samples",
+    packages = (each for whole in (PROGRAM, COMMANDS) for each in whole.iterdir() if each.is_dir())
+    assert rooms == {each.name for each in packages if (each / "__init__.py").exists()} - {
+        "commands"
     }
 
 

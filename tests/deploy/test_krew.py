@@ -31,9 +31,10 @@ def program_wheel(folder: Path) -> Path:
     """Make a wheel of the program."""
     path = folder / "affinity_extender-1-py3-none-any.whl"
     with ZipFile(path, "w") as wheel:
-        for file in (ROOT / "extender").rglob("*"):
-            if file.is_file() and "__pycache__" not in file.parts:
-                wheel.write(file, file.relative_to(ROOT))
+        for package in ("extender", "affinityctl"):
+            for file in (ROOT / package).rglob("*"):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    wheel.write(file, file.relative_to(ROOT))
     return path
 
 

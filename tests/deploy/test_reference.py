@@ -7,18 +7,18 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry
 
-from clusterload import reference as clusterload_reference
+from affinityctl.cli import affinity_extender
 from clusterload.cli import clusterload
-from extender.cli import affinity_extender, reference
-from extender.cli.parsing import Parser
+from extender.command_line import Parser
 from extender.config import OPTIONS
 from extender.metrics import Metrics
+from release import reference
 from tests.deploy.places import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 
 
-PAGES = reference.pages() | clusterload_reference.pages()
+PAGES = reference.pages()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from extender import config
-from extender.cli.parsing import parser
-from extender.cli.serve import add_to
+from extender.command_line import parser
+from extender.serve import add_to
 from tests.deploy.kustomize import render
 from tests.deploy.places import (
     K3S,

@@ -1,4 +1,4 @@
-"""The wheel, as it is built for pipx and for the image: every program is in it, and runs."""
+"""The wheels, as they are built for pipx and for the image: each has its programs, and no more."""
 
 from __future__ import annotations
 
@@ -14,17 +14,27 @@ import pytest
 from extender import __version__
 from tests.deploy.places import ROOT
 
-FOLDERS = ("extender", "clusterload")
+SHIPPED = ("extender", "affinityctl")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel with the backend that is installed, without the network."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """Build the wheel of the program."""
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def load_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel of clusterload."""
+    return built(ROOT / "clusterload", tmp_path_factory.mktemp("load-wheel"))
+
+
+def built(source: Path, folder: Path) -> Path:
+    """Build a wheel with the backend that is installed, without the network."""
     build = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
     done = subprocess.run(
         [sys.executable, "-c", build, str(folder)],
-        cwd=ROOT,
+        cwd=source,
         capture_output=True,
         check=True,
         text=True,
@@ -33,17 +43,38 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / done.stdout.splitlines()[-1]
 
 
-def test_every_module_is_in_it(wheel: Path) -> None:
-    modules = {
-        str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
+def modules(*folders: str) -> set[str]:
+    return {
+        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.py")
     }
+
+
+def files(wheel: Path) -> set[str]:
+    """Return what is in a wheel beside what installers read."""
     with ZipFile(wheel) as archive:
-        assert modules - set(archive.namelist()) == set()
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_every_module_of_the_program_is_in_it_and_neither_tests_nor_load(wheel: Path) -> None:
+    assert {name for name in files(wheel) if name.endswith(".py")} == modules(*SHIPPED)
+    assert {name.partition("/")[0] for name in files(wheel)} == {*SHIPPED}
+
+
+def test_the_load_test_is_a_wheel_of_its_own(load_wheel: Path) -> None:
+    assert files(load_wheel) == modules("clusterload")
+
+
+def test_the_load_test_wants_the_program_of_its_own_version(load_wheel: Path) -> None:
+    with ZipFile(load_wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    assert f"Version: {__version__}" in lines
+    assert f"Requires-Dist: affinity-extender=={__version__}" in lines
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel where nothing else is, as pipx does; return the folder of its programs.
+def installed(wheel: Path, load_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheels where nothing else is, as pipx does; return the folder of its programs.
 
     Its dependencies, pinned by hash, are those of the environment that runs the tests.
     """
@@ -51,7 +82,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    said(*pip, "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile", str(wheel))
+    flags = (*pip, "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile")
+    said(*flags, str(wheel), str(load_wheel))
     dependencies = sysconfig.get_path("purelib")
     (here,) = home.glob("lib/python*/site-packages")
     (here / "dependencies.pth").write_text(dependencies)

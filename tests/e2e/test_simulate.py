@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender import cli
+from affinityctl import cli
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
 from tests.e2e.sandbox import SETTLE_S

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 import extender
+from affinityctl.workloads import WorkloadFiles
 from extender import config, files
 from extender.cluster.state import ClusterState
 from extender.errors import MESSAGE_BYTES, ConfigFaultsError, ExtenderError
-from extender.offline import ClusterFiles
 from extender.wire.objects import PodReader
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutating import broken, mutated
@@ -73,7 +73,7 @@ def test_a_cluster_file_is_read_or_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         start = time.monotonic()
         with campaign.telling(content):
-            loading = ClusterFiles(ClusterState(), PodReader(charges=True), templated=True)
+            loading = WorkloadFiles(ClusterState(), PodReader(charges=True))
             try:
                 loading.load(path)
             except ExtenderError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender import cli
+from affinityctl import cli
 from tests.builders import node, pod
 from tests.kube.fake_api import answering, failure
 from tests.kube.rig import Rig

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from extender import cli
+from affinityctl import cli
 from tests.builders import HOST, Json, namespace, node, pod, requirement, selector, term, workload
 from tests.kube.fake_api import answering
 from tests.kube.rig import Rig

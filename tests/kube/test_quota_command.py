@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import cli
+from affinityctl import cli
 from tests.builders import crossing, pod, quota, selector, term
 from tests.kube.rig import Rig
 

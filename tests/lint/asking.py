@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
+from affinityctl.lint.finding import Report
+from affinityctl.lint.linting import lint
+from affinityctl.lint.objects import Objects, Raw, read_configs
 from extender.config import Mode
-from extender.lint.files import read_configs
-from extender.lint.finding import Report
-from extender.lint.linting import lint
-from extender.lint.objects import Objects, Raw
 from tests.builders import Json
 from tests.deploy.places import SCHEDULER_CONFIG, read_yaml
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.lint.rulebook import BY_ID, OF_WORKLOAD
+from affinityctl.lint.rulebook import BY_ID, OF_WORKLOAD
 from tests.deploy.places import MANIFESTS, read_objects
 from tests.lint.asking import found, linted, ours, shipped
 

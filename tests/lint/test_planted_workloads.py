@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.lint.rulebook import OF_WORKLOAD
+from affinityctl.lint.rulebook import OF_WORKLOAD
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from tests.builders import (
     HOST,

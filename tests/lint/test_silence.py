@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extender import cli
+from affinityctl import cli
 from extender.config import Mode
 from tests.deploy.kustomize import render
 from tests.deploy.places import (

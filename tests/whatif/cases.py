@@ -9,11 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from affinityctl.applied import NotingReader
+from affinityctl.whatif.scheduling import Scheduler
 from extender.cluster.state import ClusterState
 from extender.model.labels import EVERYTHING, Selector
 from extender.model.objects import Pod as ModelPod
-from extender.whatif.scheduling import Scheduler
-from extender.wire.noting import NotingReader
 from tests import strategies
 from tests.builders import Pod, model_namespace, model_node
 

@@ -7,15 +7,14 @@ from typing import Any, TypeVar
 
 import pytest
 
+from affinityctl.applied import NotingReader, as_applied, read_applied
+from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
+from affinityctl.whatif.outcome import After
+from affinityctl.whatif.placing import daemons, fill, place
+from affinityctl.whatif.rolling import scale
+from affinityctl.whatif.scheduling import Scheduler
 from extender.model.objects import Pod as ModelPod
 from extender.model.stepping import at_once
-from extender.whatif.nodes import add_nodes, drain, lose, names_in
-from extender.whatif.outcome import After
-from extender.whatif.placing import daemons, fill, place
-from extender.whatif.rolling import scale
-from extender.whatif.scheduling import Scheduler
-from extender.wire.applied import as_applied, read_applied
-from extender.wire.noting import NotingReader
 from extender.wire.objects import read_budget
 from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, TAINT, read, scheduler_of

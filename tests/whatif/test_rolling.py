@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from affinityctl.applied import NotingReader, apply
+from affinityctl.rollouts import rollout
+from affinityctl.whatif.outcome import Update
+from affinityctl.whatif.rolling import Version, roll
+from affinityctl.whatif.scheduling import Scheduler
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.stepping import at_once
-from extender.whatif.outcome import Update
-from extender.whatif.rolling import Version, roll
-from extender.whatif.scheduling import Scheduler
-from extender.wire.applied import read_applied
-from extender.wire.noting import NotingReader
-from extender.wire.rollouts import read_rollout
+from extender.wire.workloads import read_workload
 from tests.builders import HOST, Pod, node, pod, selector, term, workload
 from tests.whatif.cases import ROOM, scheduler_of
 
@@ -47,9 +47,9 @@ def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
     """Update all pods of a cluster to a template."""
     raw = json.dumps(workload(kind, "web", made, **spec)).encode()
     old = [*scheduler.state.pods.values()]
-    applied = read_applied(kind, raw, NotingReader(), 3, "new")
-    rollout = read_rollout(kind, raw, len(old))
-    looks = roll(scheduler, Version("web", kind, applied.make, rollout), old)
+    asked = read_workload(kind, raw)
+    make = apply(asked, NotingReader(), 3, "new").make
+    looks = roll(scheduler, Version("web", kind, make, rollout(asked, len(old))), old)
     update = at_once(looks).update
     assert isinstance(update, Update)
     return update

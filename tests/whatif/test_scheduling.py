@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.whatif.outcome import Bottleneck, bottleneck, explain, pending
-from extender.whatif.scheduling import Placement, Scheduler
+from affinityctl.whatif.outcome import Bottleneck, bottleneck, explain, pending
+from affinityctl.whatif.scheduling import Placement, Scheduler
 from tests import oracle, strategies
 from tests.annotating import REQUIRED, annotated, stored
 from tests.builders import HOST, ZONE, Pod, node, pod, selector, term

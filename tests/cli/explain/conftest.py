@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import cli
+from affinityctl import cli
 from tests.cli.explain.cluster import NODES, Explain
 
 WITH_ANNOTATIONS = {

@@ -1,0 +1,1 @@
+"""The commands for people: they ask a cluster, or files, and may import all of the extender."""

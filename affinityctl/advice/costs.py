@@ -1,0 +1,125 @@
+"""What affinity costs a pod that is scheduled, by a model that is fitted to measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+
+from affinityctl.advice.census import Census
+
+NO_RULES: Final = "no rules"
+PAYS: Final = 1.5
+"""The scheduler alone has to take so many times as long before a second process is worth it."""
+SAFER: Final = 1.3
+"""`assist` may take so many times as long as `replace`: pods are placed without it."""
+
+
+class Line(msgspec.Struct):
+    """Microseconds over the number of pods that carry a rule."""
+
+    fixed: float
+    each: float
+    error: float
+    """The largest share by which a measurement differs."""
+
+    def at(self, pods: int) -> float:
+        """Return the microseconds with so many pods."""
+        return self.fixed + self.each * pods
+
+
+class MeasuredCall(msgspec.Struct):
+    """Both halves of scheduling a pod."""
+
+    filter: Line
+    prioritize: Line
+
+
+class MeasuredKind(msgspec.Struct):
+    """One kind of rules, judged by the scheduler's plugin and by the extender."""
+
+    in_tree: MeasuredCall
+    ours: MeasuredCall
+
+
+class Model(msgspec.Struct):
+    """All kinds, as bench has measured them."""
+
+    machine: str
+    nodes: int
+    asked: int
+    kinds: Mapping[str, MeasuredKind]
+
+
+@cache
+def model() -> Model:
+    """Return the model that is part of the package."""
+    raw = files("affinityctl.advice").joinpath("costs.json").read_bytes()
+    return msgspec.json.decode(raw, type=Model)
+
+
+class Advice(Enum):
+    """The mode to take; the value is what programs read."""
+
+    NOTHING = "nothing"
+    ASSIST = "assist"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Milliseconds for one pod, by who does the work, and how far they may be off."""
+
+    in_tree: float
+    assist: float
+    replace: float
+    error: float
+    """A share of each; the largest error of the lines that count."""
+
+    @property
+    def advice(self) -> Advice:
+        """Return the mode that pays, the safer of two that are nearly equal."""
+        if self.in_tree < PAYS * min(self.assist, self.replace):
+            return Advice.NOTHING
+        return Advice.ASSIST if self.assist <= SAFER * self.replace else Advice.REPLACE
+
+
+def costs(found: Census) -> Costs:
+    """Estimate what affinity costs a pod of a cluster that is scheduled.
+
+    In-tree, what each kind of rules adds for every pod that carries one is summed up, beside the
+    largest of their fixed parts.
+    """
+    known = model().kinds
+    carriers = {each.kind.value: each.carriers for each in found.rules} or {NO_RULES: 0}
+    kinds = {name: known[name] for name in carriers}
+    judged = _in_tree({name: (each.in_tree.filter, carriers[name]) for name, each in kinds.items()})
+    scored = _in_tree(
+        {name: (each.in_tree.prioritize, carriers[name]) for name, each in kinds.items()}
+    )
+    asked = max(each.ours.filter.fixed for each in kinds.values())
+    ranked = max(each.ours.prioritize.fixed for each in kinds.values())
+    lines = [
+        line
+        for each in kinds.values()
+        for call in (each.in_tree, each.ours)
+        for line in (call.filter, call.prioritize)
+    ]
+    error = max(line.error for line in lines)
+    thousand = 1000
+    return Costs(
+        (judged + scored) / thousand,
+        (judged + ranked) / thousand,
+        (asked + ranked) / thousand,
+        error,
+    )
+
+
+def _in_tree(lines: Mapping[str, tuple[Line, int]]) -> float:
+    fixed = max(line.fixed for line, _ in lines.values())
+    return fixed + sum(line.each * pods for line, pods in lines.values())

@@ -1,0 +1,117 @@
+"""Both programs: affinity-extender, and the plugin of kubectl."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from affinityctl.commands import (
+    advise,
+    completion,
+    explain,
+    lint,
+    quota,
+    simulate,
+    version,
+    violations,
+)
+from affinityctl.program import program_parser, run_program
+from extender import serve
+from extender.command_line import MISUSED, PROGRAM, Commands, Parser, complain, exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+KUBECTL_PLUGIN = "kubectl affinity"
+KUBECTL_PLUGIN_FILE = "kubectl-affinity"
+
+_MOVED = "load"
+
+DESCRIPTION = """\
+Answers kube-scheduler's questions about inter-pod affinity from counters that are kept up to
+date, instead of from a walk over all pods for each pod that is scheduled.
+"""
+
+EPILOG = f"""\
+examples:
+  affinity-extender serve --cluster cluster.yaml --mode replace
+      try it without a cluster: the objects come from a file
+  affinity-extender serve --kubeconfig ~/.kube/config
+      watch a cluster and answer its scheduler
+  affinity-extender lint /etc/kubernetes/kube-scheduler/config.yaml --config config.yaml
+      what is wrong with the scheduler's file, and does it fit the extender's?
+  affinity-extender explain web-7f9c-x2x4z -n shop
+      why a pod waits: which rule refuses which nodes, and which pods are in the way
+  affinity-extender simulate --drain pool=old
+      where the pods of these nodes would go, and which of them would wait
+  affinity-extender quota --what-if pods=0
+      who uses cross-namespace affinity, and who could not if nobody were allowed to
+  affinity-extender advise
+      does the extender pay in this cluster, and in which mode?
+  affinity-extender violations
+      which placed pods break required rules by now
+  affinity-extender serve --help
+      the flags of a command; docs/reference/ has every flag and every field of the configuration
+
+{exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
+
+PLUGIN_DESCRIPTION = """\
+Answers questions about inter-pod affinity in a cluster. This is affinity-extender under the name
+by which kubectl finds it.
+"""
+
+PLUGIN_EPILOG = f"""\
+examples:
+  kubectl affinity explain web-7f9c-x2x4z -n shop
+      why does this pod wait?
+  kubectl affinity explain -f deployment.yaml
+      would this fit, before it is applied?
+  kubectl affinity simulate --roll deployment.yaml
+      would this update get stuck?
+  kubectl affinity quota -n shop
+      who uses cross-namespace affinity there, and what the quotas say
+  kubectl affinity lint
+      which workloads have affinity that cannot work, or does nothing?
+
+{exit_codes("what was looked for is not fine; the help of each command says what that means")}"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command of affinity-extender and return the exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == [_MOVED]:
+        complain(f"{_MOVED} is a program of its own now: use clusterload run")
+        return MISUSED
+    return run_program(affinity_extender(), given)
+
+
+def kubectl(arguments: Sequence[str] | None = None) -> int:
+    """Run one command of the kubectl plugin and return the exit code."""
+    return run_program(kubectl_affinity(), arguments)
+
+
+def affinity_extender() -> Parser:
+    """Build the parser of affinity-extender."""
+    program, commands = program_parser(PROGRAM, DESCRIPTION, EPILOG)
+    serve.add_to(commands)
+    _add_common(commands, PROGRAM, affinity_extender)
+    return program
+
+
+def kubectl_affinity() -> Parser:
+    """Build the parser of the kubectl plugin."""
+    program, commands = program_parser(KUBECTL_PLUGIN, PLUGIN_DESCRIPTION, PLUGIN_EPILOG)
+    _add_common(commands, KUBECTL_PLUGIN_FILE, kubectl_affinity)
+    return program
+
+
+def _add_common(commands: Commands, file: str, whole: Callable[[], Parser]) -> None:
+    """Add what both programs do; `file` is how the shell knows the program."""
+    explain.add_to(commands)
+    simulate.add_to(commands)
+    advise.add_to(commands)
+    lint.add_to(commands)
+    quota.add_to(commands)
+    violations.add_to(commands)
+    version.add_to(commands)
+    completion.add_to(commands, file, whole)

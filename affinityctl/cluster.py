@@ -1,0 +1,140 @@
+"""The cluster that a command's flags name: files, or what an API server has at this moment."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Raw
+
+from affinityctl.judging import Judging
+from affinityctl.workloads import WorkloadFiles
+from extender.cluster.state import ClusterState
+from extender.command_line import complain
+from extender.errors import ApiError, ConfigError
+from extender.model.workload import Identity
+from extender.offline import ClusterFiles, objects_in
+from extender.resources import BUDGETS, NAMESPACES, NODES, PODS, QUOTAS, WatchedResource
+from extender.wire.decoding import Json
+from extender.wire.objects import PodReader
+from extender.wire.workloads import Workload, read_workload
+
+if TYPE_CHECKING:
+    from extender.kube.client import ApiClient
+
+FORBIDDEN: Final = 403
+
+
+def fill(
+    flags: argparse.Namespace,
+    files: ClusterFiles,
+    resources: Sequence[WatchedResource[Any]],
+    *,
+    dispensable: Mapping[str, str] | None = None,
+    also: Callable[[Path, Iterable[tuple[str, Raw]]], None] | None = None,
+) -> None:
+    """Put what the flags name into a state: files as a whole, of an API server these resources.
+
+    `dispensable` has, by its name, what to say where the right to list a resource is lacking.
+    `also` gets the objects of each file: standard input cannot be read twice.
+    """
+    if not flags.cluster:
+        asyncio.run(_list(flags, files, resources, dispensable or {}))
+        return
+    for path in flags.cluster:
+        objects: Iterable[tuple[str, Raw]] = objects_in(path)
+        if also is not None:
+            objects = list(objects)
+        content = files.take(path, objects)
+        if content.ignored:
+            complain(f"note: {path}: {content}")
+        if also is not None:
+            also(path, objects)
+    files.finish()
+
+
+def cluster_with_nodes(
+    flags: argparse.Namespace,
+    pods: PodReader,
+    *further: WatchedResource[Any],
+    by: Judging,
+) -> tuple[ClusterState, Mapping[Identity, Workload] | None]:
+    """Return what the flags name, for pods to be placed on its nodes, and the workloads in files.
+
+    `further` resources are listed beside those that filter needs. `by` says where rules in
+    annotations count. ConfigError without a node.
+    """
+    state = ClusterState(annotations=by.annotations, limited=by.profile.quota.limited)
+    resources: list[WatchedResource[Any]] = [NAMESPACES, NODES, QUOTAS, *further, PODS]
+    dispensable = {
+        each.name: f"no right to list {each.name}, so {what} are not looked at"
+        for each, what in ((QUOTAS, "quotas"), (BUDGETS, "budgets"))
+    }
+    files = WorkloadFiles(state, pods)
+    fill(flags, files, resources, dispensable=dispensable)
+    if not len(state.nodes):
+        raise ConfigError("--cluster", "there is no node in it")
+    return state, files.workloads.found if flags.cluster else None
+
+
+async def _list(
+    flags: argparse.Namespace,
+    files: ClusterFiles,
+    resources: Sequence[WatchedResource[Any]],
+    dispensable: Mapping[str, str],
+) -> None:
+    from extender.kube.reader import list_resources  # noqa: PLC0415 - 40 MB of models come along
+
+    async with await api_client(flags.kubeconfig, flags.context) as client:
+        for each in resources:
+            try:
+                await list_resources(client, files.state, files.pods, each)
+            except ApiError as error:
+                if error.status != FORBIDDEN or each.name not in dispensable:
+                    raise
+                complain(f"note: {dispensable[each.name]}")
+
+
+def list_workloads(flags: argparse.Namespace) -> Mapping[Identity, Workload]:
+    """Return the Deployments, StatefulSets and DaemonSets of an API server."""
+    found = (read_workload(kind, raw) for kind, raw in asyncio.run(_list_workloads(flags)))
+    return {each.identity: each for each in found}
+
+
+async def _list_workloads(flags: argparse.Namespace) -> list[tuple[str, Json]]:
+    from extender.kube.reader import list_raw  # noqa: PLC0415 - 40 MB of models come along
+
+    found: list[tuple[str, Json]] = []
+    async with await api_client(flags.kubeconfig, flags.context) as client:
+        for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+            name = f"{kind.lower()}s"
+            raws = await list_raw(client, name, f"/apis/apps/v1/{name}", {})
+            found += ((kind, raw) for raw in raws)
+    return found
+
+
+async def api_client(kubeconfig: str | None, context: str | None) -> ApiClient:
+    """Return a client, to be entered, of the API server that flags name; ConfigError for none."""
+    from extender.kube.client import ApiClient  # noqa: PLC0415 - 40 MB of models come along
+    from extender.kube.credentials import load_credentials  # noqa: PLC0415
+
+    try:
+        credentials = await load_credentials(kubeconfig or _usual_kubeconfig(), context)
+    except ConfigError as error:
+        raise type(error)("--kubeconfig", error.message) from error
+    return ApiClient(credentials)
+
+
+def _usual_kubeconfig() -> str | None:
+    """Return the file, or files, that kubectl would take; None when there is none."""
+    if named := os.environ.get("KUBECONFIG"):
+        return named
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        usual = Path.home() / ".kube" / "config"
+        return str(usual) if usual.is_file() else None
+    return None

@@ -1,0 +1,40 @@
+"""The command advise: does the extender pay in a cluster, and in which mode?"""
+
+from __future__ import annotations
+
+from affinityctl.flags import output_flag, whole_cluster_group
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
+
+DESCRIPTION = """\
+Say whether the extender pays in a cluster: which affinity rules its pods carry and how many pods
+these are about, what they cost each pod that is scheduled, in the scheduler alone and with the
+extender, and which mode to take. Traps that lint finds are listed as well. Nothing is changed.
+"""
+
+EPILOG = f"""\
+  The costs are estimates: a model that is fitted to the project's benchmarks, with the number of
+  nodes and the machine of these. docs/advise.md says how far they may be off.
+
+examples:
+  affinity-extender advise
+      of the cluster of kubectl's current context
+  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets -A -o json > dump.json
+  affinity-extender advise --cluster dump.json
+      of a dump that somebody has sent you
+
+{exit_codes("never: an advice is no refusal")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    advise = command(
+        commands,
+        "advise",
+        "say whether the extender pays in a cluster, and which mode to take",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    advise.set_defaults(run=carried_out_by("affinityctl.advise"))
+    output_flag(advise, "text", "json")
+    whole_cluster_group(advise)

@@ -1,0 +1,82 @@
+"""The command explain: which nodes a pod fits, which rule refuses each other one, and by whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from affinityctl.flags import config_flag, output_flag, whole_cluster_group
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
+
+DESCRIPTION = """\
+Say which nodes a pod fits by its affinity rules and those of placed pods, and for every other
+node which rule refuses it, in which topology domain, and which pods are in the way.
+
+The pod is one of the cluster, waiting or placed, or comes from a manifest: a Pod, or a workload
+(Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job, CronJob), whose
+template is what counts. Node affinity, the node selector and quotas on cross-namespace affinity are
+looked at as well. Taints, resources and volumes do not count for the verdict; a note says where the
+scheduler refuses nodes for them. Nothing is changed.
+"""
+
+EPILOG = f"""\
+output:
+  text   a summary, then each rule with the pods in the way, and what can be done about it
+  wide   the same, and a line for each node
+  json   one object; what GET /explain of a running extender answers
+  yaml   the same
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list nodes, namespaces and pods; without that to list
+  resourcequotas, no quota is looked at. --cluster reads a file instead.
+
+examples:
+  affinity-extender explain web-7f9c-x2x4z -n shop
+      why does this pod wait?
+  affinity-extender explain web-7f9c-x2x4z -n shop --node node-17
+      why not there?
+  affinity-extender explain web-7f9c-x2x4z -n shop --config extender.yaml
+      and with the addedAffinity, hardPodAffinityWeight ... of that extender?
+  affinity-extender explain -f deployment.yaml
+      would this fit, before it is applied?
+  kubectl get nodes,namespaces,pods,resourcequotas -A -o json > dump.json
+  affinity-extender explain web-7f9c-x2x4z -n shop --cluster dump.json -o wide
+
+{exit_codes("a pod fits on no node, or not on the one that --node names")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    explain = command(
+        commands,
+        "explain",
+        "say why a pod fits on some nodes and not on others, and which pods are in the way",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    explain.set_defaults(run=carried_out_by("affinityctl.explain"))
+    explain.add_argument("pod", nargs="?", metavar="POD", help="name of a pod of the cluster")
+    explain.add_argument(
+        *("-f", "--filename"),
+        metavar="FILE",
+        type=Path,
+        help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
+        "standard input",
+    )
+    explain.add_argument(
+        *("-n", "--namespace"),
+        default="default",
+        metavar="NAME",
+        help="namespace of the pod, and of manifests that name none (default: %(default)s)",
+    )
+    explain.add_argument(
+        "--node", metavar="NAME", help="ask about this node only (default: about all nodes)"
+    )
+    config_flag(
+        explain,
+        "the plugins' arguments, maxScore and feature gates",
+        "the scheduler's defaults, scores up to 100",
+    )
+    output_flag(explain, "text", "wide", "json", "yaml")
+    whole_cluster_group(explain)

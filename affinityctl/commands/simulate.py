@@ -1,0 +1,81 @@
+"""The command simulate: what would become of a cluster if something changed."""
+
+from __future__ import annotations
+
+from affinityctl.changes import add_changes
+from affinityctl.flags import config_flag, output_flag, whole_cluster_group
+from affinityctl.program import carried_out_by
+from extender.command_line import Commands, command, exit_codes
+
+DESCRIPTION = """\
+Say what would become of a cluster if something changed: which pods would land where, which would
+stay pending and why, which rule is the bottleneck, and whether an update would get stuck. Changes
+apply in the order in which they are given. Nothing is changed in the cluster.
+
+Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, taints,
+requests, host ports and quotas on cross-namespace affinity; a pod that evicts less important ones
+does so here as well. Volumes, topology spread constraints, devices and scheduling gates are not
+looked at; pods that use them are named.
+"""
+
+EPILOG = f"""\
+output:
+  text   what each change did, and why pods wait
+  wide   the same, with each pod and its node, and each turn of an update
+  json   one object with everything
+  yaml   the same
+
+  docs/simulate.md says what is modelled and what is not.
+
+cluster:
+  By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config); in a pod, that
+  of its service account. Needs the right to list nodes, namespaces and pods; without that to list
+  poddisruptionbudgets and resourcequotas, these are not looked at. --cluster reads a file instead.
+
+examples:
+  affinity-extender simulate -f web.yaml --replicas 12
+      would twelve of these find a place, and where?
+  affinity-extender simulate -f web.yaml --until-full --cluster dump.json
+      how many of them does this cluster take?
+  affinity-extender simulate --lose zone=b
+      where would the pods of zone b go, and who would wait?
+  affinity-extender simulate --drain pool=old --add-nodes 3 --like node-17
+      is there room for what is on the old nodes, and do three more nodes help?
+  affinity-extender simulate --roll web.yaml -n shop
+      would this update get stuck?
+  affinity-extender simulate --roll web.yaml -n shop --config extender.yaml
+      and with the addedAffinity, hardPodAffinityWeight ... of that extender?
+  kubectl get nodes,namespaces,pods,deployments,statefulsets,daemonsets,pdb -A -o json > dump.json
+  affinity-extender simulate --restart deployment/web -n shop --cluster dump.json
+
+{exit_codes("pods wait, a budget blocks a drain, or an update gets stuck")}"""
+
+
+def add_to(commands: Commands) -> None:
+    """Add the command."""
+    simulate = command(
+        commands,
+        "simulate",
+        "say what would happen if pods came, nodes went or a workload was updated",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    simulate.set_defaults(run=carried_out_by("affinityctl.simulate"))
+    add_changes(simulate)
+    simulate.add_argument(
+        *("-n", "--namespace"),
+        default="default",
+        metavar="NAME",
+        help="namespace of workloads that are named, and of manifests that name none (default: "
+        "%(default)s)",
+    )
+    simulate.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the choice between nodes that are equally good (default: %(default)s)",
+    )
+    config_flag(simulate, "the plugins' arguments and feature gates", "the scheduler's defaults")
+    output_flag(simulate, "text", "wide", "json", "yaml")
+    whole_cluster_group(simulate)

@@ -1,0 +1,178 @@
+"""Explains pods: for people, and as JSON or YAML for programs."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from affinityctl.cluster import cluster_with_nodes
+from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.manifests import read_manifests
+from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, NOT_FINE, complain, say
+from extender.errors import ConfigError
+from extender.model.stepping import at_once
+from extender.offline import ClusterFileError, listed
+from extender.verbs.explaining.beyond import looking_beyond
+from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
+from extender.verbs.explaining.notes import Note, near_miss, notes
+from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.telling import (
+    MOST_BEST,
+    MOST_DOMAINS,
+    MOST_NEAR,
+    NODE_HEAD,
+    best,
+    domain_row,
+    node_row,
+    other_rules,
+    refusals_by,
+    score_head,
+    scores_of,
+    term_rows,
+    term_title,
+    verdict,
+)
+from extender.verbs.explaining.words import plural, summary
+from extender.wire.explanation import KINDS, Explained, read_manifest, write_explanation
+from extender.wire.objects import PodReader
+
+SIMILAR = 3
+"""Names that an error proposes."""
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    if (flags.pod is None) is (flags.filename is None):
+        raise ConfigError("POD", "name a pod, or give a manifest with -f; one of the two")
+    # A manifest that cannot be read is said before a large cluster is.
+    by = judging(flags.config)
+    pods = PodReader(by.gates, charges=True, node_affinity=True, waiting=True)
+    given = [] if flags.filename is None else _manifests(flags.filename, flags.namespace, pods)
+    state, _ = cluster_with_nodes(flags, pods, by=by)
+    note_ignored_annotations(state)
+    asked = given or [_pod(state, flags.namespace, flags.pod)]
+    names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
+    found = [_explained(state, by, each, names) for each in asked]
+    say(write(state, found, flags.output))
+    return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
+
+
+def _explained(
+    state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
+) -> Explanation:
+    question = Question(asked.pod, names, by.profile.rules, by.profile.scoring, by.max_score)
+    return at_once(explaining(state, question))
+
+
+def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
+    found, ignored = read_manifests(
+        path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
+    )
+    if not found:
+        what = f"only {listed(ignored)}" if ignored else "nothing"
+        raise ClusterFileError(f"{path}: {what} in it; expected a Pod, Deployment or the like")
+    if ignored:
+        complain(f"note: {path}: {listed(ignored)} cannot be explained")
+    return found
+
+
+def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
+    """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
+    name = name.removeprefix("pod/").removeprefix("pods/")
+    for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
+        if key in state.pods:
+            return Explained(state.pods[key])
+    elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
+    if elsewhere:
+        spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])
+        raise ConfigError("POD", f"no pod {name} in namespace {namespace}, but in {spaces}; use -n")
+    mine = [key.partition("/")[2] for key in state.pods if key.startswith(f"{namespace}/")]
+    made = [each.removesuffix("[0]") for each in mine if each.endswith(f"/{name}[0]")]
+    similar = f"; did you mean {made[0]}?" if made else _similar(name, mine)
+    raise ConfigError("POD", f"no pod {name} in namespace {namespace} that has not ended{similar}")
+
+
+def _node(state: ClusterState, name: str) -> str:
+    if name in state.nodes:
+        return name
+    raise ConfigError("--node", f"no node {name}{_similar(name, state.nodes)}")
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=SIMILAR)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
+    """Write explanations in a format: text, wide, json or yaml."""
+    remarks = [[*notes(state, each), *at_once(looking_beyond(state, each))] for each in found]
+    if output in ("json", "yaml"):
+        documents = [
+            msgspec.json.decode(b"".join(write_explanation(each, its)))
+            for each, its in zip(found, remarks, strict=True)
+        ]
+        told = documents[0] if len(documents) == 1 else documents
+        if output == "yaml":
+            return as_yaml(told)
+        return as_json(told)
+    wide = output == "wide"
+    texts = (_text(each, its, wide=wide) for each, its in zip(found, remarks, strict=True))
+    return "\n\n\n".join(texts)
+
+
+def _text(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> str:
+    parts = [
+        wrapped(f"{found.pod.key} {verdict(found)}") + "\n" + wrapped(summary(found)),
+        *(_term(found, each) for each in found.terms),
+        *map(wrapped, other_rules(found)),
+        *_nearest(found),
+        *(wrapped(f"Note: {each.text}.", "", 6) for each in remarks),
+        _all_nodes(found) if wide else _best(found),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _term(found: Explanation, facts: TermFacts) -> str:
+    lines = [wrapped(term_title(facts))]
+    lines += [wrapped(f"{name:<11} {text}", INDENT, 12) for name, text in term_rows(found, facts)]
+    return "\n".join((*lines, *_domains(found, facts)))
+
+
+def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
+    refusals = refusals_by(found, facts)
+    rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
+    if rows:
+        yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
+    if len(refusals) > len(rows):
+        yield f"{INDENT}and {plural(len(refusals) - len(rows), 'more domain')}; -o wide has all"
+
+
+def _nearest(found: Explanation) -> Iterator[str]:
+    misses = found.near_misses
+    if misses and not found.fits:
+        lines = [wrapped(f"- {near_miss(each)}", INDENT, 2) for each in misses[:MOST_NEAR]]
+        more = found.near_miss_count - MOST_NEAR
+        if more > 0:
+            lines.append(f"{INDENT}and {more:,} more")
+        yield "\n".join(("Nearest: it would fit on", *lines))
+
+
+def _best(found: Explanation) -> str:
+    if not found.fits:
+        return ""
+    ordered = best(found)
+    rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
+    more = len(ordered) - MOST_BEST
+    told = columns(("BEST NODES", *score_head(found)), rows)
+    return told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
+
+
+def _all_nodes(found: Explanation) -> str:
+    return columns(NODE_HEAD, [node_row(found, name) for name in found.names])

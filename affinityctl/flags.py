@@ -1,0 +1,90 @@
+"""Flags that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from extender.command_line import Parser, complain
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from extender.cluster.state import ClusterState
+
+KUBECONFIG_DEFAULT: Final = "$KUBECONFIG or ~/.kube/config; in a pod, its service account"
+Group: TypeAlias = "argparse._ArgumentGroup"  # noqa: SLF001 - nor has this
+
+
+def cluster_group(of: Parser, default: str = KUBECONFIG_DEFAULT) -> Group:
+    """Add the flags that say which API server to ask; a command has more of its own beside them."""
+    group = of.add_argument_group("cluster")
+    group.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help=f"kubeconfig file (default: {default})",
+    )
+    group.add_argument(
+        "--context",
+        metavar="NAME",
+        help="context of the kubeconfig file (default: its current context)",
+    )
+    return group
+
+
+def whole_cluster_group(of: Parser) -> None:
+    """Add the flags that name a cluster: an API server, or files instead of it."""
+    cluster_group(of).add_argument(
+        "--cluster",
+        action="append",
+        default=[],
+        metavar="FILE",
+        type=Path,
+        help="take the cluster from this file (JSON List or YAML, plain or gzip) or, with -, from "
+        "standard input, instead of a live one; may be repeated",
+    )
+
+
+def namespace_flags(of: Parser, verb: str) -> None:
+    """Add the flags that say in which namespaces to look, by a verb for what is done there."""
+    namespaces = of.add_mutually_exclusive_group()
+    namespaces.add_argument(
+        *("-n", "--namespace"),
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"{verb} this namespace only; may be repeated (default: all namespaces)",
+    )
+    namespaces.add_argument(
+        *("-A", "--all-namespaces"),
+        action="store_true",
+        help=f"{verb} all namespaces, the default",
+    )
+
+
+def note_empty_namespaces(state: ClusterState, namespaces: Sequence[str]) -> None:
+    """Say which of the namespaces that were asked for have no pod: one may be misspelt."""
+    for name in sorted({*namespaces}):
+        if not any(key.startswith(f"{name}/") for key in state.pods):
+            complain(f"note: no pod is in namespace {name}")
+
+
+def config_flag(of: Parser, what: str, default: str) -> None:
+    """Add the flag for an extender's configuration file, of which a command takes what it says."""
+    of.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help=f"take {what} from this configuration file of an extender (default: {default})",
+    )
+
+
+def output_flag(of: Parser, *formats: str) -> None:
+    """Add the flag for the format of what is said; the first is the default."""
+    of.add_argument(
+        *("-o", "--output"),
+        choices=formats,
+        default=formats[0],
+        help="output format (default %(default)s)",
+    )

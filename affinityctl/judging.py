@@ -1,0 +1,60 @@
+"""What a command judges by: the scheduler's plugins, with the arguments of a configuration file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+
+from affinityctl.whatif.scheduling import BY_DEFAULT, Profile
+from extender.cluster.state import ClusterState
+from extender.command_line import complain
+from extender.model.labels import Selector
+from extender.verbs.plugins import MAX_NODE_SCORE
+from extender.verbs.quota import CrossNamespacePodAffinity
+from extender.wire.affinity import EVERY_GATE_ON, Gates
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """All three plugins, whichever of them an extender is to run."""
+
+    profile: Profile = BY_DEFAULT
+    max_score: int = MAX_NODE_SCORE
+    gates: Gates = EVERY_GATE_ON
+    annotations: Selector | None = None
+    """Where rules in annotations count; None for nowhere."""
+
+
+def judging(path: Path | None) -> Judging:
+    """Read the arguments from an extender's configuration file; without one, the defaults.
+
+    ConfigError says what is wrong with the file. Where it says the cluster is, is not looked at.
+    """
+    if path is None:
+        return Judging()
+    from extender import config, enabled, files, source  # noqa: PLC0415 - the whole server
+
+    loaded = config.load(Namespace(config=str(path)), {}, files.read_text)
+    profile = Profile(
+        enabled.node_affinity(loaded),
+        enabled.inter_pod_affinity(loaded),
+        CrossNamespacePodAffinity(loaded.cross_namespace_pod_affinity.limited_by_default),
+    )
+    return Judging(
+        profile,
+        loaded.prioritize.max_score,
+        source.gates_of(loaded),
+        loaded.annotations.selector,
+    )
+
+
+def note_ignored_annotations(state: ClusterState) -> None:
+    """Say that rules in annotations were left out, and how to have them counted."""
+    ignored = state.broken_annotations.ignored
+    if ignored:
+        complain(
+            f"note: rules in annotations of {ignored} pod{'s' * (ignored > 1)} are ignored; "
+            "they count in the namespaces that annotations.namespaceSelector of a "
+            "configuration selects (--config FILE)"
+        )

@@ -1,0 +1,86 @@
+"""What the command lint does: reads files or a cluster, asks the rules, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from affinityctl.lint.finding import Place
+from affinityctl.lint.linting import lint
+from affinityctl.lint.live import list_cluster
+from affinityctl.lint.objects import Configured, Objects, read_configs, read_objects
+from affinityctl.lint.report import json_text, sarif_text, text
+from affinityctl.lint.rulebook import BY_ID
+from affinityctl.lint.surroundings import Surroundings
+from extender.command_line import DONE, NOT_FINE, complain, say
+from extender.config import KIND, Mode, load
+from extender.config.checks import MINOR_VERSION
+from extender.errors import ConfigError
+from extender.files import read_text
+from extender.offline import EXPECTED
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    ignore = _ignored(flags.ignore)
+    objects, around, configs = _subject(flags)
+    mode = None if flags.mode is None else Mode(flags.mode)
+    found = lint(objects, configs, around, mode, ignore)
+    writers = {"text": text, "json": json_text, "sarif": sarif_text}
+    say(writers[flags.output](found))
+    return NOT_FINE if found.findings else DONE
+
+
+def _ignored(ids: Sequence[str]) -> Sequence[str]:
+    for each in ids:
+        if each not in BY_ID:
+            raise ConfigError("--ignore", f"there is no rule {each!r}")
+    return ids
+
+
+def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:
+    files, cluster = Objects(), Objects()
+    _load(flags.files, files)
+    if flags.files and not len(files):
+        raise ConfigError(str(flags.files[0]), "nothing that a rule looks at is in the files")
+    minor = None
+    live = not flags.cluster and (not flags.files or flags.kubeconfig or flags.context)
+    _load(flags.cluster, cluster)
+    if flags.cluster and not (cluster.nodes or cluster.workloads):
+        raise ConfigError("--cluster", f"no node, pod or workload in it; {EXPECTED}")
+    if live:
+        minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, cluster))
+    subject = files if flags.files else cluster
+    configs = [_named_config(flags.config)] if flags.config else read_configs(subject.configs)
+    minor = _minor(flags.scheduler_version) or _configured_minor(configs) or minor
+    known = cluster if live or flags.cluster else files
+    return subject, known.around(whole=known is cluster, minor=minor), configs
+
+
+def _load(paths: Sequence[Path], objects: Objects) -> None:
+    for path in paths:
+        objects.take(read_objects(path, _passed_over))
+
+
+def _passed_over(why: str) -> None:
+    complain(f"note: passed over: {why}")
+
+
+def _named_config(name: str) -> Configured:
+    # The environment is that of whoever looks, not that of the extender.
+    config = load(argparse.Namespace(config=name), {}, read_text)
+    return Configured(Place(name, KIND), config)
+
+
+def _minor(version: str | None) -> int | None:
+    if version is None:
+        return None
+    if not MINOR_VERSION.fullmatch(version):
+        raise ConfigError("--scheduler-version", f"{version!r} is not like 1.37")
+    return int(version.removeprefix("1."))
+
+
+def _configured_minor(configs: Sequence[Configured]) -> int | None:
+    return _minor(configs[0].config.scheduler_version) if len(configs) == 1 else None

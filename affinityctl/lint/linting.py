@@ -1,0 +1,138 @@
+"""Asks every rule about everything that it is for, and once where objects repeat a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import TypeVar
+
+import msgspec
+
+from affinityctl.lint.finding import Finding, Place, Report, Rule
+from affinityctl.lint.objects import Configured, LintedWorkload, Objects
+from affinityctl.lint.reading import Manifest, TemplateReader
+from affinityctl.lint.rights import Granted, Rights
+from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
+from affinityctl.lint.setup import setup_of
+from affinityctl.lint.surroundings import Surroundings
+from extender.config import Config, Mode
+from extender.model.labels import TEMPLATE_HASH
+from extender.model.workload import Identity, controller_by_name
+
+S = TypeVar("S")
+
+
+def lint(
+    objects: Objects,
+    configs: Iterable[Configured],
+    around: Surroundings,
+    mode: Mode | None = None,
+    ignore: Iterable[str] = (),
+) -> Report:
+    """Return what the rules find, in the order of the objects.
+
+    A scheduler's file is held against the only configuration, or the only one in its folder; where
+    neither is clear, against the defaults, in the mode that its verbs are for.
+    """
+    known = list(configs)
+    spared = frozenset(ignore)
+    findings = [
+        *_schedulers(objects, known, mode),
+        *_configs(known, mode),
+        *_rights(objects, known, mode),
+    ]
+    kept = [each for each in findings if each.rule.id not in spared]
+    silenced = len(findings) - len(kept)
+    for owner_ignores, found in _workloads(objects.workloads, around):
+        if found.rule.id in owner_ignores or found.rule.id in spared:
+            silenced += 1
+        else:
+            kept.append(found)
+    return Report(tuple(kept), len(objects), silenced)
+
+
+def _ask(rules: Iterable[Rule[S]], subject: S, place: Place) -> Iterator[Finding]:
+    for rule in rules:
+        for path, message in rule.check(subject):
+            yield Finding(rule, place, path, message)
+
+
+def _schedulers(
+    objects: Objects, configs: list[Configured], mode: Mode | None
+) -> Iterator[Finding]:
+    for place, scheduler in objects.schedulers:
+        config = _belonging(place, configs)
+        yield from _ask(OF_SCHEDULER, setup_of(scheduler, config, mode), place)
+
+
+def _belonging(place: Place, configs: list[Configured]) -> Config | None:
+    if len(configs) == 1:
+        return configs[0].config
+    folder = PurePath(place.file).parent
+    near = [each for each in configs if PurePath(each.place.file).parent == folder]
+    return near[0].config if len(near) == 1 else None
+
+
+def _configs(configs: list[Configured], mode: Mode | None) -> Iterator[Finding]:
+    for each in configs:
+        yield from _ask(OF_CONFIG, _in_mode(each.config, mode), each.place)
+
+
+def _rights(objects: Objects, configs: list[Configured], mode: Mode | None) -> Iterator[Finding]:
+    if len(configs) != 1:
+        return  # what is needed is not clear
+    config = _in_mode(configs[0].config, mode)
+    bound = [each for each in objects.bindings if each[1].is_ours]
+    names = dict.fromkeys(f"{one.role_ref.kind}/{one.role_ref.name}" for _, one in bound)
+    roles = [objects.roles[name] for name in names if name in objects.roles]
+    for place, role in roles:
+        yield from _ask(OF_ROLE, Granted(tuple(role.rules or ()), config), place)
+    if roles:
+        rules = tuple(rule for _, role in roles for rule in role.rules or ())
+        complete = len(roles) == len(names)
+        yield from _ask(OF_RIGHTS, Rights(rules, complete, config), roles[0][0])
+
+
+def _workloads(
+    workloads: list[LintedWorkload], around: Surroundings
+) -> Iterator[tuple[frozenset[str], Finding]]:
+    reader = TemplateReader(around)
+    made = Made(workloads)
+    for place, manifest, owner, template in workloads:
+        if manifest.ended or made.repeats(owner.kind, manifest):
+            continue
+        for found in _ask(OF_WORKLOAD, reader.read(owner, template), place):
+            yield owner.ignored, found
+
+
+def _in_mode(config: Config, mode: Mode | None) -> Config:
+    return config if mode is None else msgspec.structs.replace(config, mode=mode)
+
+
+class Made:
+    """Tells the objects that are worth a look from those that repeat a template."""
+
+    def __init__(self, workloads: Iterable[LintedWorkload]) -> None:
+        self._workloads = {
+            Identity(each.owner.namespace, each.owner.kind, each.manifest.metadata.name)
+            for each in workloads
+            if each.owner.kind != "Pod"
+        }
+        self._seen: set[tuple[Identity, bytes]] = set()
+
+    def repeats(self, kind: str, manifest: Manifest) -> bool:
+        """Return whether a controller's template says the same, or another pod of its did."""
+        controller = manifest.controller
+        if controller is None:
+            return False
+        template_hash = (manifest.metadata.labels or {}).get(TEMPLATE_HASH, "")
+        above = controller_by_name(controller, template_hash)
+        if controller in self._workloads or above in self._workloads:
+            return True
+        if kind != "Pod":
+            return False
+        key = (controller, bytes(manifest.spec.affinity))
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False

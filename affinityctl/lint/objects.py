@@ -1,0 +1,191 @@
+"""The objects that are looked at, out of files and folders, taken apart by what rules are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from affinityctl.lint.finding import Place
+from affinityctl.lint.reading import KINDS as WORKLOAD_KINDS
+from affinityctl.lint.reading import Manifest, owner_of, read_manifest
+from affinityctl.lint.rights import BINDINGS, ROLES, Binding, RbacRole, read_binding, read_role
+from affinityctl.lint.scheduler_file import KIND as SCHEDULER_KIND
+from affinityctl.lint.scheduler_file import SchedulerFile, read_scheduler_file
+from affinityctl.lint.surroundings import NAME_LABEL, KnownPods, Surroundings
+from affinityctl.lint.template import TemplateOwner
+from extender.config import KIND as OUR_KIND
+from extender.config import Config
+from extender.config.checks import faults
+from extender.config.document import decode_all
+from extender.errors import ConfigError, ConfigFaultsError, ObjectError
+from extender.model.labels import Labels
+from extender.model.objects import Node
+from extender.offline import ClusterFileError, UnreadableClusterFileError, objects_in
+from extender.wire.objects import NodeReader, read_namespace
+
+
+class Raw(NamedTuple):
+    """One object as it was read."""
+
+    file: str
+    number: int
+    """Which object of its file, from 0."""
+    kind: str
+    content: msgspec.Raw
+
+
+class LintedWorkload(NamedTuple):
+    """A pod or a workload."""
+
+    place: Place
+    manifest: Manifest
+    owner: TemplateOwner
+    template: Manifest
+    """A pod is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """An extender's configuration, and where it is."""
+
+    place: Place
+    config: Config
+
+
+@dataclass(slots=True)
+class Objects:
+    """All objects of a run, of the kinds that some rule looks at."""
+
+    schedulers: list[tuple[Place, SchedulerFile]] = field(default_factory=list)
+    configs: list[tuple[Place, msgspec.Raw]] = field(default_factory=list)
+    roles: dict[str, tuple[Place, RbacRole]] = field(default_factory=dict)
+    """By kind/name."""
+    bindings: list[tuple[Place, Binding]] = field(default_factory=list)
+    workloads: list[LintedWorkload] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    namespaces: dict[str, Labels] = field(default_factory=dict)
+    ignored: int = 0
+    """Objects of other kinds."""
+
+    def __len__(self) -> int:
+        """Return the number of objects that rules look at."""
+        found = len(self.schedulers) + len(self.configs) + len(self.workloads)
+        return found + len(self.roles) + len(self.bindings)
+
+    def take(self, raws: Iterable[Raw]) -> None:
+        """Add objects; ObjectError names what is broken."""
+        read_node = NodeReader().read
+        for raw in raws:
+            try:
+                match raw.kind:
+                    case "Node":
+                        self.nodes.append(read_node(raw.content))
+                    case "Namespace":
+                        found = read_namespace(raw.content)
+                        self.namespaces[found.name] = {NAME_LABEL: found.name, **found.labels}
+                    case _:
+                        self._take_other(raw)
+            except ObjectError as error:
+                where = f"{raw.file}: object {raw.number} ({raw.kind})"
+                raise ObjectError(f"{where}: {error.path}".rstrip(": "), error.message) from error
+
+    def around(self, *, whole: bool, minor: int | None) -> Surroundings:
+        """Return what is known of the cluster; `whole` when these objects are all that there are.
+
+        Manifests name some namespaces and few pods: that others are missing there means nothing.
+        """
+        known = KnownPods() if whole and self.workloads else None
+        if known is not None:
+            for namespace, labels in self._pod_labels():
+                known.add(namespace, labels)
+        namespaces = self.namespaces if whole and self.namespaces else None
+        return Surroundings(self.nodes or None, namespaces, known, minor)
+
+    def _pod_labels(self) -> Iterator[tuple[str, Labels]]:
+        for _, manifest, owner, template in self.workloads:
+            if not manifest.ended:
+                yield owner.namespace, template.metadata.labels or {}
+
+    def _take_other(self, raw: Raw) -> None:
+        kind, content = raw.kind, raw.content
+        if kind == SCHEDULER_KIND:
+            self.schedulers.append((_place(raw, ""), read_scheduler_file(content)))
+        elif kind == OUR_KIND:
+            self.configs.append((_place(raw, ""), content))
+        elif kind in ROLES:
+            role = read_role(content)
+            name = role.metadata.name
+            self.roles[f"{kind}/{name}"] = (_place(raw, name), role)
+        elif kind in BINDINGS:
+            binding = read_binding(content)
+            self.bindings.append((_place(raw, binding.metadata.name), binding))
+        elif kind in WORKLOAD_KINDS:
+            manifest = read_manifest(content)
+            name = manifest.metadata.name or f"{manifest.metadata.generate_name or ''}*"
+            place = _place(raw, f"{manifest.namespace}/{name}")
+            self.workloads.append(LintedWorkload(place, manifest, *owner_of(kind, manifest)))
+        else:
+            self.ignored += 1
+
+
+def _place(raw: Raw, name: str) -> Place:
+    return Place(raw.file, f"{raw.kind} {name}".rstrip(), raw.number)
+
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""Of files that are looked at in a folder."""
+
+
+def read_objects(path: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    """Yield the objects of a file, or of all manifests in a folder and below it.
+
+    ClusterFileError for a file that is broken; in a folder it is passed over, with the reason: a
+    patch or the values of a chart are no manifests.
+    """
+    if not path.is_dir():
+        yield from _of_file(path)
+        return
+    for file in sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES):
+        if file.is_file():
+            yield from _of_member(file, passed_over)
+
+
+def _of_member(file: Path, passed_over: Callable[[str], None]) -> Iterator[Raw]:
+    try:
+        found = list(_of_file(file))
+    except UnreadableClusterFileError:
+        raise
+    except ClusterFileError as error:
+        passed_over(str(error))
+    else:
+        yield from found
+
+
+def _of_file(path: Path) -> Iterator[Raw]:
+    return numbered(path, objects_in(path))
+
+
+def numbered(path: Path, objects: Iterable[tuple[str, msgspec.Raw]]) -> Iterator[Raw]:
+    """Yield the objects of a file with their places in it."""
+    for index, (kind, raw) in enumerate(objects):
+        yield Raw(str(path), index, kind, raw)
+
+
+def read_configs(found: Iterable[tuple[Place, msgspec.Raw]]) -> list[Configured]:
+    """Read configurations; ConfigError says all that is wrong with one."""
+    return [Configured(place, _read(place, msgspec.json.decode(raw))) for place, raw in found]
+
+
+def _read(place: Place, document: Any) -> Config:
+    config, wrong = decode_all(document)
+    if config is not None and not wrong:
+        wrong = list(faults(config))
+    if config is None or wrong:
+        raise ConfigFaultsError.of(
+            [ConfigError(each.path, each.message, place.file) for each in wrong]
+        )
+    return config

@@ -1,0 +1,213 @@
+"""Workloads and pods out of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from affinityctl.lint.surroundings import Surroundings
+from affinityctl.lint.template import (
+    NEW,
+    PREFERRED,
+    REQUIRED,
+    Template,
+    TemplateOwner,
+    TermAt,
+)
+from affinityctl.rollouts import RolloutSpec, rollout_of
+from extender.errors import ObjectError
+from extender.model.labels import Labels
+from extender.model.workload import ONE_POD, Identity
+from extender.wire.affinity import EVERY_GATE_ON, read_affinity
+from extender.wire.annotations import AnnotationReader
+from extender.wire.decoding import Json, decode
+from extender.wire.manifests import (
+    AFFINITY_ANNOTATION,
+    NULL,
+    POLICY_ANNOTATION,
+    AffinityManifest,
+    PodAnnotations,
+)
+from extender.wire.node_affinity import NodeAffinityReader
+from extender.wire.objects import TERMINAL_PHASES
+from extender.wire.workloads import WORKLOADS
+
+IGNORE: Final = "affinity-extender.io/lint-ignore"
+"""Annotation with the ids of rules, separated by commas, that an object asks to be spared."""
+
+KINDS: Final = frozenset(("Pod", *WORKLOADS))
+
+
+class _OwnerReference(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class _ManifestMetadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    generate_name: str | None = None
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    resource_version: str | None = None
+    owner_references: list[_OwnerReference] | None = None
+
+
+class _ManifestSpec(RolloutSpec, rename="camel"):
+    """Of a pod, a template's pod or a workload; what one kind lacks stays unset."""
+
+    affinity: msgspec.Raw = NULL
+    node_selector: msgspec.Raw = NULL
+    template: msgspec.Raw = NULL
+    job_template: msgspec.Raw = NULL
+
+
+class _ManifestStatus(msgspec.Struct):
+    phase: str | None = None
+
+
+class Manifest(msgspec.Struct, rename="camel"):
+    """A pod, a workload, or the template in one."""
+
+    given_metadata: _ManifestMetadata | None = msgspec.field(default=None, name="metadata")
+    given_spec: _ManifestSpec | None = msgspec.field(default=None, name="spec")
+    status: _ManifestStatus | None = None
+    affinity: msgspec.Raw = NULL
+    """The API knows none here: it is in the spec, where that was meant."""
+    node_selector: msgspec.Raw = NULL
+    """Likewise."""
+
+    @property
+    def metadata(self) -> _ManifestMetadata:
+        """Return the metadata; a key without anything below it is null in YAML."""
+        return self.given_metadata or _ManifestMetadata()
+
+    @property
+    def spec(self) -> _ManifestSpec:
+        """Return the spec, likewise."""
+        return self.given_spec or _ManifestSpec()
+
+    @property
+    def controller(self) -> Identity | None:
+        """Return what made it, and would make another in its place."""
+        for each in self.metadata.owner_references or ():
+            if each.controller:
+                return Identity(self.namespace, each.kind, each.name)
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it is a pod that has Succeeded or Failed."""
+        return self.status is not None and self.status.phase in TERMINAL_PHASES
+
+    @property
+    def namespace(self) -> str:
+        """Return its namespace."""
+        return self.metadata.namespace or "default"
+
+
+_MANIFEST = msgspec.json.Decoder(Manifest)
+_AFFINITY = msgspec.json.Decoder(AffinityManifest | None)
+_FIELDS = msgspec.json.Decoder(dict[str, object] | None)
+
+
+def read_manifest(raw: Json) -> Manifest:
+    """Read a pod or workload; ObjectError names the field that is broken."""
+    return decode(_MANIFEST, raw)
+
+
+def owner_of(kind: str, manifest: Manifest) -> tuple[TemplateOwner, Manifest]:
+    """Return whose template an object has, and the template; a pod is its own."""
+    path, template = "spec", manifest
+    astray = list(_astray("", template))
+    if kind == "CronJob":
+        astray += _astray("spec.", manifest.spec)
+        path, template = f"{path}.jobTemplate.spec", _inner(manifest.spec.job_template)
+        astray += _astray("spec.jobTemplate.", template)
+    if kind != "Pod":
+        astray += _astray(f"{path}.", template.spec)
+        path, template = f"{path}.template.spec", _inner(template.spec.template)
+        astray += _astray(path.removesuffix("spec"), template)
+    metadata = manifest.metadata
+    annotations = {**(template.metadata.annotations or {}), **(metadata.annotations or {})}
+    ignored = annotations.get(IGNORE, "").replace(",", " ").split()
+    return TemplateOwner(
+        kind,
+        manifest.namespace,
+        metadata.name or metadata.generate_name or "",
+        path,
+        ONE_POD if kind == "Pod" else rollout_of(kind, manifest.spec),
+        stored=kind == "Pod" and metadata.resource_version is not None,
+        ignored=frozenset(ignored),
+        misplaced=() if kind == "Pod" else tuple(_annotations(metadata)),
+        astray=tuple(astray),
+    ), template
+
+
+def _astray(path: str, level: Manifest | _ManifestSpec) -> Iterator[str]:
+    """Yield what only the pods' spec has, and is here outside of it."""
+    for field, raw in (("affinity", level.affinity), ("nodeSelector", level.node_selector)):
+        if bytes(raw) != bytes(NULL):
+            yield f"{path}{field}"
+
+
+class TemplateReader:
+    """Reads templates; equal node affinity is read once."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._nodes = NodeAffinityReader()
+        self._annotations = AnnotationReader(EVERY_GATE_ON)
+
+    def read(self, owner: TemplateOwner, template: Manifest) -> Template:
+        """Read a template's rules; those that cannot be read are a fault, and it has no terms."""
+        spec, labels = template.spec, template.metadata.labels or {}
+        terms: tuple[TermAt, ...] = ()
+        nodes, fault = None, None
+        raw: dict[str, object] | None = None
+        try:
+            raw = decode(_FIELDS, spec.affinity, "spec.affinity")
+            written = decode(_AFFINITY, spec.affinity, "spec.affinity") or AffinityManifest()
+            terms = tuple(_terms(written, owner, labels))
+            nodes = self._nodes.read(bytes(spec.affinity), bytes(spec.node_selector))
+        except ObjectError as error:
+            fault = ObjectError(error.path.replace("spec", owner.path, 1), error.message)
+        found = _annotations(template.metadata)
+        rules = msgspec.json.decode(msgspec.json.encode(found), type=PodAnnotations)
+        broken = self._annotations.read(owner.namespace, rules).fault
+        return Template(owner, labels, terms, raw or {}, nodes, self._around, fault, broken)
+
+
+def _inner(raw: msgspec.Raw) -> Manifest:
+    empty = bytes(raw) == bytes(NULL)
+    return Manifest() if empty else decode(_MANIFEST, raw, "spec.template")
+
+
+def _annotations(metadata: _ManifestMetadata) -> dict[str, str]:
+    found = metadata.annotations or {}
+    return {name: found[name] for name in (AFFINITY_ANNOTATION, POLICY_ANNOTATION) if name in found}
+
+
+def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:
+    read = read_affinity(written, owner.namespace)
+    merged_with = {} if owner.stored else {**labels, **owner.revision_labels(NEW)}
+    preferred = iter(read.preferred)
+    sides = (
+        ("podAffinity", written.podAffinity, read.required),
+        ("podAntiAffinity", written.podAntiAffinity, read.required_anti),
+    )
+    for side, found, hard in sides:
+        if found is None:
+            continue
+        against = side == "podAntiAffinity"
+        for index, (term, model) in enumerate(zip(found.required or (), hard, strict=True)):
+            path = f"{owner.list_of(side, REQUIRED)}[{index}]"
+            yield TermAt(path, term, model.merged(merged_with), model, against)
+        for index, each in enumerate(found.preferred or ()):
+            model, _ = next(preferred)
+            effective = model.merged(merged_with)
+            path = f"{owner.list_of(side, PREFERRED)}[{index}].podAffinityTerm"
+            yield TermAt(path, each.podAffinityTerm, effective, model, against, each.weight)

@@ -1,0 +1,219 @@
+"""Findings as text for people, as JSON for programs, and as SARIF 2.1.0 for code scanning in CI."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+import yaml
+
+from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.rulebook import BY_ID
+from affinityctl.printing import INDENT, WIDTH, as_json, wrapped
+from extender import __version__, files
+from extender.plain_yaml import FastLoader, documents
+
+MOST_PLACES = 20
+"""Places that the text names for one rule."""
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_INDEX: Final = {id_: index for index, id_ in enumerate(BY_ID)}
+
+
+def json_text(report: Report) -> str:
+    """Write all findings."""
+    counts = Counter(each.rule.level for each in report.findings)
+    answer = {
+        "findings": [
+            {
+                "rule": each.rule.id,
+                "level": each.rule.level,
+                "file": each.place.file,
+                "line": line_of(each),
+                "object": each.place.object,
+                "path": each.path,
+                "message": each.message,
+                "what": each.rule.what,
+                "why": each.rule.why,
+                "fix": each.rule.fix,
+            }
+            for each in report.findings
+        ],
+        "summary": {
+            "objects": report.objects,
+            "errors": counts[Level.ERROR],
+            "warnings": counts[Level.WARNING],
+            "ignored": report.silenced,
+        },
+    }
+    return as_json(answer)
+
+
+def text(report: Report) -> str:
+    """Write the findings by rule, errors first; why and fix are said once for each rule."""
+    by_rule: dict[str, list[Finding]] = {}
+    for each in report.findings:
+        by_rule.setdefault(each.rule.id, []).append(each)
+    worst_first = sorted(by_rule.values(), key=lambda found: found[0].rule.level is Level.WARNING)
+    parts = [_rule(found[0].rule, found) for found in worst_first]
+    return "\n\n".join([*parts, _summary(report)])
+
+
+def _rule(rule: AnyRule, found: list[Finding]) -> str:
+    title = f"{rule.level.upper()} {rule.id}"
+    lines = [title, wrapped(rule.what, INDENT, 0), *_places(found)]
+    lines.append(wrapped(f"why: {rule.why}", INDENT, 5))
+    lines.append(wrapped(f"fix: {rule.fix}", INDENT, 5))
+    return "\n".join(lines)
+
+
+def _places(found: list[Finding]) -> Iterator[str]:
+    object_before = None
+    for each in found[:MOST_PLACES]:
+        if each.place != object_before:
+            where = f"{each.place.file}: " if each.place.file else ""
+            yield f"  - {where}{each.place.object}"
+            object_before = each.place
+        yield from _path(each.path)
+        yield wrapped(each.message, "      ", 0)
+    if len(found) > MOST_PLACES:
+        yield f"  and {len(found) - MOST_PLACES} more; -o json has all"
+
+
+def _path(path: str) -> Iterator[str]:
+    """Write a path in as many lines as it takes, broken at its dots."""
+    line = "    "
+    for part in _dotted(path):
+        if len(line) + len(part) > WIDTH and line.strip():
+            yield line
+            line = "      "
+        line += part
+    yield line
+
+
+def _dotted(path: str) -> Iterable[str]:
+    parts = path.split(".")
+    return [parts[0], *(f".{part}" for part in parts[1:])]
+
+
+def _summary(report: Report) -> str:
+    counts = Counter(each.rule.level for each in report.findings)
+    found = ", ".join(_number(counts[level], level) for level in Level if counts[level])
+    ignored = f"; {report.silenced} ignored" if report.silenced else ""
+    return f"{found or 'nothing found'} in {_number(report.objects, 'object')}{ignored}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def sarif_text(report: Report) -> str:
+    """Write one run with all rules and findings."""
+    driver = {
+        "name": "affinity-extender",
+        "semanticVersion": __version__,
+        "rules": [_described(rule) for rule in BY_ID.values()],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(each) for each in report.findings],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return as_json(log)
+
+
+def _described(rule: AnyRule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.what},
+        "fullDescription": {"text": f"{rule.what} {rule.why}"},
+        "help": {"text": rule.fix},
+        "defaultConfiguration": {"level": rule.level.value},
+    }
+
+
+def _result(found: Finding) -> dict[str, Any]:
+    rule, place = found.rule, found.place
+    return {
+        "ruleId": rule.id,
+        "ruleIndex": _INDEX[rule.id],
+        "level": rule.level.value,
+        "message": {"text": f"{place.object}: {found.path}: {found.message}. {rule.what}"},
+        "locations": [_location(found)],
+        # The same finding in the next run, even if lines above it have changed.
+        "partialFingerprints": {"place/v1": f"{rule.id}:{place.object}:{found.path}"},
+    }
+
+
+def _location(found: Finding) -> dict[str, Any]:
+    logical = {"fullyQualifiedName": f"{found.place.object}: {found.path}", "kind": "object"}
+    location: dict[str, Any] = {"logicalLocations": [logical]}
+    if found.place.file:
+        uri = PurePath(found.place.file)
+        artifact = uri.as_uri() if uri.is_absolute() else uri.as_posix()
+        physical: dict[str, Any] = {"artifactLocation": {"uri": artifact}}
+        if (line := line_of(found)) is not None:
+            physical["region"] = {"startLine": line}
+        location["physicalLocation"] = physical
+    return location
+
+
+MOST_BYTES: Final = 1 << 20
+"""Of a file that people write; in a dump nobody looks for a line."""
+
+_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
+
+
+def line_of(found: Finding) -> int | None:
+    """Return the line, from 1, where a finding's field is, or where the closest of its parents is.
+
+    None for a file that is no longer readable, or too large to look for lines in it.
+    """
+    objects = _objects(found.place.file)
+    if found.place.number >= len(objects):
+        return None
+    node = objects[found.place.number]
+    for step in _STEP.findall(found.path):
+        inner = _inner(node, step)
+        if inner is None:
+            break
+        node = inner
+    return int(node.start_mark.line) + 1
+
+
+def _inner(node: yaml.Node, step: str) -> yaml.Node | None:
+    if isinstance(node, yaml.SequenceNode) and step.startswith("["):
+        index = int(step[1:-1])
+        return node.value[index] if index < len(node.value) else None
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == step), None)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _objects(name: str) -> tuple[yaml.Node, ...]:
+    """Return the nodes of a file's objects, lists taken apart."""
+    path = Path(name)
+    if not name or not path.is_file():
+        return ()
+    try:
+        text = files.read_text(path, MOST_BYTES)
+        list(documents(text))  # refuses what is nested too deeply, or far too long
+        return tuple(_apart(yaml.compose_all(text, FastLoader)))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ()
+
+
+def _apart(nodes: Iterator[yaml.Node]) -> Iterator[yaml.Node]:
+    for node in nodes:
+        kind, items = _inner(node, "kind"), _inner(node, "items")
+        listed = isinstance(kind, yaml.ScalarNode) and str(kind.value).endswith("List")
+        if listed and isinstance(items, yaml.SequenceNode):
+            yield from items.value
+        elif isinstance(node, yaml.MappingNode):
+            yield node

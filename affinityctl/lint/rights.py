@@ -1,0 +1,180 @@
+"""What the manifests allow the extender to do in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from extender.config import Config, Mode
+from extender.resources import RESOURCES, WatchedResource, needed
+from extender.wire.decoding import Json, decode
+
+ROLES: Final = frozenset(("ClusterRole", "Role"))
+BINDINGS: Final = frozenset(("ClusterRoleBinding", "RoleBinding"))
+SUBJECT: Final = "affinity-extender"
+"""The service account, or the user, of the extender in the manifests."""
+_EVERY: Final = "*"
+
+
+class Right(NamedTuple):
+    """One thing to do with one resource."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.resource}{group}"
+
+
+class PolicyRule(msgspec.Struct, rename="camel"):
+    """rbac/v1 PolicyRule."""
+
+    api_groups: list[str] | None = None
+    resources: list[str] | None = None
+    verbs: list[str] | None = None
+    resource_names: list[str] | None = None
+
+    def allows(self, right: Right) -> bool:
+        """Return whether it gives a right about all objects of the resource."""
+        return not self.resource_names and all(
+            _EVERY in (given or ()) or one in (given or ())
+            for given, one in (
+                (self.api_groups, right.group),
+                (self.resources, right.resource),
+                (self.verbs, right.verb),
+            )
+        )
+
+    @property
+    def is_wide(self) -> bool:
+        """Return whether it gives more than is named."""
+        return any(_EVERY in (each or ()) for each in (self.api_groups, self.resources, self.verbs))
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+    kind: str = ""
+
+
+class _RoleMetadata(msgspec.Struct):
+    name: str = ""
+
+
+class RbacRole(msgspec.Struct):
+    """ClusterRole or Role."""
+
+    metadata: _RoleMetadata
+    rules: list[PolicyRule] | None = None
+
+
+class Binding(msgspec.Struct, rename="camel"):
+    """ClusterRoleBinding or RoleBinding."""
+
+    metadata: _RoleMetadata
+    role_ref: _Named = msgspec.field(default_factory=_Named)
+    subjects: list[_Named] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Return whether it gives the extender something."""
+        return any(each.name == SUBJECT for each in self.subjects or ())
+
+
+_ROLE = msgspec.json.Decoder(RbacRole)
+_BINDING = msgspec.json.Decoder(Binding)
+
+
+def read_role(raw: Json) -> RbacRole:
+    """Read a role; ObjectError names the field that is broken."""
+    return decode(_ROLE, raw)
+
+
+def read_binding(raw: Json) -> Binding:
+    """Read a binding; ObjectError names the field that is broken."""
+    return decode(_BINDING, raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """All that the manifests give the extender, and what its configuration needs."""
+
+    granted: tuple[PolicyRule, ...]
+    complete: bool
+    """Every role that is bound is among the manifests."""
+    config: Config
+
+    def missing(self) -> Iterator[Right]:
+        """Yield what is needed and not given."""
+        if self.complete:
+            for right in needed_rights(self.config):
+                if not any(rule.allows(right) for rule in self.granted):
+                    yield right
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """One role that the extender has."""
+
+    rules: tuple[PolicyRule, ...]
+    config: Config
+
+    def idle(self) -> Iterator[tuple[int, Right]]:
+        """Yield each right that is of no use, with its rule's index."""
+        used = {*_to_read(needed(self.config))}
+        if self.config.mode is Mode.REPLACE:
+            used.update((*_TO_BIND, *_TO_PREEMPT))
+        if self.config.records_rules:
+            used.update(_TO_PATCH_STATUS)
+        if self.config.moves_pods:
+            used.update(_TO_EVICT)
+        for index, rule in enumerate(self.rules):
+            # To read what a wildcard stands for is found by itself.
+            read = () if rule.is_wide else _to_read(RESOURCES)
+            for right in dict.fromkeys((*read, *_TO_BIND, *_TO_PREEMPT, *_TO_EVICT)):
+                if rule.allows(right) and right not in used and right not in _WRITES_NOTHING:
+                    yield index, right
+
+
+def _to_read(resources: Iterable[WatchedResource[Any]]) -> Iterator[Right]:
+    for each in resources:
+        for verb in ("list", "watch"):
+            yield Right(each.group, each.name, verb)
+
+
+_TO_BIND: Final = (
+    Right("", "pods/binding", "create"),
+    Right("", "pods", "get"),
+)
+_TO_LOOK: Final = tuple(Right("", kind, "get") for kind in ("pods", "nodes", "namespaces"))
+"""Right before a pod is ended, as its watch may have been silent."""
+_TO_PATCH_STATUS: Final = (Right("", "pods/status", "patch"),)
+_TO_PREEMPT: Final = (
+    Right("", "pods", "delete"),
+    *_TO_PATCH_STATUS,
+    *_TO_LOOK,
+    Right("events.k8s.io", "events", "create"),
+)
+_TO_EVICT: Final = (
+    Right("", "pods/eviction", "create"),
+    *_TO_LOOK,
+    Right("events.k8s.io", "events", "create"),
+)
+_WRITES_NOTHING: Final = (*_TO_LOOK, Right("events.k8s.io", "events", "create"))
+
+
+def needed_rights(config: Config) -> tuple[Right, ...]:
+    """Return what a configuration cannot do without."""
+    watched = [*_to_read(needed(config))]
+    if config.mode is Mode.REPLACE:
+        watched += _TO_BIND
+        watched += _TO_PATCH_STATUS if config.hints.enabled else ()
+        watched += _TO_PREEMPT if config.preemption.enabled else ()
+    watched += _TO_PATCH_STATUS if config.records_rules else ()
+    if config.moves_pods and not config.required_during_execution.dry_run:
+        watched += _TO_EVICT
+    return tuple(dict.fromkeys(watched))

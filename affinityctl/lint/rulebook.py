@@ -1,0 +1,79 @@
+"""All rules, by what they look at and by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from affinityctl.lint.finding import AnyRule, Rule
+from affinityctl.lint.rights import Granted, Rights
+from affinityctl.lint.rules import (
+    channel,
+    domains,
+    in_tree,
+    ours,
+    pods_meant,
+    redundancy,
+    running,
+    verbs,
+    written,
+)
+from affinityctl.lint.setup import Setup
+from affinityctl.lint.template import Template
+from extender.config import Config
+
+OF_SCHEDULER: Final[tuple[Rule[Setup], ...]] = (
+    *verbs.RULES,
+    *in_tree.RULES,
+    *channel.RULES,
+    *running.RULES,
+)
+OF_CONFIG: Final[tuple[Rule[Config], ...]] = ours.OF_CONFIG
+OF_RIGHTS: Final[tuple[Rule[Rights], ...]] = ours.OF_RIGHTS
+OF_ROLE: Final[tuple[Rule[Granted], ...]] = ours.OF_ROLE
+OF_WORKLOAD: Final[tuple[Rule[Template], ...]] = (
+    *written.RULES,
+    *pods_meant.RULES,
+    *domains.RULES,
+    *redundancy.RULES,
+)
+
+
+class Chapter(NamedTuple):
+    """Rules about one kind of subject, as the reference shows them."""
+
+    title: str
+    about: str
+    rules: tuple[AnyRule, ...]
+
+
+CHAPTERS: Final = (
+    Chapter(
+        "The scheduler's file",
+        "Looked for in each `KubeSchedulerConfiguration`, against the extender's configuration.",
+        OF_SCHEDULER,
+    ),
+    Chapter(
+        "The extender's configuration",
+        "Looked for in each `AffinityExtenderConfiguration`. What is invalid in it is an error "
+        "before any rule is asked.",
+        OF_CONFIG,
+    ),
+    Chapter(
+        "Rights",
+        "Looked for in the roles that are bound to the service account, or user, "
+        "`affinity-extender`.",
+        (*OF_RIGHTS, *OF_ROLE),
+    ),
+    Chapter(
+        "Workloads",
+        "Looked for in pods and in the templates of Deployments, ReplicaSets, StatefulSets, "
+        "DaemonSets, ReplicationControllers, Jobs and CronJobs. Rules about nodes, namespaces and "
+        "other pods need a cluster: live, or from a file.",
+        OF_WORKLOAD,
+    ),
+)
+
+BY_ID: Final[Mapping[str, AnyRule]] = {
+    rule.id: rule for chapter in CHAPTERS for rule in chapter.rules
+}

@@ -1,0 +1,229 @@
+"""Where a term counts: topology keys with their domains, namespaces, and room for updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.selectors import contradictory, negative
+from affinityctl.lint.template import Template, TermAt
+from extender.model.labels import EVERYTHING, HOSTNAME
+
+_SUCCESSORS: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+}
+_DEFECTIVE: Final = range(34, 37)
+"""Minor versions whose scheduler takes a negative selector for one that matches everything."""
+
+
+def _apart(template: Template) -> Iterator[tuple[TermAt, int, int]]:
+    """Yield terms that keep replicas apart, with the replicas and the domains for them."""
+    replicas = template.owner.rollout.replicas
+    for at in template.of(against=True):
+        domains = template.eligible_domains(at.term.topology_key)
+        if replicas is not None and domains and template.matches_itself(at.term):
+            yield at, replicas, domains
+
+
+def _too_many(template: Template) -> Iterator[Spot]:
+    for at, replicas, domains in _apart(template):
+        if replicas > domains:
+            key = at.term.topology_key
+            yield Spot(at.path, f"{replicas} replicas, apart by {key}, and {domains} domains")
+
+
+def _stuck(template: Template) -> Iterator[Spot]:
+    rollout = template.owner.rollout
+    if not rollout.rolling or rollout.unavailable:
+        return
+    for at, replicas, domains in _apart(template):
+        if replicas == domains and template.holds_old_pods_off(at):
+            message = (
+                f"{replicas} replicas fill all {domains} domains of {at.term.topology_key}, and "
+                "maxUnavailable comes to 0: no room for a new pod"
+            )
+            yield Spot(at.path, message)
+
+
+def _daemons(template: Template) -> Iterator[Spot]:
+    if template.owner.kind != "DaemonSet":
+        return
+    for at in template.of(against=True):
+        key = at.term.topology_key
+        if template.owner.rollout.surge and template.holds_old_pods_off(at):
+            message = "maxSurge needs the new pod beside the old one, which the term excludes"
+            yield Spot(at.path, message)
+        elif key != HOSTNAME and template.matches_itself(at.term) and _shared(template, key):
+            yield Spot(at.path, f"one pod for each {key}, and one is wanted on each node")
+
+
+def _shared(template: Template, key: str) -> bool:
+    """Return whether nodes share domains of a key; so they are thought to where none is known."""
+    domains = template.eligible_domains(key)
+    return template.around.nodes is None or (
+        domains is not None and domains < len(template.eligible_nodes())
+    )
+
+
+def _unknown_key(template: Template) -> Iterator[Spot]:
+    if not template.around.nodes:
+        return
+    for at in template.terms:
+        key = at.term.topology_key
+        if not template.around.has_key(key):
+            yield Spot(f"{at.path}.topologyKey", f"no node has the label {key}, so {at.if_unmet}")
+
+
+def _partial_key(template: Template) -> Iterator[Spot]:
+    for at in template.of(against=True):
+        key = at.term.topology_key
+        nodes, without = len(template.eligible_nodes()), template.eligible_nodes_without(key)
+        if 0 < without < nodes:
+            message = f"{without} of {nodes} nodes that the pods may use lack the label {key}"
+            yield Spot(f"{at.path}.topologyKey", message)
+
+
+def _old_key(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        if successor := _SUCCESSORS.get(at.term.topology_key):
+            message = f"{at.term.topology_key} is deprecated; use {successor}"
+            yield Spot(f"{at.path}.topologyKey", message)
+
+
+def _unknown_namespace(template: Template) -> Iterator[Spot]:
+    known = template.around.namespaces
+    if known is None:
+        return
+    for at in template.terms:
+        for index, name in enumerate(at.written.namespaces or ()):
+            if name not in known:
+                yield Spot(f"{at.path}.namespaces[{index}]", f"there is no namespace {name}")
+
+
+def _none_chosen(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        chosen = at.term.pods.namespace_selector
+        if chosen is None:
+            continue
+        key = contradictory(chosen.requirements)
+        known = template.around.namespaces
+        if key is not None:
+            yield Spot(f"{at.path}.namespaceSelector", f"no label {key} meets it")
+        elif known and not any(map(chosen.matches, known.values())):
+            yield Spot(f"{at.path}.namespaceSelector", f"matches none of {len(known)} namespaces")
+
+
+def _negative(template: Template) -> Iterator[Spot]:
+    minor = template.around.scheduler_minor
+    if minor is not None and minor not in _DEFECTIVE:
+        return
+    for at in template.terms:
+        chosen = at.term.pods.namespace_selector
+        if chosen is not None and negative(chosen):
+            message = "only NotIn and DoesNotExist; schedulers 1.34 to 1.36 match every namespace"
+            yield Spot(f"{at.path}.namespaceSelector", message)
+
+
+def _covered(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        if at.written.namespaces and at.term.pods.namespace_selector == EVERYTHING:
+            message = "the empty namespaceSelector chooses every namespace already"
+            yield Spot(f"{at.path}.namespaces", message)
+
+
+RULES: Final = (
+    Rule(
+        "more-replicas-than-domains",
+        Level.ERROR,
+        "A workload keeps its replicas apart, and has more of them than there are domains.",
+        "The replicas beyond the number of domains wait for ever.",
+        "Lower the replicas, prefer instead of require, or use topologySpreadConstraints, which "
+        "allow more than one in each domain.",
+        _too_many,
+    ),
+    Rule(
+        "rollout-stuck",
+        Level.ERROR,
+        "A rolling update can never begin: old pods fill every domain, and the new pod must stay "
+        "away from them.",
+        "With maxUnavailable 0 no old pod goes before a new one is ready, and no new one finds a "
+        "place. The default of 25 % comes to 0 for up to three replicas.",
+        "Add matchLabelKeys: [pod-template-hash] to the term, so that only pods of one version "
+        "keep apart, or set maxUnavailable: 1.",
+        _stuck,
+    ),
+    Rule(
+        "daemonset-excludes-itself",
+        Level.ERROR,
+        "The pods of a DaemonSet keep each other away.",
+        "A DaemonSet wants one pod on each node. Those that anti-affinity refuses wait for ever, "
+        "and an update with maxSurge never ends.",
+        "Remove the term; a DaemonSet has one pod on a node as it is.",
+        _daemons,
+    ),
+    Rule(
+        "topology-key-unknown",
+        Level.ERROR,
+        "No node has the topology key of a term.",
+        "Required affinity can then be met nowhere and the pod waits for ever; any other term does "
+        "nothing. Often the key is misspelt, or the cluster has no zones.",
+        "Correct the key, or label the nodes.",
+        _unknown_key,
+    ),
+    Rule(
+        "topology-key-partial",
+        Level.WARNING,
+        "Some nodes lack the topology key of required anti-affinity.",
+        "A node without the key is in no domain: the rule does not keep pods apart there, and all "
+        "of them may end up on it.",
+        "Label all nodes, or keep the pods to those that have the label with a node selector.",
+        _partial_key,
+    ),
+    Rule(
+        "topology-key-deprecated",
+        Level.WARNING,
+        "A topology key is deprecated.",
+        "New nodes may come without the old label, and the rule does not hold there.",
+        "Use the label that took its place.",
+        _old_key,
+    ),
+    Rule(
+        "namespace-unknown",
+        Level.WARNING,
+        "A term names a namespace that does not exist.",
+        "The term is not about any pod there. Often the name is misspelt.",
+        "Correct the name, or choose namespaces by their labels.",
+        _unknown_namespace,
+    ),
+    Rule(
+        "namespace-selector-matches-none",
+        Level.WARNING,
+        "A namespaceSelector chooses no namespace.",
+        "Beside it, not even the pod's own namespace counts: the term is about no pod at all.",
+        "Correct the selector, or label the namespaces. Each has kubernetes.io/metadata.name.",
+        _none_chosen,
+    ),
+    Rule(
+        "namespace-selector-negative",
+        Level.WARNING,
+        "A namespaceSelector asks for nothing but absence.",
+        "Schedulers 1.34 to 1.36 take it, in a pod that is to be placed, for one that matches "
+        "every namespace. Other versions, and the extender, go by the documents.",
+        "Add a positive requirement such as {key: kubernetes.io/metadata.name, operator: Exists}, "
+        "or set schedulerVersion where no such scheduler runs.",
+        _negative,
+    ),
+    Rule(
+        "namespaces-without-effect",
+        Level.WARNING,
+        "A term lists namespaces beside an empty namespaceSelector.",
+        "The two add up, and {} is every namespace: the list narrows nothing.",
+        "Remove namespaceSelector to keep to the list, or remove the list.",
+        _covered,
+    ),
+)

@@ -1,0 +1,225 @@
+"""Which pods a term is about, by its selector and label keys: none, all, or a contradiction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from affinityctl.lint.finding import Level, Rule, Spot
+from affinityctl.lint.selectors import contains, contradictory, no_common_pod, within
+from affinityctl.lint.template import REQUIRED, Template, TermAt
+from extender.model.labels import EVERYTHING
+
+_LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
+
+
+def _label_keys(at: TermAt) -> Iterator[tuple[str, str]]:
+    for name in _LABEL_KEYS:
+        for index, key in enumerate(getattr(at.written, name) or ()):
+            yield f"{at.path}.{name}[{index}]", key
+
+
+def _no_selector(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        if at.has_label_keys and at.written.labelSelector is None:
+            field = next(name for name in _LABEL_KEYS if getattr(at.written, name))
+            yield Spot(f"{at.path}.{field}", "given without a labelSelector")
+
+
+def _both(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        same = set(at.written.matchLabelKeys or ()) & set(at.written.mismatchLabelKeys or ())
+        for key in sorted(same):
+            yield Spot(f"{at.path}.mismatchLabelKeys", f"{key} is in matchLabelKeys as well")
+
+
+def _selected(template: Template) -> Iterator[Spot]:
+    if template.owner.stored:
+        return  # what is in the selector was merged by the API server
+    for at in template.terms:
+        selector = at.written.labelSelector
+        if selector is None:
+            continue
+        used = {*(selector.matchLabels or ())}
+        used |= {each.key for each in selector.matchExpressions or ()}
+        for path, key in _label_keys(at):
+            if key in used and ".matchLabelKeys[" in path:
+                yield Spot(path, f"{key} is in the labelSelector as well")
+
+
+def _absent_key(template: Template) -> Iterator[Spot]:
+    if template.owner.stored:
+        return
+    known = {*template.labels, *template.owner.given_labels}
+    for at in template.terms:
+        for path, key in _label_keys(at):
+            if key not in known:
+                yield Spot(path, f"the pods of this {template.owner.kind} have no label {key}")
+
+
+def _missing(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        if at.written.labelSelector is None and not at.has_label_keys:
+            yield Spot(f"{at.path}.labelSelector", f"missing: matches no pod, so {at.if_unmet}")
+
+
+def _empty(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        pods = at.term.pods
+        # Every pod of namespaces that somebody chose, those of other tenants say, may be meant.
+        chosen = at.written.namespaces or (pods.namespace_selector or EVERYTHING).requirements
+        if pods.selector == EVERYTHING and not chosen:
+            everywhere = pods.namespace_selector is not None
+            where = "of the cluster" if everywhere else "of its namespace"
+            side = "stays away from" if at.against else "is drawn to"
+            yield Spot(f"{at.path}.labelSelector", f"empty: {side} every pod {where}")
+
+
+def _contradictory(template: Template) -> Iterator[Spot]:
+    for at in template.terms:
+        key = contradictory(at.term.pods.selector.requirements)
+        refused = set(at.written.matchLabelKeys or ()) & set(at.written.mismatchLabelKeys or ())
+        if key is not None and key not in refused:
+            yield Spot(f"{at.path}.labelSelector", f"no label {key} meets it, so {at.if_unmet}")
+
+
+def _no_common_pod(template: Template) -> Iterator[Spot]:
+    terms = list(template.of(against=False))
+    if len(terms) > 1 and not any(map(_is_empty, terms)):
+        why = no_common_pod(at.term.pods for at in terms)
+        if why is not None:
+            yield Spot(template.owner.list_of("podAffinity", REQUIRED), why)
+
+
+def _is_empty(at: TermAt) -> bool:
+    selector = at.term.pods.selector
+    return selector.matches_nothing or contradictory(selector.requirements) is not None
+
+
+def _against_itself(template: Template) -> Iterator[Spot]:
+    for near in template.of(against=False):
+        for away in template.of(against=True):
+            keys = contains(away.term.topology_key, near.term.topology_key)
+            if keys and within(near.term.pods, away.term.pods):
+                yield Spot(away.path, f"excludes what {near.path} requires")
+
+
+def _no_pod(template: Template) -> Iterator[Spot]:
+    terms = [at.term for at in template.of(against=False)]
+    broken = any(term.pods.selector.matches_nothing for term in terms)
+    if not terms or broken or no_common_pod(term.pods for term in terms) is not None:
+        return  # said by rules of their own
+    if all(map(template.matches_itself, terms)):
+        return  # the first pod of a group may start it
+    if not template.around.some_pod_meets(terms):
+        path = template.owner.list_of("podAffinity", REQUIRED)
+        yield Spot(path, "no pod and no template in the cluster meets it, nor does the pod itself")
+
+
+def _no_node(template: Template) -> Iterator[Spot]:
+    if template.around.nodes and not template.eligible_nodes():
+        count = len(template.around.nodes)
+        yield Spot(template.owner.path, f"none of {count} nodes matches")
+
+
+RULES: Final = (
+    Rule(
+        "label-keys-without-selector",
+        Level.ERROR,
+        "A term has label keys and no labelSelector.",
+        "The API server refuses the pod, or the workload: must not be specified when "
+        "labelSelector is not set.",
+        "Add the labelSelector that the keys are to narrow; labelSelector: {} for all pods with "
+        "the same value.",
+        _no_selector,
+    ),
+    Rule(
+        "label-key-in-both",
+        Level.ERROR,
+        "A label key is in matchLabelKeys and in mismatchLabelKeys.",
+        "The API server refuses the pod, or the workload: no pod has both the same value and "
+        "another one.",
+        "Remove it from one of the two.",
+        _both,
+    ),
+    Rule(
+        "label-key-already-selected",
+        Level.ERROR,
+        "A key of matchLabelKeys is in the labelSelector as well.",
+        "The API server refuses the pods. A workload is accepted all the same and makes none.",
+        "Remove it from one of the two.",
+        _selected,
+    ),
+    Rule(
+        "label-key-absent",
+        Level.WARNING,
+        "A label key names a label that the pods do not have.",
+        "The key is skipped without a word, and the term is about more pods than was meant. "
+        "pod-template-hash is a label of a Deployment's pods; a StatefulSet's and a DaemonSet's "
+        "have controller-revision-hash.",
+        "Add the label to the template, or use a key that the pods have.",
+        _absent_key,
+    ),
+    Rule(
+        "selector-missing",
+        Level.ERROR,
+        "A term has no labelSelector.",
+        "A missing selector matches no pod, unlike an empty one. Required affinity can never be "
+        "met, and any other term does nothing.",
+        "Add the labelSelector; labelSelector: {} matches every pod.",
+        _missing,
+    ),
+    Rule(
+        "selector-empty",
+        Level.WARNING,
+        "A term is about every pod of its namespace, or of the cluster.",
+        "Anti-affinity to every pod keeps the pod off each domain with any other pod, and any "
+        "other pod off its own; agents of DaemonSets are pods as well. Affinity to every pod asks "
+        "for nothing.",
+        "Select the pods that are meant, or narrow the term by matchLabelKeys.",
+        _empty,
+    ),
+    Rule(
+        "selector-contradictory",
+        Level.ERROR,
+        "A labelSelector contradicts itself.",
+        "It matches no pod. Required affinity can never be met, and any other term does nothing.",
+        "Values of one In are alternatives; requirements on the same key must all hold.",
+        _contradictory,
+    ),
+    Rule(
+        "affinity-terms-exclude-each-other",
+        Level.ERROR,
+        "No single pod can meet all required affinity terms.",
+        "A pod counts for required affinity only if it meets all terms, not one of them. If none "
+        "can, no node will do and the pod waits for ever.",
+        "Use one term with alternatives (operator In), or prefer instead of require.",
+        _no_common_pod,
+    ),
+    Rule(
+        "affinity-against-anti-affinity",
+        Level.ERROR,
+        "Required anti-affinity excludes what required affinity asks for.",
+        "Wherever affinity holds, anti-affinity refuses the node: the pod waits for ever.",
+        "Remove one of the two, or give them topology keys that can hold together: affinity by "
+        "zone with anti-affinity by hostname.",
+        _against_itself,
+    ),
+    Rule(
+        "affinity-matches-no-pod",
+        Level.ERROR,
+        "Required affinity is about pods that do not exist.",
+        "No node will do, and the pod waits until such a pod comes. Often a label is misspelt, or "
+        "the pods are in another namespace: without namespaces, a term is about its own.",
+        "Correct the selector or the namespaces.",
+        _no_pod,
+    ),
+    Rule(
+        "no-node-matches",
+        Level.ERROR,
+        "No node matches the node selector and the required node affinity.",
+        "The pod waits until such a node comes.",
+        "Correct the labels, or label a node.",
+        _no_node,
+    ),
+)

@@ -1,0 +1,149 @@
+"""What rules about workloads look at: one template for pods, with its terms and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from affinityctl.lint.surroundings import Surroundings
+from extender.errors import ObjectError
+from extender.model.labels import Labels
+from extender.model.node_affinity import NodeAffinity, NodeRule
+from extender.model.pod_affinity import Term, WrittenTerm
+from extender.model.workload import ONE_POD, REVISION_LABELS, Rollout, revision_labels
+from extender.wire.manifests import PodAffinityTerm
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+OLD, NEW = "0", "1"
+"""Values of a revision's label."""
+
+_CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "StatefulSet": ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"),
+    "Job": (
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/job-completion-index",
+        "controller-uid",
+        "job-name",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TermAt:
+    """One term, required or preferred, for or against other pods."""
+
+    path: str
+    written: PodAffinityTerm
+    term: Term
+    """As it takes effect: label keys merged, the owner's namespace filled in."""
+    unmerged: WrittenTerm
+    against: bool
+    weight: int | None = None
+    """None for a required one."""
+
+    @property
+    def required(self) -> bool:
+        """Return whether it is a hard rule."""
+        return self.weight is None
+
+    @property
+    def if_unmet(self) -> str:
+        """Say what comes of it where it is about no pod, or in no domain."""
+        never = self.required and not self.against
+        return "no node will do" if never else "the term has no effect"
+
+    @property
+    def has_label_keys(self) -> bool:
+        """Return whether the owner's labels narrow it."""
+        return bool(self.written.matchLabelKeys or self.written.mismatchLabelKeys)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateOwner:
+    """Whose template it is."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str = "spec"
+    """Of the pods' spec: spec.template.spec; that of a pod is spec."""
+    rollout: Rollout = ONE_POD
+    stored: bool = False
+    """A pod that an API server has: its label keys are merged."""
+    ignored: frozenset[str] = frozenset()
+    """Rules that it asks to be spared."""
+    misplaced: tuple[str, ...] = ()
+    """Annotations with rules that a workload has itself, and not its template."""
+    astray: tuple[str, ...] = ()
+    """Paths of affinity and node selectors that are not where the API has them."""
+
+    def list_of(self, side: str, strength: str) -> str:
+        """Return the path of a list of terms: of a side, REQUIRED or PREFERRED ones."""
+        return f"{self.path}.affinity.{side}.{strength}"
+
+    def revision_labels(self, value: str) -> dict[str, str]:
+        """Return the labels that tell the pods of one revision from those of another."""
+        return revision_labels(self.kind, value)
+
+    @property
+    def given_labels(self) -> tuple[str, ...]:
+        """Return the labels that its controller adds to each pod."""
+        return (*REVISION_LABELS.get(self.kind, ()), *_CONTROLLER_LABELS.get(self.kind, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The pods that a workload makes, or one pod."""
+
+    owner: TemplateOwner
+    labels: Labels
+    terms: tuple[TermAt, ...]
+    raw: dict[str, Any]
+    """The affinity as it is written."""
+    node_affinity: NodeAffinity | None
+    around: Surroundings
+    fault: ObjectError | None = None
+    """What makes its affinity unreadable."""
+    annotation_fault: tuple[str, str] | None = None
+    """The broken field of the rules in its annotations, and what is wrong with it."""
+
+    def of(self, *, against: bool, required: bool = True) -> Iterator[TermAt]:
+        """Yield the terms of one list."""
+        for each in self.terms:
+            if each.against is against and each.required is required:
+                yield each
+
+    def matches_itself(self, term: Term) -> bool:
+        """Return whether a term of this template is about pods of this template."""
+        labels = self.around.namespace_labels(self.owner.namespace)
+        return term.pods.matches(self.owner.namespace, labels, self.revision(NEW))
+
+    def holds_old_pods_off(self, at: TermAt) -> bool:
+        """Return whether the term of a new revision's pod is about the pods of the old one."""
+        term = at.unmerged.merged(self.revision(NEW))
+        labels = self.around.namespace_labels(self.owner.namespace)
+        return term.pods.matches(self.owner.namespace, labels, self.revision(OLD))
+
+    def revision(self, value: str) -> Labels:
+        """Return the labels of a pod of one revision of the template."""
+        return {**self.labels, **self.owner.revision_labels(value)}
+
+    def eligible_domains(self, key: str) -> int | None:
+        """Return how many domains of a key the pods may go to; None where nothing limits them."""
+        return self.around.domains_for(self._required_nodes, key)
+
+    def eligible_nodes(self) -> list[Labels]:
+        """Return the labels of the nodes that node selector and node affinity allow."""
+        return self.around.nodes_for(self._required_nodes)
+
+    def eligible_nodes_without(self, key: str) -> int:
+        """Return how many of the nodes that the pods may use lack a topology key."""
+        return self.around.nodes_without(self._required_nodes, key)
+
+    @property
+    def _required_nodes(self) -> NodeRule | None:
+        return None if self.node_affinity is None else self.node_affinity.required

@@ -1,0 +1,200 @@
+"""Surveys quotas: as a table for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from affinityctl.cluster import fill
+from affinityctl.flags import note_empty_namespaces
+from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.printing import as_json, columns
+from affinityctl.workloads import WorkloadFiles
+from extender.cluster.ledgers.quotas import QuotaInUse
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, NOT_FINE, say
+from extender.errors import ConfigError, ObjectError
+from extender.model.keys import name_of
+from extender.model.labels import Requirement, Selector
+from extender.model.quota import Amounts
+from extender.resources import NAMESPACES, PODS, QUOTAS
+from extender.verbs.quota import Cause
+from extender.verbs.quota_survey import NamespaceSurvey, Refusal, in_words, survey
+from extender.wire.charges import COMPUTE, OF_THE_POD, is_counted
+from extender.wire.objects import PodReader
+from extender.wire.quantities import read_exact_amounts
+from extender.wire.quotas import write_use
+
+MOST_NAMES = 3
+"""Pods that a line of the table names."""
+MOST_LINES = 20
+"""Refused pods that the table shows one by one."""
+NONE = "<none>"
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    what_if = _limits(flags.what_if)
+    by = judging(flags.config)
+    state = _cluster(flags, by)
+    note_ignored_annotations(state)
+    note_empty_namespaces(state, flags.namespace)
+    found = survey(state, flags.namespace, what_if, limited=flags.limited_by_default)
+    report = QuotaReport(found, flags.what_if)
+    say(json_text(report) if flags.output == "json" else table(report))
+    return NOT_FINE if any(map(_would_refuse, found)) else DONE
+
+
+def _would_refuse(found: NamespaceSurvey) -> bool:
+    """Return whether what was supposed would keep a pod away; what is refused today is as it is."""
+    uncovered = (each.shortfall.cause is Cause.UNCOVERED for each in found.refused_now)
+    return bool(found.refused_if) or any(uncovered)
+
+
+def _limits(texts: list[str]) -> Amounts | None:
+    """Read RESOURCE=LIMIT; None when nothing is supposed."""
+    limits = {}
+    for text in texts:
+        resource, _, limit = text.partition("=")
+        if not is_counted(resource):
+            known = ", ".join((*OF_THE_POD, *COMPUTE))
+            raise ConfigError(
+                "--what-if",
+                f"{resource!r} is not one of {known}, nor one with requests. or limits. before it; "
+                "extended resources take requests. (requests.nvidia.com/gpu), huge pages may",
+            )
+        limits[resource] = limit
+    try:
+        return read_exact_amounts(limits, "--what-if") if limits else None
+    except ObjectError as error:
+        raise ConfigError(error.path, error.message) from error
+
+
+def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
+    state = ClusterState(annotations=by.annotations)
+    # Their labels matter to annotations alone.
+    namespaces = () if by.annotations is None else (NAMESPACES,)
+    resources = (*namespaces, QUOTAS, PODS)
+    fill(flags, WorkloadFiles(state, PodReader(charges=True)), resources)
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaReport:
+    """What there is to tell."""
+
+    namespaces: Sequence[NamespaceSurvey]
+    what_if: Sequence[str]
+    """Limits that are only supposed, as they were given."""
+
+
+# For programs
+
+
+def json_text(report: QuotaReport) -> str:
+    """Write the whole survey."""
+    answer = {
+        "whatIf": list(report.what_if),
+        "namespaces": [_namespace(each, bool(report.what_if)) for each in report.namespaces],
+    }
+    return as_json(answer)
+
+
+def _namespace(found: NamespaceSurvey, supposed: bool) -> dict[str, Any]:  # noqa: FBT001
+    told: dict[str, Any] = {
+        "namespace": found.name,
+        "placed": [pod.key for pod in found.placed],
+        "waiting": [pod.key for pod in found.waiting],
+        "quotas": [_quota(found, each) for each in found.quotas],
+        "refusedNow": [_refusal(each) for each in found.refused_now],
+    }
+    if supposed:
+        told["refusedIf"] = [_refusal(each) for each in found.refused_if]
+    return told
+
+
+def _quota(found: NamespaceSurvey, each: QuotaInUse) -> dict[str, Any]:
+    matching = [
+        pod for pod in found.placed if pod.charge is not None and each.quota.applies_to(pod.charge)
+    ]
+    return {
+        "name": name_of(each.quota.key),
+        "scopes": _scopes(each.quota.scopes),
+        "pods": len(matching),
+        "resources": {
+            resource: {"used": used, "hard": hard} for resource, used, hard in write_use(each)
+        },
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    why = refusal.shortfall
+    return {
+        "pod": refusal.pod.key,
+        "cause": why.cause.value,
+        "quota": why.quota and name_of(why.quota),
+        "resources": list(why.resources),
+    }
+
+
+# For people
+
+
+def table(report: QuotaReport) -> str:
+    """Write what an operator wants to see at a glance."""
+    if not report.namespaces:
+        return "no pod uses affinity across namespaces, and no quota is about that"
+    header = ("NAMESPACE", "IN SCOPE", "WAITING", "REFUSED", "QUOTA", "RESOURCE", "USED", "HARD")
+    parts = [columns(header, [row for each in report.namespaces for row in _rows(each)])]
+    refused = [refusal for each in report.namespaces for refusal in each.refused_now]
+    if refused:
+        lines = [_refused_row(each) for each in refused[:MOST_LINES]]
+        parts.append(columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
+        if len(refused) > MOST_LINES:
+            parts.append(f"and {len(refused) - MOST_LINES} more; -o json has all")
+    if report.what_if:
+        rows = [(each.name, _share(each), _some(each.refused_if)) for each in report.namespaces]
+        supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
+        parts.append(f"with {', '.join(report.what_if)}:\n{supposed}")
+    return "\n\n".join(parts)
+
+
+def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
+    """Yield a line for each limit; what is about the namespace stands in the first."""
+    about = (found.name, str(found.in_scope), str(len(found.waiting)), str(len(found.refused_now)))
+    limits: list[tuple[str, str, str, str]] = []
+    for each in found.quotas:
+        name = name_of(each.quota.key)
+        limits += [(name, *use) for use in write_use(each)] or [(name, NONE, "", "")]
+    for limit in limits or [(NONE, "", "", "")]:
+        yield (*about, *limit)
+        about = ("", "", "", "")
+
+
+def _refused_row(refusal: Refusal) -> Sequence[str]:
+    why = refusal.shortfall
+    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), in_words(why)
+
+
+def _share(found: NamespaceSurvey) -> str:
+    return f"{len(found.refused_if)} of {found.in_scope}"
+
+
+def _some(refused: Sequence[Refusal]) -> str:
+    names = [name_of(each.pod.key) for each in refused]
+    shown = ", ".join(names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+
+
+# For both
+
+
+def _scopes(selector: Selector) -> list[str]:
+    return [_scope(each) for each in selector.requirements]
+
+
+def _scope(requirement: Requirement) -> str:
+    values = f" ({', '.join(sorted(requirement.values))})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator.value}{values}"

@@ -1,0 +1,235 @@
+"""Turns the changes that a command line asks for into what the simulation carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from affinityctl.applied import ROLLING, Applied, apply, as_applied, read_applied
+from affinityctl.changes import Change, ChangeKind
+from affinityctl.label_selectors import parse_selector
+from affinityctl.manifests import read_manifests
+from affinityctl.rollouts import rollout
+from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
+from affinityctl.whatif.outcome import Looks
+from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
+from affinityctl.whatif.rolling import Version, roll, scale
+from affinityctl.whatif.scheduling import Scheduler, owner_of
+from extender.errors import ConfigError, ObjectError
+from extender.model.labels import TEMPLATE_HASH
+from extender.model.objects import Pod
+from extender.model.workload import DAEMON_SET, Identity, controller_by_name
+from extender.offline import ClusterFileError
+from extender.wire.explanation import KINDS
+from extender.wire.objects import PodReader
+from extender.wire.workloads import WORKLOADS, Workload, read_workload
+
+SHORT_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(
+        ("replicationcontroller", "replicationcontrollers", "rc"), "ReplicationController"
+    ),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+}
+"""Kinds as kubectl takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenManifest:
+    """One object of a file."""
+
+    kind: str
+    raw: bytes
+
+
+def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[GivenManifest]]:
+    """Read the files that changes name; ClusterFileError for one that cannot be used."""
+    found: dict[str, list[GivenManifest]] = {}
+    for each in changes:
+        if each.kind in {ChangeKind.PLACE, ChangeKind.ROLL} and each.value not in found:
+            kinds = KINDS if each.kind is ChangeKind.PLACE else ROLLING
+            found[each.value] = _read(Path(each.value), kinds, namespace)
+    return found
+
+
+def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
+    check = PodReader(charges=True, node_affinity=True, tenures=True)
+
+    def checked(kind: str, raw: bytes) -> GivenManifest:
+        read_applied(kind, raw, check, 1, "")
+        if kind in WORKLOADS:
+            rollout(read_workload(kind, raw), 1)
+        return GivenManifest(kind, raw)
+
+    found, _ = read_manifests(path, kinds, namespace, checked)
+    if not found:
+        raise ClusterFileError(f"{path}: none of {', '.join(sorted(kinds))} is in it")
+    return found
+
+
+class Carrier:
+    """Carries changes out, one after the other."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        pods: PodReader,
+        files: Mapping[str, Sequence[GivenManifest]],
+        workloads: Mapping[Identity, Workload],
+        namespace: str,
+    ) -> None:
+        self._scheduler = scheduler
+        self._state = scheduler.state
+        self._pods = pods
+        self._files = files
+        self._workloads = workloads
+        self._namespace = namespace
+        self._revision = 0
+
+    def steps(self, change: Change) -> Iterator[tuple[int, Looks]]:
+        """Yield what a change takes: of a file with several objects, one step each.
+
+        With each the number of pods that will be looked at, 0 where nobody knows.
+        """
+        match change.kind:
+            case ChangeKind.PLACE:
+                for each in self._files[change.value]:
+                    yield self._place(each, change)
+            case ChangeKind.ROLL:
+                for each in self._files[change.value]:
+                    yield 0, self._roll(read_workload(each.kind, each.raw))
+            case ChangeKind.RESTART:
+                yield 0, self._roll(self._workload(self._identity(change)))
+            case ChangeKind.SCALE:
+                yield self._scale(change)
+            case ChangeKind.DRAIN:
+                yield 0, drain(self._scheduler, self._chosen(change.value))
+            case ChangeKind.LOSE:
+                yield 0, lose(self._scheduler, self._lost(change.value), change.value)
+            case ChangeKind.ADD:
+                yield 0, add_nodes(self._scheduler, int(change.value), self._like(change.like))
+
+    def _place(self, manifest: GivenManifest, change: Change) -> tuple[int, Looks]:
+        applied = read_applied(
+            manifest.kind, manifest.raw, self._pods, len(self._state.nodes), self._new_revision()
+        )
+        what = str(applied.identity)
+        if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
+            flag = "--until-full" if change.until_full else "--replicas"
+            raise ConfigError(flag, f"{what} has one pod on each node, however many that are")
+        if change.until_full:
+            return 0, fill(self._scheduler, what, applied.make, change.replicas or MOST_UNTIL_FULL)
+        if manifest.kind == DAEMON_SET:
+            new = list(daemons(self._scheduler, applied.pod))
+        else:
+            wanted = applied.wanted if change.replicas is None else change.replicas
+            new = list(islice(replicas(self._scheduler, applied.make), wanted))
+        return len(new), place(self._scheduler, what, new)
+
+    def _roll(self, workload: Workload) -> Looks:
+        kind = workload.identity.kind
+        applied = self._applied(workload)
+        if kind not in ROLLING:
+            raise ConfigError(
+                ChangeKind.RESTART.value, f"a {kind} does not replace its pods by itself"
+            )
+        old = self._members(applied.identity)
+        if not old:
+            raise ConfigError(
+                "update", f"no pod of {applied.identity} is in the cluster; place it with -f"
+            )
+        replacing = rollout(workload, len(old))
+        if kind != "Deployment" and not replacing.rolling:
+            raise ConfigError(
+                "update", f"{applied.identity} has updateStrategy OnDelete: nothing rolls"
+            )
+        version = Version(str(applied.identity), kind, applied.make, replacing)
+        return roll(self._scheduler, version, old)
+
+    def _scale(self, change: Change) -> tuple[int, Looks]:
+        name, _, number = change.value.rpartition("=")
+        if not number.isdecimal() or len(number) > len("200000"):
+            raise ConfigError("--scale", f"{change.value!r} is not like deployment/web=12")
+        identity = self._identity(replace(change, value=name))
+        old = self._members(identity)
+        if old:
+            # As most of its pods are: those of another version go in an update, not here.
+            likely = max(old, key=lambda pod: sum(pod.pod_class == each.pod_class for each in old))
+            make = as_applied(identity, likely, len(old)).make
+        else:
+            make = self._applied(self._workload(identity)).make
+        looks = scale(self._scheduler, str(identity), old, int(number), make)
+        return max(0, int(number) - len(old)), looks
+
+    def _applied(self, workload: Workload) -> Applied:
+        return apply(workload, self._pods, len(self._state.nodes), self._new_revision())
+
+    def _new_revision(self) -> str:
+        self._revision += 1
+        return f"new-{self._revision}"
+
+    def _members(self, identity: Identity) -> list[Pod]:
+        """Return the pods of a workload, by the controllers that they name; in order of name."""
+        members = (pod for pod in self._state.pods.values() if _belongs(pod, identity))
+        return sorted(members, key=lambda pod: pod.key)
+
+    def _identity(self, change: Change) -> Identity:
+        kind, _, name = change.value.partition("/")
+        known = SHORT_NAMES.get(kind.lower().partition(".")[0])
+        if known is None or not name:
+            raise ConfigError(change.kind.value, f"{change.value!r} is not like deployment/web")
+        return Identity(self._namespace, known, name)
+
+    def _workload(self, identity: Identity) -> Workload:
+        found = self._workloads.get(identity)
+        if found is None:
+            raise ConfigError(
+                str(identity),
+                "is not in the cluster that was given; a dump has it where `kubectl get` was asked "
+                "for deployments,statefulsets,daemonsets as well",
+            )
+        return found
+
+    def _chosen(self, text: str) -> list[str]:
+        if text in self._state.nodes:
+            return [text]
+        try:
+            selector = parse_selector(text)
+        except ObjectError as error:
+            raise ConfigError(ChangeKind.DRAIN.value, str(error)) from error
+        nodes = self._state.nodes
+        found = [name for name in nodes if selector.matches(nodes.labels(name))]
+        return _some(found, ChangeKind.DRAIN, f"no node is called {text} or has such labels")
+
+    def _lost(self, text: str) -> list[str]:
+        key, _, value = text.partition("=")
+        found = list(names_in(self._state, key, value))
+        return _some(found, ChangeKind.LOSE, f"no node has {text}")
+
+    def _like(self, name: str | None) -> str:
+        if name is None:
+            raise ConfigError(ChangeKind.ADD.value, "name a node that they are like, with --like")
+        if name not in self._state.nodes:
+            raise ConfigError("--like", f"no node {name}")
+        return name
+
+
+def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:
+    if not found:
+        raise ConfigError(kind.value, why)
+    return found
+
+
+def _belongs(pod: Pod, identity: Identity) -> bool:
+    owner = owner_of(pod)
+    if owner is None or pod.pod_class.namespace != identity.namespace:
+        return False
+    direct = Identity(identity.namespace, owner.kind, owner.name)
+    above = controller_by_name(direct, pod.pod_class.labels.get(TEMPLATE_HASH, ""))
+    return identity in {direct, above}

@@ -1,0 +1,186 @@
+"""What a simulation found, for people, and as JSON or YAML for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
+from affinityctl.simulation_json import write_simulation
+from affinityctl.whatif.outcome import (
+    After,
+    Bottleneck,
+    PendingPods,
+    Removal,
+    Simulation,
+    Step,
+    Update,
+    UpdateStep,
+    is_cordoned,
+)
+from affinityctl.whatif.scheduling import Placement
+from extender.cluster.state import ClusterState
+from extender.verbs.explaining.notes import near_miss, notes
+from extender.verbs.explaining.words import plural, some, summary
+
+MOST_NEAR: Final = 3
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def write(found: Simulation, output: str) -> str:
+    """Write what was found in a format: text, wide, json or yaml."""
+    if output == "json":
+        return as_json(write_simulation(found))
+    if output == "yaml":
+        return as_yaml(write_simulation(found))
+    wide = output == "wide"
+    parts = [
+        *(_step(found.state, each, wide=wide) for each in found.steps),
+        *_preempted(found),
+        *(_pending(found.state, each) for each in found.pending),
+        *_warnings(found),
+    ]
+    return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
+
+
+def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
+    lines = [wrapped(f"{step.change[0].upper()}{step.change[1:]}: {_result(step)}")]
+    if step.placed:
+        lines += [wrapped(each, INDENT) for each in _where(state, step.placed)]
+    lines += [wrapped(each, INDENT) for each in _went(step.removed)]
+    lines += [
+        wrapped(
+            f"{each.pod} stays on {each.node}: budget {each.budget} allows no more evictions",
+            INDENT,
+        )
+        for each in step.blocked
+    ]
+    if step.full is not None:
+        lines.append(wrapped(f"{step.full.pods[0]} is the first that finds no node:", INDENT))
+        lines += _why(state, step.full)
+    if step.update is not None:
+        lines += _update(step.update, wide=wide)
+    lines += [wrapped(f"Note: {each}", INDENT) for each in step.notes]
+    if wide and step.placed:
+        rows = [(each.pod, each.node, each.before or "") for each in step.placed]
+        lines.append(columns(("POD", "NODE", "FROM"), rows))
+    return "\n".join(lines)
+
+
+def _result(step: Step) -> str:
+    said = [f"{len(step.placed):,} placed"] if step.placed or not step.removed else []
+    if step.removed:
+        said.append(f"{len(step.removed):,} removed")
+        if step.placed:
+            said.reverse()
+    if step.waiting:
+        said.append(f"{plural(len(step.waiting), 'pod')} pending")
+    if step.blocked:
+        said.append(f"{len(step.blocked):,} blocked")
+    if step.update is not None:
+        said.append("stuck" if step.update.stuck else "done")
+    return ", ".join(said)
+
+
+def _where(state: ClusterState, placed: Sequence[Placement]) -> Iterator[str]:
+    nodes = Counter(each.node for each in placed)
+    zones = Counter(state.nodes.labels(each.node).get(ZONE) for each in placed)
+    if any(zones):
+        listed = (f"{zone or 'none'} {count:,}" for zone, count in sorted(_named(zones).items()))
+        yield f"by zone: {', '.join(listed)}"
+    names = [
+        name if count == 1 else f"{name} ({count:,})"
+        for name, count in sorted(nodes.items(), key=lambda each: (-each[1], each[0]))
+    ]
+    yield f"on {plural(len(names), 'node')}: {some(names, len(names))}"
+
+
+def _named(zones: Counter[str | None]) -> dict[str, int]:
+    return {zone or "": count for zone, count in zones.items()}
+
+
+def _went(removed: Sequence[Removal]) -> Iterator[str]:
+    gone = [each.pod for each in removed if each.after is After.GONE]
+    if gone:
+        who = some(sorted(gone), len(gone))
+        have = "has no controller that would replace it"
+        if len(gone) > 1:
+            have = "have no controller that would replace them"
+        yield f"{plural(len(gone), 'pod')} {have}: {who}"
+
+
+def _update(update: Update, *, wide: bool) -> Iterator[str]:
+    if wide:
+        for number, each in enumerate(update.steps, 1):
+            yield wrapped(f"step {number}: {_turn(each)}", INDENT)
+    if update.stuck is not None:
+        yield wrapped(f"It gets stuck {update.stuck}", INDENT)
+
+
+def _turn(turn: UpdateStep) -> str:
+    said = []
+    if turn.removed:
+        said.append(f"remove {some([each.pod for each in turn.removed], len(turn.removed))}")
+    if turn.created:
+        said.append(f"create {some(turn.created, len(turn.created))}")
+    placed = [f"{each.pod} on {each.node}" for each in turn.placed]
+    said.append(f"placed: {some(placed, len(placed))}" if placed else "none placed")
+    return "; ".join(said)
+
+
+def _preempted(found: Simulation) -> Iterator[str]:
+    evicted = found.preemptions
+    if evicted:
+        listed = [f"{each.pod} on {each.node} for {each.preemptor}" for each in evicted]
+        yield wrapped(f"Preempted by more important pods: {some(listed, len(listed))}")
+
+
+def _pending(state: ClusterState, alike: PendingPods) -> str:
+    count = len(alike.pods)
+    verb = "wait" if count > 1 else "waits"
+    head = wrapped(f"{plural(count, 'pod')} {verb}: {some(alike.pods, count)}")
+    return "\n".join((head, *_why(state, alike)))
+
+
+def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
+    """Say in explain's words why pods find no node."""
+    explanation, limit = alike.explanation, alike.bottleneck
+    if explanation is None:
+        yield f"{INDENT}not looked into; `explain` tells"
+        return
+    yield wrapped(summary(explanation), INDENT)
+    if limit is not None:
+        yield wrapped(f"Bottleneck: {_bottleneck(limit)}", INDENT)
+    # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
+    nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
+    for each in islice(nearest, MOST_NEAR):
+        yield wrapped(f"Nearest: {near_miss(each)}", INDENT)
+    for note in notes(state, explanation):
+        yield wrapped(f"Note: {note.text}", INDENT)
+
+
+def _bottleneck(limit: Bottleneck) -> str:
+    said = f"{limit.what} refuses {plural(limit.refused, 'node')}"
+    if limit.alone:
+        are = "is" if limit.alone == 1 else "are"
+        return f"{said}; {limit.alone:,} of them {are} refused for nothing else"
+    return f"{said}; {limit.besides} refuses them as well"
+
+
+def _warnings(found: Simulation) -> Iterator[str]:
+    for field, pods in sorted(found.beyond.items()):
+        who = some([_named_pod(key) for key in pods], len(pods))
+        yield wrapped(f"Warning: {field} of {who} are not looked at", "", 2)
+    if found.unmeasured:
+        what = "has" if found.unmeasured == 1 else "have"
+        nodes = f"{plural(found.unmeasured, 'node')} {what} no status.allocatable"
+        yield wrapped(f"Note: {nodes}, so any number of pods fits there")
+
+
+def _named_pod(key: str) -> str:
+    """Name a pod; one of a template by its workload, as in namespace/kind/name."""
+    namespace, _, name = key.partition("/")
+    kind, slash, name = name.partition("/")
+    return f"{kind} {namespace}/{name}" if slash else key

@@ -1,0 +1,130 @@
+"""Finds pods that break rules: a table for people, and JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from affinityctl.cluster import fill
+from affinityctl.flags import note_empty_namespaces
+from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.printing import as_json, columns
+from extender.cluster.state import ClusterState
+from extender.command_line import DONE, NOT_FINE, say
+from extender.errors import ConfigError
+from extender.model.execution import Execution
+from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
+from extender.model.objects import Pod
+from extender.offline import ClusterFiles
+from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
+from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.violation_survey import Finding, survey
+from extender.wire.annotations import broken_annotation
+from extender.wire.objects import PodReader
+from extender.wire.violations import write_broken_annotation, write_finding
+
+MOST_LINES: Final = 200
+"""Pods that the table shows one by one."""
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Carry the command out and return its exit code."""
+    execution = _execution(flags.plain_rules)
+    by = judging(flags.config)
+    plugins = (by.profile.affinity, by.profile.nodes)
+    state = _cluster(flags, by)
+    note_ignored_annotations(state)
+    note_empty_namespaces(state, flags.namespace)
+    found = survey(state, execution, plugins)
+    chosen = set(flags.namespace)
+    shown = [each for each in found if not chosen or each.pod.pod_class.namespace in chosen]
+    broken = [
+        each
+        for each in state.broken_annotations
+        if each.node is not None and (not chosen or each.pod_class.namespace in chosen)
+    ]
+    written = json_text if flags.output == "json" else table
+    say(written(shown, broken))
+    return NOT_FINE if shown or broken else DONE
+
+
+def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
+    state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
+    pods = PodReader(node_affinity=True, tenures=True)
+    fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
+    return state
+
+
+def _execution(text: str | None) -> Execution:
+    """Read a selector of namespaces as kubectl takes it; None selects none."""
+    if text is None:
+        return Execution()
+    requirements = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        key, equals, value = part.partition("=")
+        absent = key.startswith("!")
+        if not key.strip("!") or (absent and equals):
+            raise ConfigError("--plain-rules", f"{part!r} is not KEY, KEY=VALUE or !KEY")
+        if equals:
+            made = Requirement(key, Operator.IN, frozenset((value.removeprefix("="),)))
+        else:
+            operator = Operator.DOES_NOT_EXIST if absent else Operator.EXISTS
+            made = Requirement(key.removeprefix("!"), operator)
+        requirements.append(made)
+    return Execution(Selector.of(requirements))
+
+
+def json_text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
+    """Write all of them, and the pods whose annotation cannot be read."""
+    answer = {
+        "pods": [write_finding(each) for each in found],
+        "count": len(found),
+        "brokenAnnotations": [write_broken_annotation(each) for each in broken],
+    }
+    return as_json(answer)
+
+
+def table(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
+    """Write a table, what its outcomes mean, and whose annotation cannot be read."""
+    if found:
+        parts = _found(found)
+    else:
+        that = " that can be read" if broken else ""
+        parts = [f"no placed pod breaks a required rule{that}"]
+    if broken:
+        rows = [
+            (each.key, each.node or "", str(broken_annotation(each)))
+            for each in broken[:MOST_LINES]
+        ]
+        parts.append(columns(("POD", "NODE", "RULES THAT CANNOT BE READ"), rows))
+        parts += _more(broken)
+    return "\n\n".join(parts)
+
+
+def _found(found: Sequence[Finding]) -> list[str]:
+    rows = [
+        (
+            each.pod.key,
+            each.pod.node or "",
+            each.outcome.value,
+            "" if each.cause is None else breach_in_words(each.pod, each.cause),
+        )
+        for each in found[:MOST_LINES]
+    ]
+    parts = [columns(("POD", "NODE", "OUTCOME", "BROKEN"), rows)]
+    parts += _more(found)
+    numbers = Counter(each.outcome for each in found)
+    parts.append(
+        columns(
+            ("PODS", "OUTCOME", "MEANS"),
+            [(str(number), each.value, WORDS[each]) for each, number in numbers.most_common()],
+        )
+    )
+    return parts
+
+
+def _more(listed: Sequence[object]) -> list[str]:
+    more = len(listed) - MOST_LINES
+    return [f"and {more} more; -o json has all"] if more > 0 else []

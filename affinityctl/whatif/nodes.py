@@ -1,0 +1,158 @@
+"""Nodes that come and go: drained, lost, added."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from affinityctl.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
+from affinityctl.whatif.scheduling import Scheduler, belongs_to_node, successor
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.labels import HOSTNAME
+from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
+from extender.model.node_resources import CORDONED, Allocatable
+from extender.model.objects import Node, Pod
+from extender.verbs.explaining.words import plural
+
+
+def drain(scheduler: Scheduler, names: Sequence[str]) -> Looks:
+    """Cordon nodes and evict their pods, as far as disruption budgets allow.
+
+    An evicted pod counts as disrupted until its successor has a node.
+    """
+    state = scheduler.state
+    for name in names:
+        _cordon(state, name)
+    scheduler.nodes_changed()
+    step = Step(f"drain {plural(len(names), 'node')}")
+    before = len(scheduler.placements)
+    left = [pod for name in names for pod in _pods_of(state, name) if not belongs_to_node(pod)]
+    allowances = _Allowances(scheduler)
+    moved = True
+    while left and moved:
+        moved = False
+        for pod in list(left):
+            if allowances.blocks(pod) is None:
+                left.remove(pod)
+                moved = True
+                step.removed.append(_evict(scheduler, pod))
+                allowances.charge(step.removed[-1], pod)
+                yield from scheduler.settle()
+    found = ((pod, allowances.blocks(pod)) for pod in left)
+    step.blocked = [Blocked(pod.key, str(pod.node), key) for pod, key in found if key is not None]
+    return ended(scheduler, step, before, [each.pod for each in step.removed])
+
+
+def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
+    """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
+    state = scheduler.state
+    step = Step(f"lose {what} ({plural(len(names), 'node')})")
+    before = len(scheduler.placements)
+    for name in names:
+        step.removed += [_evict(scheduler, pod) for pod in _pods_of(state, name)]
+        state.remove_node(name)
+    scheduler.nodes_changed()
+    yield from scheduler.settle()
+    return ended(scheduler, step, before, [each.pod for each in step.removed])
+
+
+def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
+    """Add nodes that are like one that there is, with the pods that each node has."""
+    state = scheduler.state
+    step = Step(f"add {plural(number, 'node')} like {like}")
+    before = len(scheduler.placements)
+    allocatable = state.node_resources.allocatable(like)
+    taints = tuple(each for each in allocatable.taints if each != CORDONED)
+    new = list(islice(_new_names(state, like), number))
+    for name in new:
+        labels = dict(state.nodes.labels(like))
+        if HOSTNAME in labels:
+            labels[HOSTNAME] = name
+        state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
+    scheduler.nodes_changed()
+    there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
+    pods = [only_on(pod, name) for name in new for pod in there]
+    # What each node has comes before what waits: else a new node seems to have more room.
+    for pod in pods:
+        scheduler.add(pod)
+        scheduler.place(pod)
+        yield
+    yield from scheduler.settle()
+    return ended(scheduler, step, before, [pod.key for pod in pods])
+
+
+def _new_names(state: ClusterState, like: str) -> Iterator[str]:
+    known = {*state.nodes}
+    names = (f"{like}-{number}" for number in count(1))
+    return (name for name in names if name not in known)
+
+
+def only_on(pod: Pod, node: str) -> Pod:
+    """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
+    key = Key(f"{pod.key}@{node}")
+    rule = NodeRule.required([NodeTerm(names=frozenset((node,)))])
+    affinity = replace(pod.node_affinity or NO_NODE_AFFINITY, required=rule)
+    return replace(pod, key=key, uid=key, node=None, node_affinity=affinity)
+
+
+def _cordon(state: ClusterState, name: str) -> None:
+    has = state.node_resources.allocatable(name)
+    if CORDONED not in has.taints:
+        has = Allocatable(has.amounts, (*has.taints, CORDONED))
+        state.upsert_node(Node(name, state.nodes.labels(name), has))
+
+
+def _pods_of(state: ClusterState, node: str) -> list[Pod]:
+    return sorted(state.pods_on(node), key=lambda pod: pod.key)
+
+
+def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
+    scheduler.remove(pod)
+    new = successor(pod)
+    if new is not None:
+        scheduler.add(new, pod.node)
+        return Removal(pod.key, pod.node, After.MADE_ANEW)
+    return Removal(pod.key, pod.node, After.WITH_NODE if belongs_to_node(pod) else After.GONE)
+
+
+class _Allowances:
+    """What disruption budgets still allow while pods are evicted one after the other."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._budgets = scheduler.state.budgets
+        self._away: dict[Key, list[Key]] = {}
+        """The budgets of evicted pods whose successors wait."""
+        self._lost: Counter[str] = Counter()
+
+    def blocks(self, pod: Pod) -> str | None:
+        """Return a budget that does not allow a pod to go; None when all do."""
+        for key in [key for key in self._away if not self._scheduler.waits(key)]:
+            del self._away[key]
+        for budget in self._budgets.protecting(pod):
+            away = sum(budget.key in keys for keys in self._away.values())
+            if budget.allowed - away - self._lost[budget.key] < 1:
+                return budget.key
+        return None
+
+    def charge(self, removal: Removal, pod: Pod) -> None:
+        """Count a pod that was evicted."""
+        keys = [each.key for each in self._budgets.protecting(pod)]
+        if removal.after is After.MADE_ANEW:
+            self._away[removal.pod] = keys
+        else:
+            self._lost.update(keys)
+
+
+def names_in(state: ClusterState, key: str, value: str) -> Iterator[str]:
+    """Yield the nodes in a topology domain; the key may be its last part: zone."""
+    for name in state.nodes:
+        labels = state.nodes.labels(name)
+        if any(
+            found == value and key in {label, label.rpartition("/")[2]}
+            for label, found in labels.items()
+        ):
+            yield name

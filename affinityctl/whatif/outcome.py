@@ -1,0 +1,231 @@
+"""What a simulation found: what each change did, and why pods stay pending, by kind of pod."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import permutations
+from typing import Final, TypeAlias
+
+from affinityctl.whatif.rooms import Shape, shape_of
+from affinityctl.whatif.scheduling import BY_DEFAULT, Placement, PreemptedPod, Profile, Scheduler
+from extender.cluster.state import ClusterState
+from extender.model.keys import Key
+from extender.model.objects import Pod, PodClass
+from extender.model.pod_affinity import Term
+from extender.model.stepping import at_once
+from extender.model.verdict import Reason
+from extender.verbs.explaining.explanation import Explanation, Question, Refusal, RefusalGroup
+from extender.verbs.explaining.steps import explaining
+from extender.verbs.explaining.words import Kind, cause, kind_of, short
+from extender.verbs.node_room import UNSCHEDULABLE, RoomRule, is_unmeasured
+
+MOST_EXPLAINED: Final = 10
+"""Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What keeps most nodes from a pod."""
+
+    what: str
+    refused: int
+    """Nodes that it refuses."""
+    alone: int
+    """Nodes that nothing else refuses."""
+    besides: str = ""
+    """What else refuses most of these nodes, where it refuses none of them alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPods:
+    """Pods that are alike, and why they find no node."""
+
+    pods: Sequence[Key]
+    explanation: Explanation | None
+    """Of the first of them, about all nodes; None beyond MOST_EXPLAINED kinds."""
+    bottleneck: Bottleneck | None
+
+
+def pending(
+    state: ClusterState, waiting: Sequence[Pod], profile: Profile = BY_DEFAULT
+) -> list[PendingPods]:
+    """Explain waiting pods, those of most pods first; O(nodes x kinds)."""
+    kinds: dict[tuple[PodClass, Shape], list[Pod]] = {}
+    for pod in waiting:
+        kinds.setdefault((pod.pod_class, shape_of(pod)), []).append(pod)
+    found = []
+    for number, alike in enumerate(sorted(kinds.values(), key=lambda each: -len(each))):
+        keys = [pod.key for pod in alike]
+        explanation = explain(state, alike[0], profile) if number < MOST_EXPLAINED else None
+        limit = None if explanation is None else bottleneck(explanation)
+        found.append(PendingPods(keys, explanation, limit))
+    return found
+
+
+def explain(state: ClusterState, pod: Pod, profile: Profile = BY_DEFAULT) -> Explanation:
+    """Explain a pod by everything that is looked at here; O(nodes)."""
+    return at_once(explaining(state, Question(pod, list(state.nodes), profile.everything)))
+
+
+def bottleneck(explanation: Explanation) -> Bottleneck | None:
+    """Return the rule without which most nodes would fit, or else that refuses most nodes.
+
+    Nodes that are cordoned, as those that are drained, count only if there are no others.
+    """
+    judged = [each for each in explanation.refused.values() if not is_cordoned(each)]
+    own = {each.term for each in explanation.refusals if each.reason is Reason.ANTI_AFFINITY}
+    refused: Counter[Kind] = Counter()
+    alone: Counter[Kind] = Counter()
+    together: Counter[tuple[Kind, Kind]] = Counter()
+    for refusals in judged or explanation.refused.values():
+        # What pods and their like hold against each other by the same term is one rule.
+        others = [each for each in refusals if not _is_mirrored(each, own)]
+        kinds = dict.fromkeys(kind_of(each) for each in others or refusals)
+        refused.update(kinds.keys())
+        if len(kinds) == 1:
+            alone.update(kinds.keys())
+        together.update(permutations(kinds, 2))
+    if not refused:
+        return None
+    most = max(refused, key=lambda kind: (alone[kind], refused[kind]))
+    besides = ""
+    if not alone[most]:
+        _, other = max((pair for pair in together if pair[0] == most), key=together.__getitem__)
+        besides = _rule_of(other, explanation)
+    return Bottleneck(_rule_of(most, explanation), refused[most], alone[most], besides)
+
+
+def is_cordoned(refusals: Sequence[Refusal]) -> bool:
+    """Return whether a node is refused because it is cordoned, whatever else there is."""
+    return any(
+        isinstance(each.rule, RoomRule) and each.rule.what == UNSCHEDULABLE for each in refusals
+    )
+
+
+def _is_mirrored(refusal: Refusal, own: set[Term | None]) -> bool:
+    return refusal.reason is Reason.EXISTING_ANTI_AFFINITY and refusal.term in own
+
+
+def _rule_of(kind: Kind, explanation: Explanation) -> str:
+    """Name a rule, without the pods behind it."""
+    refusals = [each for each in explanation.refusals if kind_of(each) == kind]
+    first = refusals[0]
+    said = {
+        Reason.AFFINITY: "your affinity",
+        Reason.ANTI_AFFINITY: "your anti-affinity",
+        Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
+    }
+    whose = said.get(first.reason)
+    return cause(RefusalGroup.of(refusals)) if whose is None else f"{whose} on {short(first.key)}"
+
+
+class After(Enum):
+    """What comes after a pod that went; the value is what programs read."""
+
+    MADE_ANEW = "madeAnew"
+    """Its controller makes another one, of the same name here."""
+    WITH_NODE = "withNode"
+    """It belonged to its node, as those of a DaemonSet."""
+    REPLACED = "replaced"
+    """It made room for pods of a new version, or there were to be fewer."""
+    GONE = "gone"
+    """It had no controller that would make another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A pod that went."""
+
+    pod: Key
+    node: str | None
+    """The node that it was on; None for one that waited."""
+    after: After
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A pod that a disruption budget keeps on a node that is drained."""
+
+    pod: Key
+    node: str
+    budget: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStep:
+    """One turn of a controller that updates its pods."""
+
+    removed: Sequence[Removal]
+    created: Sequence[Key]
+    placed: Sequence[Placement]
+
+
+@dataclass(slots=True)
+class Update:
+    """How far a rolling update came."""
+
+    steps: list[UpdateStep] = field(default_factory=list)
+    stuck: str | None = None
+    """Who waits for whom; None where it came to its end."""
+    waits: Sequence[Key] = ()
+    """New pods that found no node."""
+    kept: Sequence[Key] = ()
+    """Old pods that stay until these run."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One change, and what came of it."""
+
+    change: str
+    """In words: drain 2 nodes."""
+    placed: Sequence[Placement] = ()
+    removed: list[Removal] = field(default_factory=list)
+    blocked: Sequence[Blocked] = ()
+    waiting: Sequence[Key] = ()
+    """Pods of this change that wait after it."""
+    full: PendingPods | None = None
+    """The first pod that found no node any more, of those that were placed until then."""
+    update: Update | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that came of some changes."""
+
+    state: ClusterState
+    """The cluster as it is after them."""
+    seed: int
+    steps: Sequence[Step]
+    pending: Sequence[PendingPods]
+    preemptions: Sequence[PreemptedPod] = ()
+    beyond: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    """Pods that ask for what is not looked at, by the field in which they do."""
+
+    @property
+    def is_fine(self) -> bool:
+        """Return whether every pod has a node, no drain is blocked and no update is stuck."""
+        return not self.pending and not any(
+            each.blocked or (each.update is not None and each.update.stuck is not None)
+            for each in self.steps
+        )
+
+    @property
+    def unmeasured(self) -> int:
+        """Return the number of nodes that nothing is known of but their labels."""
+        return sum(is_unmeasured(self.state, name) for name in self.state.nodes)
+
+
+def ended(scheduler: Scheduler, step: Step, before: int, of: Iterable[Key]) -> Step:
+    """Take up what was placed since so many placements, and which of some pods wait."""
+    step.placed = scheduler.placements[before:]
+    step.waiting = [key for key in of if scheduler.waits(key)]
+    return step
+
+
+Looks: TypeAlias = Generator[None, None, Step]
+"""Takes a tick for each pod that is looked at, and returns what came of it."""

@@ -1,0 +1,122 @@
+"""What all commands share: exit codes, a parser that says things on one line, and complaints."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+from extender.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from _typeshed import SupportsWrite
+
+PROGRAM: Final = "affinity-extender"
+
+DONE: Final = 0
+"""Everything is fine."""
+NOT_FINE: Final = 1
+"""What was looked for is not fine, or could not be done: a refusal, a finding, a failed test."""
+MISUSED: Final = 2
+"""Wrong usage, or input that is broken."""
+UNREADABLE: Final = 3
+"""The cluster or a file cannot be read."""
+
+INTERRUPTED: Final = 130
+CLOSED_PIPE: Final = 141
+"""As a shell reports a program that SIGINT or SIGPIPE ended."""
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no other name
+
+
+class Parser(argparse.ArgumentParser):
+    """Says on one line what is wrong; the usage in full only when asked for."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program for wrong usage."""
+        self.exit(MISUSED, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        # argparse's own passes over a reader who has left and over a full disk.
+        (file or sys.stderr).write(message)
+
+    def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """Parse the whole command line; what a command does not know is that command's error."""
+        chosen, unknown = self.parse_known_args(arguments)
+        if unknown:
+            of = self.commands().get(getattr(chosen, "command", None) or "", self)
+            of.error(f"unrecognized arguments: {' '.join(unknown)}{of.suggestion(unknown)}")
+        return chosen
+
+    def commands(self) -> dict[str, Parser]:
+        """Return the parsers of the commands by name."""
+        found: dict[str, Parser] = {}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+                found |= action.choices
+        return found
+
+    def groups(self) -> Iterator[tuple[str, list[argparse.Action]]]:
+        """Yield the groups of the help text that are not empty, with their flags."""
+        for group in self._action_groups:
+            if group._group_actions:  # noqa: SLF001 - argparse has no reader for it
+                yield group.title or "", group._group_actions  # noqa: SLF001 - nor for this
+
+    def suggestion(self, unknown: Sequence[str]) -> str:
+        """Return which flag may have been meant by the first that is unknown."""
+        name = next((one.partition("=")[0] for one in unknown if one.startswith("-")), "")
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        close = difflib.get_close_matches(name, known, n=1)
+        return f"; did you mean {close[0]}?" if close else ""
+
+
+def parser(prog: str, description: str, epilog: str) -> Parser:
+    """Build the parser of the program."""
+    return Parser(prog=prog, description=description, epilog=epilog, **_shape())
+
+
+def command(
+    commands: Commands, name: str, short: str, *, description: str = "", epilog: str = ""
+) -> Parser:
+    """Build the parser of a command; `short` is its line in the list of all.
+
+    The epilog has examples as of PROGRAM: the plugin of kubectl may be there without it.
+    """
+    made: Parser = commands.add_parser(
+        name, help=short, description=description or short, **_shape()
+    )
+    made.epilog = epilog.replace(f"{PROGRAM} {name}", made.prog)
+    return made
+
+
+def exit_codes(one: str) -> str:
+    """Write the part of a help text on exit codes, the same for all commands save for 1."""
+    return (
+        "exit codes:\n"
+        "  0  fine\n"
+        f"  1  {one}\n"
+        "  2  wrong usage, or broken input\n"
+        "  3  the cluster or a file cannot be read\n"
+    )
+
+
+def complain(message: str, program: str = PROGRAM) -> None:
+    """Say what is wrong on standard error, on one line whatever a file or variable holds."""
+    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201 - no log yet
+
+
+def say(text: str) -> None:
+    """Write the answer that was asked for."""
+    try:
+        print(text, flush=True)  # noqa: T201 - that is what a command is for
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UnreadableError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _shape() -> dict[str, Any]:
+    return {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}

@@ -1,0 +1,267 @@
+"""Writes docs/reference/ from what the program itself goes by: schema, parsers, rules and metrics.
+
+`make reference` runs it; a test fails when the files are no longer what it would write.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from inspect import getsource
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import NODEFAULT, Struct, inspect
+
+from affinityctl.cli import affinity_extender, kubectl_affinity
+from affinityctl.lint.rulebook import CHAPTERS
+from clusterload.cli import clusterload
+from extender.command_line import Parser
+from extender.config import OPTIONS, Config, Option, connections, execution, schema
+from extender.config.faults import describe, unwrap
+from extender.metrics import Family, Metrics
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+_MADE: Final = "<!-- Written by `make reference`; change the source that it names instead. -->\n\n"
+
+_CONFIGURATION: Final = (
+    "# Configuration reference\n\n" + _MADE + "Every field of an `AffinityExtenderConfiguration`, "
+    "the file that `serve --config` reads. A field that is left out, or is null, keeps its "
+    "default. An unknown field, a wrong type or a value out of range is an error that names the "
+    "file and the path of the field, and the program does not start; `serve --validate-only` "
+    "reports all of them. Some fields have a flag and an environment variable as well: flags win "
+    "over environment variables, these over the file, the file over the defaults. "
+    "`serve --write-config-to -` prints the configuration that they add up to.\n\n"
+    "Source: `extender/config/schema.py`, `connections.py`, `execution.py` and `options.py`.\n"
+)
+_COMMAND_LINE: Final = (
+    "# Command-line reference\n\n" + _MADE + "Every command and every flag, as `--help` shows "
+    "them. Source: `affinityctl/commands/` and `extender/serve.py`.\n"
+)
+_CLUSTERLOAD: Final = (
+    "# Command-line reference of clusterload\n\n" + _MADE + "Every command and every flag, as "
+    "`--help` shows them. [loadtest/README.md](../../loadtest/README.md) shows how to use them. "
+    "Source: `clusterload/cli.py`.\n"
+)
+_LINT_RULES: Final = (
+    "# Rules of `lint`\n\n"
+    + _MADE
+    + "Every rule of `affinity-extender lint`, by what it looks at. "
+    "The ids are stable. [lint.md](../lint.md) shows how to use it.\n\n"
+    "Source: `affinityctl/lint/rules/`.\n"
+)
+_METRICS: Final = (
+    "# Metrics reference\n\n"
+    + _MADE
+    + "Every metric at `/metrics` on the operations port. No label holds the name of a pod, node "
+    "or namespace. Where the values of a label are known beforehand they are listed, and their "
+    "series are there from the start, at 0. `rest_client_*` are the names that all Kubernetes "
+    "components use for their requests to the API server. Besides these there are "
+    "`process_*` and `python_*`, and at `/metrics/slis` the `kubernetes_healthcheck` and "
+    "`kubernetes_healthchecks_total` of Kubernetes components. [monitoring.md](../monitoring.md) "
+    "shows what to look at.\n\n"
+    "Source: `extender/metrics/`.\n"
+)
+
+
+def configuration() -> str:
+    """Write the reference of the configuration file in Markdown."""
+    options = {option.path: option for option in OPTIONS if option.path}
+    said: dict[tuple[str, str], str] = {}
+    for module in (schema, connections, execution):
+        said |= _said_of_fields(getsource(module))
+    config = Config(api_version=schema.API_VERSION, kind=schema.KIND)
+    parts = [_CONFIGURATION, "\n## Top level\n"]
+    blocks: list[str] = []
+    for field in _fields(Config):
+        value = getattr(config, field.name)
+        if isinstance(value, Struct):
+            intro = _prose(type(value).__doc__ or "")
+            blocks.append(f"\n## `{field.encode_name}`\n\n{intro}\n")
+            if field.encode_name in options:
+                blocks.append(f"\n{_also(options[field.encode_name])}")
+            for inner in _fields(type(value)):
+                path = f"{field.encode_name}.{inner.encode_name}"
+                text = said[type(value).__name__, inner.name]
+                blocks.append(_entry(path, inner, text, options.get(path)))
+        else:
+            text = said["Config", field.name]
+            parts.append(_entry(field.encode_name, field, text, options.get(field.encode_name)))
+    return "".join((*parts, *blocks))
+
+
+def command_line() -> str:
+    """Write the reference of both programs in Markdown."""
+    plugin = kubectl_affinity()
+    names = ", ".join(f"`{name}`" for name in plugin.commands())
+    return (
+        _COMMAND_LINE
+        + _of_program(affinity_extender())
+        + _of_itself(plugin)
+        + f"\nIts commands {names} are those of `affinity-extender`.\n"
+    )
+
+
+def lint_rules() -> str:
+    """Write the reference of all rules in Markdown."""
+    parts = [_LINT_RULES]
+    for chapter in CHAPTERS:
+        parts.append(f"\n## {chapter.title}\n\n{chapter.about}\n")
+        parts += (
+            f"\n### {rule.id}\n\n{rule.level.value.capitalize()}. {rule.what}\n\n"
+            f"- Why: {rule.why}\n- Fix: {rule.fix}\n"
+            for rule in chapter.rules
+        )
+    return "".join(parts)
+
+
+def _of_program(program: Parser) -> str:
+    """Write the reference of a program with all its commands in Markdown."""
+    parts = [_of_itself(program)]
+    for command in program.commands().values():
+        parts.append(f"\n## {command.prog}\n\n{command.description}\n")
+        parts += _flags(command)
+        parts.append(f"\n```text\n{command.epilog}```\n")
+    return "".join(parts)
+
+
+def _of_itself(program: Parser) -> str:
+    text = f"\n## {program.prog}\n\n{program.description}\n```text\n{program.epilog}```\n"
+    return text + "".join(_flags(program))
+
+
+def main() -> None:
+    """Write all files into the folder that is named."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    return {
+        "configuration.md": configuration(),
+        "command-line.md": command_line(),
+        "clusterload.md": _CLUSTERLOAD + _of_program(clusterload()),
+        "lint-rules.md": lint_rules(),
+        "metrics.md": metrics(),
+    }
+
+
+def _fields(kind: type[Struct]) -> tuple[inspect.Field, ...]:
+    found = inspect.type_info(kind)
+    assert isinstance(found, inspect.StructType)  # noqa: S101 - for the type checker
+    return found.fields
+
+
+def _said_of_fields(source: str) -> dict[tuple[str, str], str]:
+    """Return the text below each field of each class, which Python itself does not keep."""
+    said = {}
+    for block in ast.parse(source).body:
+        if isinstance(block, ast.ClassDef):
+            for field, text in zip(block.body, block.body[1:], strict=False):
+                match field, text:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=name)),
+                        ast.Expr(value=ast.Constant(value=str(found))),
+                    ):
+                        said[block.name, name] = found
+    return said
+
+
+def _entry(path: str, field: inspect.Field, text: str, option: Option | None) -> str:
+    facts = f"- Type: {_type(field.type)}\n- Default: {_default(field)}\n"
+    also = "" if option is None else _also(option)
+    return f"\n### `{path}`\n\n{_prose(text)}\n\n{facts}{also}"
+
+
+def _also(option: Option) -> str:
+    dashes = "-" if len(option.flag) == 1 else "--"
+    return f"- Flag: `{dashes}{option.flag}`\n- Environment: `{option.variable}`\n"
+
+
+def _type(kind: inspect.Type) -> str:
+    inner = unwrap(kind)
+    if isinstance(inner, inspect.VarTupleType):
+        return f"list; each is {_type(inner.item_type)}"
+    return describe(inner)
+
+
+def _default(field: inspect.Field) -> str:
+    if field.required:
+        return "none, required"
+    value: Any = field.default if field.default is not NODEFAULT else field.default_factory()
+    match value:
+        case None:
+            return "unset"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case tuple():
+            return f"`[{', '.join(map(str, value))}]`"
+        case Struct():
+            return "`{}`"
+        case _:
+            return f"`{value}`"
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
+def _flags(parser: Parser) -> Iterator[str]:
+    for title, actions in parser.groups():
+        flags = [_flag(action) for action in actions if not _is_command(action)]
+        if flags:
+            yield f"\n{title[:1].upper()}{title[1:]}:\n\n" + "".join(flags)
+
+
+def _is_command(action: argparse.Action) -> bool:
+    return action.dest == "command"
+
+
+def _flag(action: argparse.Action) -> str:
+    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.dest}`"
+    if action.nargs != 0:
+        values = "|".join(map(str, action.choices or ())) or action.metavar
+        names += f" `{values}`" if action.option_strings else f": `{values}`"
+    text = (action.help or "").replace("%(default)s", str(action.default))
+    return f"- {names}: {text}\n" if action.option_strings else f"- {names}; {text}\n"
+
+
+def metrics() -> str:
+    """Write the page about metrics, from the collectors that the program makes."""
+    all_metrics = Metrics()
+    all_metrics.track_quotas(lambda: 0, lambda: 0)
+    values = all_metrics.values()
+    entries = "".join(
+        "".join(_family(family, values))
+        for family in sorted(all_metrics.families, key=lambda family: family.name)
+    )
+    return _METRICS + entries
+
+
+def _family(family: Family, values: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    yield f"\n## `{family.name}`\n\n{family.text}\n\n- Type: {family.kind}\n"
+    for label in family.labels:
+        known = sorted(values.get((family.name, label), ()))
+        listed = ": " + ", ".join(f"`{value}`" for value in known) if known else ""
+        yield f"- Label `{label}`{listed}\n"
+    if family.buckets:
+        first, *_, last = family.buckets
+        yield f"- Buckets: {len(family.buckets)}, from {_time(first)} to {_time(last)}\n"
+
+
+def _time(seconds: float) -> str:
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+if __name__ == "__main__":
+    main()
