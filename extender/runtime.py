@@ -136,8 +136,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
         for resource in source.synced:
-            metrics.track_objects(resource, partial(_count, state, resource))
-        metrics.track_reservations(lambda: len(state.reservations))
+            metrics.cache_objects.ask(partial(_count, state, resource), resource)
+        metrics.reservations.ask(lambda: len(state.reservations))
         if config.looks_at_quotas:
             quotas = state.quotas
             metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
@@ -233,7 +233,8 @@ def _look_after_annotations(
     config: Config, state: ClusterState, source: Source, metrics: Metrics, parts: AsyncExitStack
 ) -> None:
     annotations = state.broken_annotations
-    metrics.track_annotations(broken=lambda: len(annotations), ignored=lambda: annotations.ignored)
+    metrics.broken_annotations.ask(lambda: len(annotations))
+    metrics.ignored_annotations.ask(lambda: annotations.ignored)
     _keep_running("annotations", keep_telling_of_broken(state), parts)
     has_api = source.nominator is not None
     if has_api and config.takes_annotations and config.mode is Mode.ASSIST:

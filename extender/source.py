@@ -202,7 +202,7 @@ async def _watch(
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     if credentials.certificate_ends is not None:
-        metrics.track_client_certificate(lambda: credentials.certificate_ends or 0.0)
+        metrics.certificate_ends.ask(lambda: credentials.certificate_ends or 0.0, "api-server")
     return await mirror(
         client, config, state, metrics=metrics, parts=parts, description=credentials.host
     )

@@ -99,7 +99,9 @@ class Binds:
         self._unready = unready
         self._clock = clock
         self._leading = leading(plugins)
-        metrics.begin_plugin(self._leading, "Bind", ("Success", "Unschedulable", "Error"))
+        metrics.plugin_runs.begin(
+            (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
+        )
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
         """What was put on record lately, by uid: the watch may be behind."""
         self._one_ended = asyncio.Event()
@@ -115,7 +117,7 @@ class Binds:
             result, error = "error", str(failure)
         finally:
             self._in_flight.remove(args.uid)
-        self._metrics.count_bind(result)
+        self._metrics.binds.count(result)
         if error:
             says = "%s is not bound to %s: %s"
             self._log.log(logging.WARNING, result, says, args.key, args.node, error)
@@ -123,8 +125,8 @@ class Binds:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /bind when something broke."""
-        self._metrics.observe_plugin(self._leading, "Bind", "Error", seconds)
-        self._metrics.count_bind("error")
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Bind", "Error")
+        self._metrics.binds.count("error")
         return write_binding_result(fault_text(error))
 
     async def _bind(self, args: BindingArgs) -> Bound:
@@ -262,7 +264,7 @@ class Binds:
             decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:
-            self._metrics.count_quota_refusal("Bind")
+            self._metrics.quota_refusals.count("Bind")
         status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
-        self._metrics.observe_plugin(self._leading, "Bind", status, perf_counter() - start)
+        self._metrics.plugin_runs.observe(perf_counter() - start, self._leading, "Bind", status)
         return decided

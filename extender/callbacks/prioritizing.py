@@ -130,7 +130,7 @@ class Priorities:
         self._leading = leading(plugins)
         self._compares_pods = compare_pods(plugins)
         for plugin in plugins:
-            metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
+            metrics.plugin_runs.begin((plugin.name,), ("Score",), ("Success", "Error"))
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /prioritize."""
@@ -156,7 +156,7 @@ class Priorities:
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
         self._count_attempt("error")
-        self._metrics.observe_plugin(self._leading, "Score", "Error", seconds)
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Score", "Error")
         self._log.log(
             logging.WARNING,
             type(error).__name__,
@@ -200,7 +200,7 @@ class Priorities:
 
     def _observe(self, seconds: Mapping[str, float]) -> None:
         for plugin, taken in seconds.items():
-            self._metrics.observe_plugin(plugin, "Score", "Success", taken)
+            self._metrics.plugin_runs.observe(taken, plugin, "Score", "Success")
         self._count_attempt("feasible")
 
     def _note_asked(self, pod: Pod) -> None:
@@ -220,4 +220,4 @@ class Priorities:
 
     def _count_attempt(self, result: str) -> None:
         if self._is_attempt and not self._filter_is_asked:
-            self._metrics.count_attempt(result)
+            self._metrics.attempts.count(result)

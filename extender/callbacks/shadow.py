@@ -67,9 +67,8 @@ class ShadowDifferences:
         self._open_bytes = 0
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
-            for cause in (RULE, LAG):
-                if reason.plugin in enabled:
-                    metrics.count_disagreements(reason.plugin, reason.value, cause, 0)
+            if reason.plugin in enabled:
+                metrics.shadow_disagreements.begin((reason.plugin,), (reason.value,), (RULE, LAG))
 
     def note(self, pod: Pod, verdicts: FilterResult) -> None:
         """Take up the nodes that we would have refused, and look at them again a little later."""
@@ -108,7 +107,9 @@ class ShadowDifferences:
 
     def _count(self, cause: str, refused: Refused) -> None:
         for reason, names in refused:
-            self._metrics.count_disagreements(reason.plugin, reason.value, cause, len(names))
+            self._metrics.shadow_disagreements.count(
+                reason.plugin, reason.value, cause, by=len(names)
+            )
 
     def _say(self, pod: Pod, refused: Refused) -> None:
         self._log.log(

@@ -43,7 +43,7 @@ async def keep_auditing(
     while True:
         for finding in audit(state):
             if finding is not None:
-                metrics.count_mismatches(1)
+                metrics.mismatches.count()
                 _log.error("counters differ from a recount: %s; restart to count anew", finding)
             await asyncio.sleep(pause)
 

@@ -17,7 +17,7 @@ from extender.callbacks.observing import soon
 from extender.errors import RequestError
 from extender.logs import TRACE
 from extender.metrics import Metrics
-from extender.metrics.callbacks import HUNG_UP
+from extender.metrics.table import HUNG_UP, USUAL_CODES
 from extender.timing import LogThrottle
 from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
 from extender.web.callers import Callers
@@ -58,8 +58,8 @@ def callbacks_app(
     calls = app[LAST_CALLS] = LastCalls(callbacks)
     in_flight = dict.fromkeys(callbacks, 0)
     for name, callback in callbacks.items():
-        metrics.begin_verb(name)
-        metrics.track_in_flight(name, partial(in_flight.__getitem__, name))
+        metrics.requests.begin((name,), USUAL_CODES)
+        metrics.requests_in_flight.ask(partial(in_flight.__getitem__, name), name)
         app.router.add_post(
             f"/{name}",
             _handler(
@@ -132,7 +132,7 @@ def _handler(
             if _log.isEnabledFor(TRACE):
                 _log.log(TRACE, "%s: answered %d in %.6f s", name, code, perf_counter() - start)
             # The scheduler need not wait for it.
-            soon(partial(metrics.observe_request, name, code, perf_counter() - start))
+            soon(partial(metrics.requests.observe, perf_counter() - start, name, str(code)))
         return response
 
     return handle

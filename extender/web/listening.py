@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -16,7 +15,8 @@ from aiohttp import web
 from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics import Metrics
-from extender.metrics.callbacks import MALFORMED
+from extender.metrics.observers import ERROR, SUCCESS
+from extender.metrics.table import MALFORMED
 from extender.ports import Check
 from extender.web.arrivals import ARRIVALS
 from extender.web.connections import ConnectionLimits, Connections, GuardedSite
@@ -41,8 +41,7 @@ async def listen_callbacks(
     where = serving.bind_address, serving.port
     number = callback_connections(raise_file_limit(), serving.max_connections)
     connections = Connections("callbacks", _limits(serving, number), metrics)
-    metrics.begin_verb(MALFORMED, (HTTPStatus.BAD_REQUEST,))
-    log = ServerLog(partial(metrics.observe_request, MALFORMED, HTTPStatus.BAD_REQUEST, 0.0))
+    log = ServerLog(partial(metrics.requests[MALFORMED].observe, 0.0))
     runner = await _runner(app, serving, parts)
     if serving.tls_cert_file is None or serving.tls_private_key_file is None:
         return Listening(await _start(GuardedSite(runner, where, connections, log), where, "http"))
@@ -50,8 +49,8 @@ async def listen_callbacks(
         serving.tls_cert_file,
         serving.tls_private_key_file,
         serving.client_ca_file,
-        on_reload=metrics.tls_reloaded,
-        on_expiry=metrics.tls_expires,
+        on_reload=lambda fine: metrics.tls_reloads.count(SUCCESS if fine else ERROR),
+        on_expiry=lambda ends: metrics.certificate_ends.set(ends, "callbacks"),
     )
     following = asyncio.create_task(files.follow(), name="tls")
     parts.callback(following.cancel)

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.kube.failures import Relist, Restart
 from extender.kube.frames import Kind, Skip
-from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
+from extender.metrics.table import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
 from extender.model.verdict import OF_NODES, Reason
 from extender.runtime import running
 from tests.kube.program import live

@@ -17,7 +17,7 @@ import uvloop
 from aiohttp import web
 
 from extender.errors import ConfigError, ExtenderError
-from extender.metrics.process import CLOSED, HANDSHAKE_FAILURES
+from extender.metrics.observers import CLOSED, HANDSHAKE_FAILURES
 from extender.web.connections import ConnectionLimits, Connections, GuardedSite
 from extender.web.handshakes import Handshakes, client_names
 from extender.web.listening import callback_connections

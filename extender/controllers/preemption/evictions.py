@@ -13,6 +13,7 @@ from extender.controllers.last_look import LastLook
 from extender.controllers.pod_events import PodEvents
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
+from extender.metrics.table import EVICTIONS
 from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Evictor
@@ -64,7 +65,7 @@ class Evictions:
         self._last_look = LastLook(state, evictor.objects)
         self._metrics = metrics
         self._plugin = plugin
-        metrics.begin_evictions(plugin)
+        metrics.evictions.begin((plugin,), EVICTIONS)
         self._clock = clock
         self._history = history
         self._allowed = False
@@ -138,7 +139,7 @@ class Evictions:
         return await self._evictor.delete(victim)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
-        self._metrics.count_eviction(self._plugin, result)
+        self._metrics.evictions.count(self._plugin, result)
         note = f"for {preemptor.key}" + (f": {why}" if why else "")
         self._history.note(Kind.EVICTION, result, victim.key, victim.node, note)
 
