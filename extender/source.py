@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Protocol
 
@@ -203,9 +204,7 @@ async def _watch(
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     if credentials.certificate_ends is not None:
         metrics.certificate_ends.ask(lambda: credentials.certificate_ends or 0.0, "api-server")
-    return await mirror(
-        client, config, state, metrics=metrics, parts=parts, description=credentials.host
-    )
+    return await mirror(client, config, state, metrics=metrics, parts=parts)
 
 
 async def mirror(
@@ -215,31 +214,32 @@ async def mirror(
     *,
     metrics: Metrics,
     parts: AsyncExitStack,
-    description: str,
     timing: Timing | None = None,
 ) -> Live:
     """Keep the state equal to what an API server has until the stack unwinds."""
     from extender.kube.binder import Binder  # noqa: PLC0415
     from extender.kube.evictor import Evictor as ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
-    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
+    from extender.kube.frames import EventType, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
     from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
+    from extender.kube.pacing import USUAL_MIRROR  # noqa: PLC0415
     from extender.kube.reader import ObjectReader  # noqa: PLC0415
-    from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
     from extender.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415
 
     pods = pod_reader(config)
     watched = needed(config)
     for each in watched:
-        metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
+        metrics.begin_mirror(
+            each.name, kinds=EventType, skips=Skip, restarts=Restart, relists=Relist
+        )
     # In time for a list to come before the resource is stale.
-    silence = min(SILENCE_SECONDS, config.client_connection.stale_after_seconds - 15.0)
-    reflectors = build_reflectors(
-        client, state, watched, pods, observer=metrics, timing=timing, silence=silence
+    silence = min(USUAL_MIRROR.silence, config.client_connection.stale_after_seconds - 15.0)
+    settings = replace(
+        USUAL_MIRROR, observer=metrics, timing=timing or USUAL_MIRROR.timing, silence=silence
     )
-    watching = Watchers(reflectors, observer=metrics, timing=timing)
-    watchers = await parts.enter_async_context(watching)
+    reflectors = build_reflectors(client, state, watched, pods, settings)
+    watchers = await parts.enter_async_context(Watchers(reflectors))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
     key = lease_key(config)
@@ -249,7 +249,7 @@ async def mirror(
     binder, nominator = Binder(client, pods), ApiNominator(client)
     evictor = ApiEvictor(client, ObjectReader(client, pods), key)
     return Live(
-        description, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
+        client.host, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
     )
 
 

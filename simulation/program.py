@@ -130,7 +130,7 @@ class Incarnation:
                 observer=metrics,
                 limit=FlowControl(connection.qps, connection.burst, timing),
                 session=lambda: self.session,  # type: ignore[arg-type,return-value]
-                clock=now,
+                timing=timing,
             )
             await parts.enter_async_context(client)
             source = self.source = await mirror(
@@ -139,7 +139,6 @@ class Incarnation:
                 self.state,
                 metrics=metrics,
                 parts=parts,
-                description=HOST,
                 timing=timing,
             )
             warm_up = WarmUp(self.state, metrics, clock=now)

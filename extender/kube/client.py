@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -30,6 +29,7 @@ from extender.kube.failures import (
 from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.frames import Lines
 from extender.kube.observers import RequestObserver, Unobserved
+from extender.kube.pacing import Timing
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)
@@ -75,16 +75,15 @@ class ApiClient:
         timeouts: Timeouts | None = None,
         limit: FlowControl | None = None,
         session: Callable[[], aiohttp.ClientSession] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        timing: Timing | None = None,
     ) -> None:
         """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
         self._open = session or _open_session
         self._observer = observer or Unobserved()
         self._limit = limit
-        self._clock = clock
-        self._sleep = sleep
+        timing = timing or Timing()
+        self._clock, self._sleep = timing.clock, timing.sleep
         self._base = URL(credentials.host)
         # Once: to read the whole environment takes longer than all else that is done for a call.
         self._proxy = proxy_for(self._base)
@@ -96,6 +95,11 @@ class ApiClient:
             total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle
         )
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def host(self) -> str:
+        """The API server's address."""
+        return self._credentials.host
 
     async def __aenter__(self) -> Self:
         """Open the session; connections are made when they are needed."""

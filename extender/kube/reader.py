@@ -16,7 +16,7 @@ from extender.kube.calls import namespace_path, node_path, pod_path, pods_path
 from extender.kube.client import ApiClient
 from extender.kube.failures import NOT_FOUND
 from extender.kube.frames import Resource, read_page, read_version
-from extender.kube.observers import SkipLog
+from extender.kube.observers import RepeatingLog
 from extender.kube.watching import Lister
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
@@ -124,7 +124,7 @@ async def list_raw(
     ExtenderError when the API server refuses or cannot be reached.
     """
     resource = Resource(name, path, lambda raw: raw, query)
-    log = SkipLog(_log, name, time.monotonic)
+    log = RepeatingLog(_log, name, time.monotonic)
     return list((await Lister(client, resource, log.left_out).latest()).objects.values())
 
 
@@ -132,7 +132,7 @@ async def _list(
     client: ApiClient, state: ClusterState, watched: WatchedResource[T], pods: PodReader
 ) -> None:
     resource = Resource(watched.name, watched.path, watched.reader(pods), watched.query)
-    log = SkipLog(_log, resource.name, time.monotonic)
+    log = RepeatingLog(_log, resource.name, time.monotonic)
     snapshot = await Lister(client, resource, log.left_out).latest()
     for obj in snapshot.objects.values():
         watched.upsert(state, obj)

@@ -75,10 +75,13 @@ async def world(qps: float = QPS, burst: int = BURST) -> AsyncIterator[World]:
     clock = asyncio.get_running_loop().time
     pulse = Pulse()
     observer = RecordingObserver(pulse)
-    limit = FlowControl(qps, burst, Timing(clock=clock))
+    timing = Timing(clock=clock)
+    limit = FlowControl(qps, burst, timing)
     async with (
         BindingApi(pulse, seconds=0.005, clock=clock) as api,
-        ApiClient(credentials_for(api.url), observer=observer, limit=limit, clock=clock) as client,
+        ApiClient(
+            credentials_for(api.url), observer=observer, limit=limit, timing=timing
+        ) as client,
     ):
         yield World(api, client, observer)
 

@@ -107,13 +107,9 @@ async def watched(
             for obj in objects.get(name, ()):
                 collection.put(msgspec.json.decode(msgspec.json.encode(obj)))
         limit = FlowControl(config.client_connection.qps, config.client_connection.burst, timing)
-        client = ApiClient(
-            credentials_for(api.url), limit=limit, clock=loop.time, sleep=asyncio.sleep
-        )
+        client = ApiClient(credentials_for(api.url), limit=limit, timing=timing)
         await parts.enter_async_context(client)
-        source = await mirror(
-            client, config, state, metrics=metrics, parts=parts, description="", timing=timing
-        )
+        source = await mirror(client, config, state, metrics=metrics, parts=parts, timing=timing)
         stale_after = config.client_connection.stale_after_seconds
         freshness = Freshness(lambda: source.silent_for, stale_after, state, VITAL)
         looking = asyncio.create_task(freshness.run())
