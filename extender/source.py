@@ -217,12 +217,11 @@ async def mirror(
     timing: Timing | None = None,
 ) -> Live:
     """Keep the state equal to what an API server has until the stack unwinds."""
-    from extender.kube.binder import Binder  # noqa: PLC0415
-    from extender.kube.evictor import Evictor as ApiEvictor  # noqa: PLC0415
+    from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
+    from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
     from extender.kube.frames import EventType, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
-    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
     from extender.kube.pacing import USUAL_MIRROR  # noqa: PLC0415
     from extender.kube.reader import ObjectReader  # noqa: PLC0415
     from extender.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415

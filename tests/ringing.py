@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from extender.metrics.series import Counters, Gauges, Histograms
+from extender.metrics.series import CounterRow, GaugeRow, HistogramRow
 
 WAIT = 10.0
 
 
-def ring(row: Counters | Gauges | Histograms) -> asyncio.Event:
+def ring(row: CounterRow | GaugeRow | HistogramRow) -> asyncio.Event:
     """Return what is set each time that a row is told of something."""
     rung = asyncio.Event()
-    name = {Counters: "count", Gauges: "set", Histograms: "observe"}[type(row)]
+    name = {CounterRow: "count", GaugeRow: "set", HistogramRow: "observe"}[type(row)]
     told = getattr(row, name)
 
     def tell(*values: Any, **more: Any) -> None:
@@ -27,7 +27,7 @@ def ring(row: Counters | Gauges | Histograms) -> asyncio.Event:
 class Shown:
     """The values of a gauge, for those who wait for one."""
 
-    def __init__(self, row: Gauges) -> None:
+    def __init__(self, row: GaugeRow) -> None:
         self._row = row
         self._rung = ring(row)
 

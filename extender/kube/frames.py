@@ -110,7 +110,7 @@ class ListMetadata(msgspec.Struct, rename="camel"):
     continue_: str = msgspec.field(name="continue", default="")
 
 
-class Page(msgspec.Struct):
+class ListPage(msgspec.Struct):
     """One page of a list; Go may send null for no items."""
 
     metadata: ListMetadata
@@ -134,7 +134,7 @@ class _Frame(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decode_page = msgspec.json.Decoder(Page).decode
+_decode_page = msgspec.json.Decoder(ListPage).decode
 _decode_frame = msgspec.json.Decoder(_Frame).decode
 _decode_headed = msgspec.json.Decoder(_Headed).decode
 _decode_annotated = msgspec.json.Decoder(_Annotated).decode
@@ -148,7 +148,7 @@ def read_answer(body: bytes, kind: type[T]) -> T:
         raise BrokenAnswerError(f"not what the API server sends: {failure}") from failure
 
 
-def read_page(body: bytes) -> Page:
+def read_page(body: bytes) -> ListPage:
     """Read a list; what is none must not pass for an empty cluster, so nothing is optional."""
     try:
         page = decoded(_decode_page, body)

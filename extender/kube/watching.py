@@ -13,13 +13,14 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from extender.errors import ObjectError
+from extender.kube.calls import WITHIN
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, BrokenLineError, StalledListError, StatusError
 from extender.kube.frames import (
     Event,
     EventType,
+    ListPage,
     Metadata,
-    Page,
     Resource,
     Skip,
     Skipped,
@@ -38,9 +39,6 @@ T = TypeVar("T")
 
 PAGE_LIMIT: Final = 500
 """Objects in a page, as client-go asks for."""
-
-PRESENT_SECONDS: Final = 10.0
-"""For the question where the server stands."""
 
 MOST_BARREN_PAGES: Final = 100
 """Pages in a row without an object that is new. A server may leave out so much of a page, for the
@@ -118,7 +116,7 @@ class Lister(Generic[T]):
     async def present_version(self) -> str:
         """Return the version at which the server is now, by a consistent read of one object."""
         body = await self.client.get(
-            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
+            self.resource.path, {**self.resource.params, "limit": "1"}, within=WITHIN.present
         )
         return read_page(body).metadata.resource_version
 
@@ -128,11 +126,11 @@ class Lister(Generic[T]):
         await self._take(page, snapshot)
         return snapshot
 
-    async def _page(self, params: Mapping[str, str]) -> Page:
+    async def _page(self, params: Mapping[str, str]) -> ListPage:
         body = await self.client.get(self.resource.path, {**self.resource.params, **params})
         return read_page(body)
 
-    async def _take(self, page: Page, snapshot: Snapshot[T]) -> None:
+    async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
         for count, raw in enumerate(page.items or (), 1):
             if self.resource.prepare is not None:
                 await self.resource.prepare(raw)

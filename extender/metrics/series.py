@@ -49,7 +49,7 @@ class Series(dict[tuple[str, ...], _Child], Generic[_Child]):
             _ = self[each]
 
 
-class Counters(Series[Counter]):
+class CounterRow(Series[Counter]):
     """How often something happened."""
 
     def count(self, *values: str, by: int = 1) -> None:
@@ -57,7 +57,7 @@ class Counters(Series[Counter]):
         self[values].inc(by)
 
 
-class Gauges(Series[Gauge]):
+class GaugeRow(Series[Gauge]):
     """How things are."""
 
     def set(self, number: float, *values: str) -> None:
@@ -69,7 +69,7 @@ class Gauges(Series[Gauge]):
         self[values].set_function(number)
 
 
-class Histograms(Series[Histogram]):
+class HistogramRow(Series[Histogram]):
     """How long something took."""
 
     def observe(self, seconds: float, *values: str) -> None:
@@ -101,25 +101,25 @@ class Collectors:
         """Return what makes rows of the same registry with names that are not this program's."""
         return Collectors(self.registry, prefix, self.families)
 
-    def counters(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> Counters:
+    def counters(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> CounterRow:
         """Make a counter."""
         name = self._add(name, "counter", text, (*labels, *known))
         metric = Counter(name, text, (*labels, *known), registry=self.registry)
-        return Counters(metric, None if labels else known.values())
+        return CounterRow(metric, None if labels else known.values())
 
-    def gauges(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> Gauges:
+    def gauges(self, name: str, text: str, *labels: str, **known: Iterable[str]) -> GaugeRow:
         """Make a gauge."""
         name = self._add(name, "gauge", text, (*labels, *known))
         metric = Gauge(name, text, (*labels, *known), registry=self.registry)
-        return Gauges(metric, None if labels else known.values())
+        return GaugeRow(metric, None if labels else known.values())
 
     def histograms(
         self, name: str, text: str, buckets: tuple[float, ...], *labels: str
-    ) -> Histograms:
+    ) -> HistogramRow:
         """Make a histogram."""
         name = self._add(name, "histogram", text, labels, buckets)
         metric = Histogram(name, text, labels, registry=self.registry, buckets=buckets)
-        return Histograms(metric, None if labels else ())
+        return HistogramRow(metric, None if labels else ())
 
     def _add(
         self,
