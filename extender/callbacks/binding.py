@@ -31,7 +31,8 @@ from extender.verbs.binding import (
 from extender.verbs.plugins import Plugins, leading
 from extender.warm_up import LARGE_BYTES, SLICE, WarmUp
 from extender.wire.annotations import check_annotations
-from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
+from extender.wire.extender_args import BindingArgs, read_binding_args
+from extender.wire.extender_results import write_binding_result
 
 ANSWER_SECONDS = 4.0
 """For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""

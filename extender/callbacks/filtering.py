@@ -34,7 +34,7 @@ from extender.verbs.plugins import (
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.filtering import write_filter_error, write_filter_result, write_names
+from extender.wire.extender_results import write_filter_error, write_filter_result, write_names
 
 STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
 

@@ -28,7 +28,7 @@ from extender.verbs.prioritizing import prioritize
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.prioritizing import EMPTY, PriorityWriter, write_call
+from extender.wire.extender_results import NO_SCORES, PriorityWriter, write_call
 
 Made: TypeAlias = tuple[bytes, Mapping[str, float]]
 """An answer, and the seconds that each plugin took for it."""
@@ -151,7 +151,7 @@ class Priorities:
         except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
         self._defer(lambda: self._observe(seconds))
-        return EMPTY if self._silent else answer
+        return NO_SCORES if self._silent else answer
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
@@ -163,7 +163,7 @@ class Priorities:
             "prioritize failed, the pod is placed without scores of ours: %s",
             error,
         )
-        return EMPTY
+        return NO_SCORES
 
     def filter_answered(self, args: ExtenderArgs, fits: NodeList, names_json: bytes) -> None:
         """Score the nodes that fit once filter's answer is on its way: they are asked about next.
