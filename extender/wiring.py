@@ -29,6 +29,7 @@ from extender.model.objects import PodClass
 from extender.ports import Check
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
+from extender.verbs.explaining.explanation import Question
 from extender.verbs.interaction import interact
 from extender.warm_up import WarmUp
 from extender.web.app import Application, Callback, callbacks_app
@@ -153,15 +154,14 @@ def build_nomination(
 
 def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Explain:
     """Build what explains the verdicts of the plugins that are enabled, in every mode."""
-    return Explain(
-        state,
-        filter_plugins(config),
-        score_plugins(config),
-        pod_reader(config, MOST_ENTRIES, manifests=True),
-        unsynced,
+    question = partial(
+        Question,
+        plugins=filter_plugins(config),
+        scoring=score_plugins(config),
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
+    return Explain(state, question, pod_reader(config, MOST_ENTRIES, manifests=True), unsynced)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:

@@ -18,8 +18,8 @@ from extender.metrics import Metrics
 from extender.metrics.observers import ERROR, SUCCESS
 from extender.metrics.table import MALFORMED
 from extender.ports import Check
-from extender.web.arrivals import ARRIVALS
-from extender.web.connections import ConnectionLimits, Connections, GuardedSite
+from extender.web.app import ARRIVALS
+from extender.web.connections import Connections, GuardedSite
 from extender.web.handshakes import Handshakes
 from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
@@ -40,7 +40,7 @@ async def listen_callbacks(
     """Serve the scheduler's callbacks until the stack unwinds."""
     where = serving.bind_address, serving.port
     number = callback_connections(raise_file_limit(), serving.max_connections)
-    connections = Connections("callbacks", _limits(serving, number), metrics)
+    connections = Connections("callbacks", number, serving, metrics)
     log = ServerLog(partial(metrics.requests[MALFORMED].observe, 0.0))
     runner = await _runner(app, serving, parts)
     if serving.tls_cert_file is None or serving.tls_private_key_file is None:
@@ -54,7 +54,7 @@ async def listen_callbacks(
     )
     following = asyncio.create_task(files.follow(), name="tls")
     parts.callback(following.cancel)
-    handshakes = Handshakes(files.context, connections, metrics, serving.allowed_client_names)
+    handshakes = Handshakes(files.context, connections, serving.allowed_client_names)
     parts.callback(handshakes.close)
     site = GuardedSite(runner, where, connections, log, handshakes.wrap)
     return Listening(await _start(site, where, "https"), {"tls-certificate": files.check})
@@ -65,20 +65,10 @@ async def listen_ops(
 ) -> str:
     """Serve the operations port until the stack unwinds; return the URL."""
     where = serving.ops_bind_address, serving.ops_port
-    connections = Connections("operations", _limits(serving, OPS_CONNECTIONS), metrics)
+    connections = Connections("operations", OPS_CONNECTIONS, serving, metrics)
     runner = await _runner(app, serving, parts)
     site = GuardedSite(runner, where, connections, ServerLog())
     return await _start(site, where, "http")
-
-
-def _limits(serving: Serving, number: int) -> ConnectionLimits:
-    return ConnectionLimits(
-        number,
-        handshake=serving.handshake_timeout_seconds,
-        header=serving.header_timeout_seconds,
-        body=serving.body_timeout_seconds,
-        idle=serving.idle_timeout_seconds,
-    )
 
 
 async def _runner(app: web.Application, serving: Serving, parts: AsyncExitStack) -> web.AppRunner:
