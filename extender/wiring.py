@@ -17,7 +17,7 @@ from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, Plugin, effective
+from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.history import History
@@ -166,7 +166,7 @@ def build_explain(config: Config, state: ClusterState, unsynced: Check) -> Expla
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
     """Return what tells whether pods get in each other's way, by the rules that are ours."""
-    if Plugin.INTER_POD_AFFINITY in config.plugins:
+    if PluginName.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 

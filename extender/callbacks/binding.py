@@ -20,7 +20,7 @@ from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
     Decision,
@@ -69,9 +69,8 @@ UNKNOWN = "?"
 PER_RECORD = 256
 """Bytes of a digest, under a uid."""
 
-LOG_SECONDS = 10.0
 LOG_BURST = 20
-"""Lines about pods that were not bound, for each result in so long."""
+"""Lines about pods that were not bound, for each result in CALL_LOG_SECONDS."""
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ class Binds:
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
         """What was put on record lately, by uid: the watch may be behind."""
         self._one_ended = asyncio.Event()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
+        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /bind; RequestError when no scheduler sends such a body."""

@@ -33,7 +33,6 @@ VALID_SECONDS: Final = 10.0
 """For how long after the start of a successful write this replica takes itself to lead. An eviction
 that is sent within it ends before anybody else can lead."""
 RETRY_SECONDS: Final = 2.0
-LOG_SECONDS: Final = 60.0
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
@@ -91,7 +90,7 @@ class Lease:
         self._recent = 0
         self._inherited = 0
         self._writing = asyncio.Lock()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
 
     @property
     def leads(self) -> bool:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from extender.timing import LogThrottle
+from extender.timing import LOG_SECONDS, LogThrottle
 
 
 class RequestObserver(Protocol):
@@ -52,7 +52,6 @@ class Unobserved:
     synced = event = last_event = restarted = relisted = skipped = staticmethod(_ignore)
 
 
-INTERVAL_SECONDS = 60.0
 LONGEST_DETAIL = 400
 """Characters of what is said about something from elsewhere, which may be of any length."""
 
@@ -66,7 +65,7 @@ class RepeatingLog:
         subject: str,
         clock: Callable[[], float],
         *,
-        seconds: float = INTERVAL_SECONDS,
+        seconds: float = LOG_SECONDS,
     ) -> None:
         self._logger = logger
         self._subject = subject

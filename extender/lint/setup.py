@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from extender.config import API_VERSION, KIND, Config, Mode, Plugin
+from extender.config import API_VERSION, KIND, Config, Mode, PluginName
 from extender.config.checks import is_loopback
 from extender.lint.scheduler_file import Ours, Profile, SchedulerFile
 
@@ -38,7 +38,7 @@ class Setup:
 
     def takes_over(self, plugin: str) -> bool:
         """Return whether a plugin of the scheduler is enabled here."""
-        return Plugin(plugin) in self.config.plugins
+        return PluginName(plugin) in self.config.plugins
 
     def refuses(self) -> bool:
         """Return whether nodes may be refused here: in assist by quotas or rules in annotations."""

@@ -21,13 +21,10 @@ from extender.errors import ExtenderError, RequestError
 from extender.logs import TRACE
 from extender.metrics import Metrics
 from extender.metrics.table import HUNG_UP, USUAL_CODES
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.callers import Callers
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-
-LOG_SECONDS: Final = 10.0
-"""Between two lines of a kind: whoever sends broken requests sends many."""
 
 LARGE_BYTES: Final = 1 << 20
 MOST_LARGE: Final = 2
@@ -94,7 +91,7 @@ async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamRespo
 
 
 def _handler(name: str, callback: Callback, port: _Port) -> Handler:
-    throttle = LogThrottle(_log, seconds=LOG_SECONDS)
+    throttle = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
 
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()

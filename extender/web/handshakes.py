@@ -19,9 +19,6 @@ _Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
-LOG_SECONDS: Final = 60.0
-"""Between two lines about one reason: a client that is set up wrongly fails at every call."""
-
 _NO_CERTIFICATE: Final = {"PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED"}
 
 
@@ -42,7 +39,7 @@ class Handshakes:
         self._connections = connections
         self._allowed = frozenset(allowed)
         self._running: set[asyncio.Task[Any]] = set()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
 
     def wrap(self, connection: Connection) -> asyncio.BaseProtocol:
         """Return what to give the socket to."""

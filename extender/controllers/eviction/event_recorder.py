@@ -26,7 +26,6 @@ EVENTS_PER_SECOND: Final = 1.0
 EVENTS_AT_ONCE: Final = 25.0
 """Of pods that stay, and as many of pauses; whoever is evicted has an Event in any case, and
 `/violations` has them all."""
-LOG_SECONDS: Final = 60.0
 LINES: Final = 20
 
 _log = logging.getLogger(__name__)
@@ -43,8 +42,8 @@ class EventRecorder:
         self._history = history
         self._spare = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._pauses = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
-        self._lines = LogThrottle(_log, seconds=LOG_SECONDS, burst=LINES, clock=clock)
-        self._faults = LogThrottle(_log, seconds=LOG_SECONDS, clock=clock)
+        self._lines = LogThrottle(_log, burst=LINES, clock=clock)
+        self._faults = LogThrottle(_log, clock=clock)
         metrics.evictions.begin((REASON,), MOVES)
         metrics.violating_pods.begin([each.value for each in Outcome])
 

@@ -25,8 +25,6 @@ DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
 SHOWN_SECONDS = 1.0
 """How long the watch may take to show the mark of a victim."""
-LOG_SECONDS = 60.0
-"""Between two lines about failures of the same kind."""
 FORBIDDEN = 403
 
 _log = logging.getLogger(__name__)
@@ -71,7 +69,7 @@ class Evictions:
         self._allowed = False
         self._denied_until = 0.0
         self._turns = asyncio.Semaphore(AT_A_TIME)
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
         self._said = False
 
     @property
