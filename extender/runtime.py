@@ -45,7 +45,7 @@ from extender.web.listening import (
 )
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import RecentCalls, Resource, Status
+from extender.web.page.status import RecentCalls, ResourceStatus, Status
 from extender.wiring import (
     build_callbacks,
     build_eviction,
@@ -294,7 +294,9 @@ def _status(
         calls=calls.at,
         started=started,
         stale_after=config.client_connection.stale_after_seconds if source.silent_for else None,
-        resources=tuple(Resource(name, synced[name], counts[name], heard[name]) for name in synced),
+        resources=tuple(
+            ResourceStatus(name, synced[name], counts[name], heard[name]) for name in synced
+        ),
     )
 
 

@@ -49,7 +49,7 @@ class _Owner(msgspec.Struct):
     controller: bool | None = None
 
 
-class _Metadata(msgspec.Struct):
+class _WorkloadMetadata(msgspec.Struct):
     name: str = ""
     generateName: str | None = None  # noqa: N815 - the API's spelling
     namespace: str | None = None
@@ -85,10 +85,10 @@ class _Template(msgspec.Struct):
 
 
 class _JobTemplate(msgspec.Struct):
-    spec: _Spec | None = None
+    spec: _WorkloadSpec | None = None
 
 
-class _Spec(msgspec.Struct):
+class _WorkloadSpec(msgspec.Struct):
     template: _Template | None = None
     replicas: _Number | None = None
     parallelism: _Number | None = None
@@ -98,16 +98,16 @@ class _Spec(msgspec.Struct):
     volumeClaimTemplates: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
 
 
-class _Status(msgspec.Struct):
+class _WorkloadStatus(msgspec.Struct):
     desiredNumberScheduled: _Number | None = None  # noqa: N815 - the API's spelling
     succeeded: _Number | None = None
     completionTime: str | None = None  # noqa: N815 - the API's spelling
 
 
-class _Manifest(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec | None = None
-    status: _Status | None = None
+class _WorkloadManifest(msgspec.Struct):
+    metadata: _WorkloadMetadata
+    spec: _WorkloadSpec | None = None
+    status: _WorkloadStatus | None = None
 
 
 class _PodPhase(msgspec.Struct):
@@ -115,11 +115,11 @@ class _PodPhase(msgspec.Struct):
 
 
 class _OwnedPod(msgspec.Struct):
-    metadata: _Metadata
+    metadata: _WorkloadMetadata
     status: _PodPhase | None = None
 
 
-_MANIFEST = msgspec.json.Decoder(_Manifest)
+_MANIFEST = msgspec.json.Decoder(_WorkloadManifest)
 _OWNED_POD = msgspec.json.Decoder(_OwnedPod)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
@@ -136,7 +136,7 @@ class Workloads:
     """
 
     def __init__(self) -> None:
-        self._manifests: dict[Identity, _Manifest] = {}
+        self._manifests: dict[Identity, _WorkloadManifest] = {}
         self.raw: dict[Identity, Json] = {}
         """The manifests as they came."""
         self._owned: Counter[tuple[Identity, str]] = Counter()
@@ -205,9 +205,9 @@ class Workloads:
         return controller_by_name(identity, template_hash)
 
 
-def _wanted(kind: str, manifest: _Manifest, nodes: int) -> int:
+def _wanted(kind: str, manifest: _WorkloadManifest, nodes: int) -> int:
     """Return how many pods a workload would have; of a CronJob, those of one run."""
-    spec, status = manifest.spec or _Spec(), manifest.status or _Status()
+    spec, status = manifest.spec or _WorkloadSpec(), manifest.status or _WorkloadStatus()
     match kind:
         case "DaemonSet":
             wanted = status.desiredNumberScheduled
@@ -221,7 +221,7 @@ def _wanted(kind: str, manifest: _Manifest, nodes: int) -> int:
             return 1 if spec.replicas is None else spec.replicas
 
 
-def _of_run(job: _Spec, succeeded: int) -> int:
+def _of_run(job: _WorkloadSpec, succeeded: int) -> int:
     if job.suspend:
         return 0
     parallel = 1 if job.parallelism is None else job.parallelism
@@ -269,21 +269,21 @@ def read_wanted(kind: str, raw: Json, nodes: int) -> int:
     return max(0, _wanted(kind, decode(_MANIFEST, raw), nodes))
 
 
-def _identity(kind: str, manifest: _Manifest) -> Identity:
+def _identity(kind: str, manifest: _WorkloadManifest) -> Identity:
     metadata = manifest.metadata
     return Identity(metadata.space, kind, metadata.name or metadata.generateName or "")
 
 
-def _template(manifest: _Manifest) -> _Template:
-    spec = manifest.spec or _Spec()
+def _template(manifest: _WorkloadManifest) -> _Template:
+    spec = manifest.spec or _WorkloadSpec()
     if spec.jobTemplate is not None:
-        spec = spec.jobTemplate.spec or _Spec()
+        spec = spec.jobTemplate.spec or _WorkloadSpec()
     return spec.template or _Template()
 
 
 def _read_template(
     identity: Identity,
-    manifest: _Manifest,
+    manifest: _WorkloadManifest,
     pods: PodReader,
     where: str,
     more_labels: Mapping[str, str] | None = None,

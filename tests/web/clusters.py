@@ -17,7 +17,7 @@ from extender.model.verdict import Reason
 from extender.web.page.activity import RESULTS
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import Resource
+from extender.web.page.status import ResourceStatus
 from tests.builders import (
     HOST,
     ZONE,
@@ -102,7 +102,7 @@ def _of(
     state_shown = status(
         source=source,
         resources=tuple(
-            Resource(name, synced=name != "pods", objects=5_000, last_event=now - 3)
+            ResourceStatus(name, synced=name != "pods", objects=5_000, last_event=now - 3)
             for name in resources
         ),
         calls={"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},
