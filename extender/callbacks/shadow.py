@@ -12,6 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model import memory
+from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
@@ -25,8 +26,6 @@ MOST_OPEN = 256
 """Differences that wait for their second look; further ones are counted as they stand."""
 LOG_PAUSE_SECONDS = 1.0
 """Between two lines in the log: a rule that is read differently differs at every call."""
-PER_NAME = 128
-"""Bytes of a node's name that waits for it. Together they may take memory.DIFFERENCES."""
 MOST_NAMES = 5
 """Nodes that a line names for each reason."""
 

@@ -12,10 +12,8 @@ from http import HTTPStatus
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, UnreadableError
+from extender.kube.observers import shortened
 from extender.wire.decoding import BROKEN_JSON
-
-MESSAGE_LIMIT = 400
-"""Characters kept of a server's message: enough to act on, too little to carry a secret."""
 
 
 class NoAnswerError(UnreadableError):
@@ -130,8 +128,7 @@ def failure_from_body(
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MESSAGE_LIMIT else f"{line[:MESSAGE_LIMIT]}..."
+    return shortened(" ".join(text.split()))
 
 
 def _seconds(header: str | None) -> float | None:

@@ -53,7 +53,8 @@ class Unobserved:
 
 
 LONGEST_DETAIL = 400
-"""Characters of what is said about something from elsewhere, which may be of any length."""
+"""Characters of what is said about something from elsewhere, or by a server, which may be of any
+length: enough to act on, too little to carry a secret."""
 
 
 class RepeatingLog:

@@ -22,10 +22,9 @@ from extender.verbs.explaining.steps import explaining, taking_apart
 from extender.web.turns import Pieces, QueryError, Turns, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
 from extender.wire.objects import PodReader
+from extender.wire.validation import LONGEST_NAME
 
 PARAMETERS: Final = ("namespace", "pod", "node")
-MOST_SHOWN: Final = 253
-"""Characters of a name in an error; no name is longer."""
 
 
 class Explain:
@@ -108,7 +107,7 @@ class Explain:
         self._check_ready()
         pod = self._state.pods.get(f"{namespace}/{name}")
         if pod is None:
-            which = f"{namespace[:MOST_SHOWN]}/{name[:MOST_SHOWN]}"
+            which = f"{namespace[:LONGEST_NAME]}/{name[:LONGEST_NAME]}"
             why = f"no pod {which} that waits or runs; a manifest can be explained with POST"
             raise QueryError(HTTPStatus.NOT_FOUND, why)
         return pod
@@ -137,7 +136,7 @@ def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
     known = ", ".join(PARAMETERS)
     for name in query:
         if name not in PARAMETERS:
-            why = f"no parameter {name[:MOST_SHOWN]!a}; there are {known}"
+            why = f"no parameter {name[:LONGEST_NAME]!a}; there are {known}"
             raise QueryError(HTTPStatus.BAD_REQUEST, why)
     if "pod" not in query:
         why = "say which pod: /explain?namespace=NAMESPACE&pod=NAME, with &node=NODE for one node"

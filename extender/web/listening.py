@@ -65,7 +65,7 @@ async def listen_ops(
 ) -> str:
     """Serve the operations port until the stack unwinds; return the URL."""
     where = serving.ops_bind_address, serving.ops_port
-    connections = Connections("operations", OPS_CONNECTIONS, serving, metrics)
+    connections = Connections("operations", FILES.operations, serving, metrics)
     runner = await _runner(app, serving, parts)
     site = GuardedSite(runner, where, connections, ServerLog())
     return await _start(site, where, "http")
@@ -97,28 +97,36 @@ async def _start(site: GuardedSite, where: tuple[str, int], scheme: str) -> str:
     return f"{scheme}://{host}:{site.port}"  # with port 0 the system chose one
 
 
-RESERVED: Final = 256
-"""Files for the API server (a watch for each resource, requests beside them), for the program's own
-modules and logs, and for sockets that are just being accepted or refused."""
+@dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """How many open files are for what."""
 
-OPS_CONNECTIONS: Final = 64
-"""For probes, Prometheus and people; each asks seldom."""
+    reserved: int = 256
+    """For the API server (a watch for each resource, requests beside them), for the program's own
+    modules and logs, and for sockets that are just being accepted or refused."""
+    operations: int = 64
+    """For probes, Prometheus and people; each asks seldom."""
+    callbacks: int = 1000
+    """A scheduler has two or three; all beyond some dozens is somebody else's mistake."""
+    least: int = 16
+    """For callbacks, without which it is of no use to begin."""
 
-CALLBACK_CONNECTIONS: Final = 1000
-"""A scheduler has two or three; all beyond some dozens is somebody else's mistake."""
+    @property
+    def wanted(self) -> int:
+        """Return how many there should be."""
+        return self.reserved + self.operations + self.callbacks
 
-LEAST_CONNECTIONS: Final = 16
 
-WANTED: Final = RESERVED + OPS_CONNECTIONS + CALLBACK_CONNECTIONS
+FILES: Final = OpenFiles()
 
 
 def raise_file_limit() -> int:
     """Have as many open files as are wanted and allowed; return the limit that there is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return WANTED
-    if soft < WANTED:
-        soft = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+        return FILES.wanted
+    if soft < FILES.wanted:
+        soft = FILES.wanted if hard == resource.RLIM_INFINITY else min(FILES.wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return soft
 
@@ -128,15 +136,15 @@ def callback_connections(files: int, configured: int | None) -> int:
 
     Raises ConfigError for more than fit, ExtenderError for a limit under which nothing fits.
     """
-    left = files - RESERVED - OPS_CONNECTIONS
-    if left < LEAST_CONNECTIONS:
-        least = RESERVED + OPS_CONNECTIONS + LEAST_CONNECTIONS
+    left = files - FILES.reserved - FILES.operations
+    if left < FILES.least:
+        least = FILES.reserved + FILES.operations + FILES.least
         raise ExtenderError(
             f"the limit of open files is {files}, and at least {least} are needed: raise it with "
             "ulimit -n, or in the service's or container's settings"
         )
     if configured is None:
-        return min(CALLBACK_CONNECTIONS, left)
+        return min(FILES.callbacks, left)
     if configured > left:
         raise ConfigError(
             "serving.maxConnections",

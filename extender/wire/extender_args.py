@@ -16,6 +16,7 @@ from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.errors import ObjectError, RequestError, one_line
 from extender.model import memory
 from extender.model.keys import Key, key_of
+from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
 from extender.wire.decoding import BROKEN_JSON, decode
 from extender.wire.objects import PodReader
@@ -29,8 +30,6 @@ REMEMBERED = 4
 prioritize call is nearly always the one that filter answered last; a few more serve a second
 scheduler that shares the extender."""
 LARGEST = memory.NAME_LISTS // REMEMBERED
-PER_NAME = 128
-"""Bytes of a name that was decoded, and of its number."""
 _NAMES = msgspec.json.Decoder(list[str])
 
 

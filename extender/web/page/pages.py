@@ -31,9 +31,10 @@ from extender.web.page.layout import PAGES, closing, links, opening
 from extender.web.page.overview import LINKS, Numbers, Overview, overview
 from extender.web.page.quotas import NOT_LOOKED_AT, QuotaSettings
 from extender.web.page.status import RecentCalls, Status
-from extender.web.page.tables import MOST_QUERY, Asked, Steps
+from extender.web.page.tables import Asked, Steps
 from extender.web.turns import QueryError, in_slices
 from extender.wire.explanation import Explained
+from extender.wire.validation import LONGEST_KEY
 
 MOST_BYTES: Final = 2 << 20
 """Of a page."""
@@ -172,8 +173,8 @@ def _asked(path: str, query: Mapping[str, str], parameters: Collection[str]) -> 
     """Refuse what would otherwise be ignored without a word."""
     for name, value in query.items():
         if name not in parameters:
-            raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name[:MOST_QUERY]}")
-        if len(value) > MOST_QUERY:
+            raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name[:LONGEST_KEY]}")
+        if len(value) > LONGEST_KEY:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: longer than any name")
     return Asked(path, dict(query))
 
