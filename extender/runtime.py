@@ -34,7 +34,7 @@ from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check, Remark
 from extender.resources import VITAL, object_counts
-from extender.source import Source, open_source
+from extender.source import Picture, Source, open_source
 from extender.warm_up import WarmUp
 from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.listening import (
@@ -71,19 +71,19 @@ def serve(config: Config) -> int:
 class Lifecycle:
     """What probes and callbacks ask about the process as a whole."""
 
-    def __init__(self, source: Source, freshness: Freshness) -> None:
-        self._source = source
+    def __init__(self, picture: Picture, freshness: Freshness) -> None:
+        self._picture = picture
         self._freshness = freshness
         self.stopping = False
 
     def unsynced(self) -> str | None:
         """Say which resources are not known yet, None when all are."""
-        missing = [resource for resource, known in self._source.synced.items() if not known]
+        missing = [resource for resource, known in self._picture.synced.items() if not known]
         return f"{', '.join(missing)} not synced yet" if missing else None
 
     def _unread(self, resource: str) -> Remark | None:
         """Tell of objects that are not known as they are, for which nothing is held up."""
-        found = self._source.unreadable.get(resource)
+        found = self._picture.unreadable.get(resource)
         if not found:
             return None
         key, why = next(iter(found.items()))
@@ -93,12 +93,12 @@ class Lifecycle:
         """Return the readiness checks by name."""
 
         def informer(resource: str) -> Check:
-            return lambda: self._unread(resource) if self._source.synced[resource] else _UNSYNCED
+            return lambda: self._unread(resource) if self._picture.synced[resource] else _UNSYNCED
 
         checks = {
-            f"informer-sync/{resource}": informer(resource) for resource in self._source.synced
+            f"informer-sync/{resource}": informer(resource) for resource in self._picture.synced
         }
-        for resource in self._source.silent_for:
+        for resource in self._picture.silent_for:
             checks[f"watch-staleness/{resource}"] = self._freshness.check(resource)
         checks["shutdown"] = lambda: "the process is stopping" if self.stopping else None
         return checks
@@ -135,20 +135,20 @@ async def running(config: Config) -> AsyncIterator[Running]:
     )
     async with AsyncExitStack() as parts:
         source = await open_source(config, state, metrics, parts)
-        for resource in source.synced:
+        for resource in source.picture.synced:
             metrics.cache_objects.ask(partial(_count, state, resource), resource)
         metrics.reservations.ask(lambda: len(state.reservations))
         if config.looks_at_quotas:
             quotas = state.quotas
             metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
         freshness = Freshness(
-            lambda: source.silent_for,
+            lambda: source.picture.silent_for,
             config.client_connection.stale_after_seconds,
             state,
             VITAL,
         )
         _keep_running("freshness", freshness.run(), parts)
-        lifecycle = Lifecycle(source, freshness)
+        lifecycle = Lifecycle(source.picture, freshness)
         _keep_running("audit", keep_auditing(state, metrics), parts)
         _keep_running("expiry", keep_expiring(state), parts)
         _keep_running("deferred work", keep_up_to_date(state), parts)
@@ -286,14 +286,15 @@ def _status(
     callbacks_url: str,
     started: float,
 ) -> Status:
-    synced, heard, counts = source.synced, source.last_heard, object_counts(state)
+    picture, counts = source.picture, object_counts(state)
+    synced, heard = picture.synced, picture.last_heard
     return Status(
         mode=config.mode.value,
         source=source.description,
         callbacks=callbacks_url,
         calls=calls.at,
         started=started,
-        stale_after=config.client_connection.stale_after_seconds if source.silent_for else None,
+        stale_after=config.client_connection.stale_after_seconds if picture.silent_for else None,
         resources=tuple(
             ResourceStatus(name, synced[name], counts[name], heard[name]) for name in synced
         ),

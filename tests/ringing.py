@@ -24,7 +24,7 @@ def ring(row: CounterRow | GaugeRow | HistogramRow) -> asyncio.Event:
     return rung
 
 
-class Shown:
+class AwaitedGauge:
     """The values of a gauge, for those who wait for one."""
 
     def __init__(self, row: GaugeRow) -> None:

@@ -13,7 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.drift import MOST_LINES, keep_watching_drift
 from extender.metrics import Metrics
 from tests.builders import ZONE, Json, model_pod, node, pod, requirement, selector, state_of, term
-from tests.ringing import Shown
+from tests.ringing import AwaitedGauge
 
 WAIT = 10.0
 
@@ -21,10 +21,12 @@ NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"})]
 
 
 @asynccontextmanager
-async def watching_drift(state: ClusterState, unready: str | None = None) -> AsyncIterator[Shown]:
+async def watching_drift(
+    state: ClusterState, unready: str | None = None
+) -> AsyncIterator[AwaitedGauge]:
     """Watch without pauses."""
     metrics = Metrics()
-    gauge = Shown(metrics.drifted_pods)
+    gauge = AwaitedGauge(metrics.drifted_pods)
     watch = DriftWatch(state)
     task = asyncio.create_task(
         keep_watching_drift(watch, metrics, lambda: unready, step_pause=0, round_pause=0.01)

@@ -16,7 +16,7 @@ from extender.controllers.violations import (
 )
 from extender.metrics import Metrics
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
-from tests.ringing import Shown
+from tests.ringing import AwaitedGauge
 
 PLUGIN = "InterPodAffinity"
 WAIT = 10.0
@@ -28,10 +28,12 @@ NEAR_DB = pod("api").affinity(term(ZONE, selector(app="db"))).on("a1")
 
 
 @asynccontextmanager
-async def patrolling(state: ClusterState, unready: str | None = None) -> AsyncIterator[Shown]:
+async def patrolling(
+    state: ClusterState, unready: str | None = None
+) -> AsyncIterator[AwaitedGauge]:
     """Patrol without pauses."""
     metrics = Metrics()
-    gauge = Shown(metrics.violations)
+    gauge = AwaitedGauge(metrics.violations)
     task = asyncio.create_task(
         keep_patrolling(state, metrics, PLUGIN, lambda: unready, step_pause=0, round_pause=0)
     )
