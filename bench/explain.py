@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import thread_time
 from typing import Any
@@ -21,6 +22,7 @@ from bench.turns import Turns
 from bench.workloads import HOST, ZONE
 from extender.cluster.state import ClusterState
 from extender.collecting import keep_collecting
+from extender.verbs.explaining.explanation import Question
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.quota import CrossNamespacePodAffinity
@@ -118,7 +120,8 @@ async def _measure(state: ClusterState, reader: PodReader) -> Mapping[str, Cost]
     affinity, node_affinity = InterPodAffinity(), NodeAffinityPlugin()
     plugins = (node_affinity, affinity, CrossNamespacePodAffinity())
     scoring = (affinity, node_affinity)
-    explain = Explain(state, plugins, scoring, reader, lambda: None, max_score=20)
+    question = partial(Question, plugins=plugins, scoring=scoring, max_score=20, names_all=False)
+    explain = Explain(state, question, reader, lambda: None)
     turns = Turns()
     # As in the program.
     collecting = asyncio.create_task(keep_collecting())

@@ -109,13 +109,14 @@ class Scheduler:
 @asynccontextmanager
 async def _scheduler(qps: float) -> AsyncIterator[Scheduler]:
     clock = asyncio.get_running_loop().time
-    limit = FlowControl(qps, round(2 * qps), Timing(clock=clock))
+    timing = Timing(clock=clock)
+    limit = FlowControl(qps, round(2 * qps), timing)
     state = ClusterState()
     for number in range(NODES):
         state.upsert_node(model_node(node(f"n{number}", {})))
     async with (
         BindingApi(Pulse(), seconds=_BIND_SECONDS, clock=clock) as api,
-        ApiClient(credentials_for(api.url), limit=limit, clock=clock) as client,
+        ApiClient(credentials_for(api.url), limit=limit, timing=timing) as client,
     ):
         binds = Binds(
             state,

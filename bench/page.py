@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from time import thread_time
 from typing import Final
@@ -24,6 +25,7 @@ from extender.cluster.audits.violations import Watch
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.metrics import Metrics
+from extender.verbs.explaining.explanation import Question
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.web.explain import Explain
@@ -71,9 +73,14 @@ ASKED: Final[Sequence[tuple[str, str, Mapping[str, str]]]] = (
 
 async def _measure(state: ClusterState, reader: PodReader) -> Sequence[Sequence[str]]:
     affinity, nodes = InterPodAffinity(), NodeAffinityPlugin()
-    explain = Explain(
-        state, (nodes, affinity), (affinity, nodes), reader, lambda: None, max_score=20
+    question = partial(
+        Question,
+        plugins=(nodes, affinity),
+        scoring=(affinity, nodes),
+        max_score=20,
+        names_all=False,
     )
+    explain = Explain(state, question, reader, lambda: None)
     shown = Shown(
         state,
         DriftWatch(state),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.config import Config, Mode, Plugin
+from extender.config import Config, Mode, PluginName
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.node_affinity import read_node_affinity
 
-AFFINITY = (Plugin.INTER_POD_AFFINITY, Plugin.NODE_AFFINITY)
+AFFINITY = (PluginName.INTER_POD_AFFINITY, PluginName.NODE_AFFINITY)
 """Plugins that the scheduler has as well, but for what pods have in annotations."""
 
 
@@ -40,12 +40,12 @@ def refuses(config: Config) -> bool:
     return bool(enforced(config))
 
 
-def _filters(config: Config, plugins: Sequence[Plugin]) -> Plugins:
+def _filters(config: Config, plugins: Sequence[PluginName]) -> Plugins:
     limited = config.cross_namespace_pod_affinity.limited_by_default
-    built: dict[Plugin, FilterPlugin] = {
+    built: dict[PluginName, FilterPlugin] = {
         **_affinity(config, plugins),
-        Plugin.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(
-            limited, of_annotations=Plugin.CROSS_NAMESPACE_POD_AFFINITY not in plugins
+        PluginName.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(
+            limited, of_annotations=PluginName.CROSS_NAMESPACE_POD_AFFINITY not in plugins
         ),
     }
     return tuple(built[name] for name in _with_annotations(config, plugins))
@@ -58,22 +58,24 @@ def score_plugins(config: Config) -> ScorePlugins:
     return tuple(built[name] for name in names if name in built)
 
 
-def _with_annotations(config: Config, plugins: Sequence[Plugin]) -> Sequence[Plugin]:
+def _with_annotations(config: Config, plugins: Sequence[PluginName]) -> Sequence[PluginName]:
     """Return plugins in their order; those that are there for annotations alone come last."""
-    quota = (Plugin.CROSS_NAMESPACE_POD_AFFINITY,) if config.takes_annotations else ()
+    quota = (PluginName.CROSS_NAMESPACE_POD_AFFINITY,) if config.takes_annotations else ()
     return tuple(dict.fromkeys((*plugins, *AFFINITY, *quota)))
 
 
 def _affinity(
-    config: Config, plugins: Sequence[Plugin]
-) -> dict[Plugin, InterPodAffinity | NodeAffinityPlugin]:
+    config: Config, plugins: Sequence[PluginName]
+) -> dict[PluginName, InterPodAffinity | NodeAffinityPlugin]:
     """Build both kinds of affinity, only for annotations where the scheduler has the plugin."""
     pods, nodes = inter_pod_affinity(config), node_affinity(config)
     return {
-        Plugin.INTER_POD_AFFINITY: replace(
-            pods, of_annotations=Plugin.INTER_POD_AFFINITY not in plugins
+        PluginName.INTER_POD_AFFINITY: replace(
+            pods, of_annotations=PluginName.INTER_POD_AFFINITY not in plugins
         ),
-        Plugin.NODE_AFFINITY: replace(nodes, of_annotations=Plugin.NODE_AFFINITY not in plugins),
+        PluginName.NODE_AFFINITY: replace(
+            nodes, of_annotations=PluginName.NODE_AFFINITY not in plugins
+        ),
     }
 
 

@@ -32,7 +32,7 @@ from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.ports import Check, Remark
 from extender.resources import VITAL, object_counts
-from extender.source import Source, open_source
+from extender.source import Picture, Source, open_source
 from extender.warm_up import WarmUp
 from extender.web.app import LAST_CALLS, LastCalls
 from extender.web.listening import (
@@ -43,7 +43,7 @@ from extender.web.listening import (
 )
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import RecentCalls, Resource, Status
+from extender.web.page.status import RecentCalls, ResourceStatus, Status
 from extender.wiring import (
     Context,
     build_callbacks,
@@ -69,19 +69,19 @@ def serve(config: Config) -> int:
 class Lifecycle:
     """What probes and callbacks ask about the process as a whole."""
 
-    def __init__(self, source: Source, freshness: Freshness) -> None:
-        self._source = source
+    def __init__(self, picture: Picture, freshness: Freshness) -> None:
+        self._picture = picture
         self._freshness = freshness
         self.stopping = False
 
     def unsynced(self) -> str | None:
         """Say which resources are not known yet, None when all are."""
-        missing = [resource for resource, known in self._source.synced.items() if not known]
+        missing = [resource for resource, known in self._picture.synced.items() if not known]
         return f"{', '.join(missing)} not synced yet" if missing else None
 
     def _unread(self, resource: str) -> Remark | None:
         """Tell of objects that are not known as they are, for which nothing is held up."""
-        found = self._source.unreadable.get(resource)
+        found = self._picture.unreadable.get(resource)
         if not found:
             return None
         key, why = next(iter(found.items()))
@@ -91,12 +91,12 @@ class Lifecycle:
         """Return the readiness checks by name."""
 
         def informer(resource: str) -> Check:
-            return lambda: self._unread(resource) if self._source.synced[resource] else _UNSYNCED
+            return lambda: self._unread(resource) if self._picture.synced[resource] else _UNSYNCED
 
         checks = {
-            f"informer-sync/{resource}": informer(resource) for resource in self._source.synced
+            f"informer-sync/{resource}": informer(resource) for resource in self._picture.synced
         }
-        for resource in self._source.silent_for:
+        for resource in self._picture.silent_for:
             checks[f"watch-staleness/{resource}"] = self._freshness.check(resource)
         checks["shutdown"] = lambda: "the process is stopping" if self.stopping else None
         return checks
@@ -135,13 +135,13 @@ async def running(config: Config) -> AsyncIterator[Running]:
         source = await open_source(config, state, metrics, parts)
         _track(config, state, source, metrics)
         freshness = Freshness(
-            lambda: source.silent_for,
+            lambda: source.picture.silent_for,
             config.client_connection.stale_after_seconds,
             state,
             VITAL,
         )
         _keep_running("freshness", freshness.run(), parts)
-        lifecycle = Lifecycle(source, freshness)
+        lifecycle = Lifecycle(source.picture, freshness)
         unsynced = lifecycle.unsynced
         context = Context(
             config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
@@ -185,9 +185,9 @@ async def running(config: Config) -> AsyncIterator[Running]:
 
 def _track(config: Config, state: ClusterState, source: Source, metrics: Metrics) -> None:
     """Have metrics say how much there is, whenever they are asked for."""
-    for resource in source.synced:
-        metrics.track_objects(resource, partial(_count, state, resource))
-    metrics.track_reservations(lambda: len(state.reservations))
+    for resource in source.picture.synced:
+        metrics.cache_objects.ask(partial(_count, state, resource), resource)
+    metrics.reservations.ask(lambda: len(state.reservations))
     if config.looks_at_quotas:
         quotas = state.quotas
         metrics.track_quotas(lambda: quotas.pods, lambda: len(quotas.namespaces))
@@ -208,10 +208,9 @@ def _look_after_state(context: Context, parts: AsyncExitStack) -> tuple[Watch, D
 
 def _look_after_annotations(context: Context, parts: AsyncExitStack) -> None:
     config, state, source = context.config, context.state, context.source
-    annotations = state.broken_annotations
-    context.metrics.track_annotations(
-        broken=lambda: len(annotations), ignored=lambda: annotations.ignored
-    )
+    metrics, annotations = context.metrics, state.broken_annotations
+    metrics.broken_annotations.ask(lambda: len(annotations))
+    metrics.ignored_annotations.ask(lambda: annotations.ignored)
     _keep_running("annotations", keep_telling_of_broken(state), parts)
     has_api = source.nominator is not None
     if has_api and config.takes_annotations and config.mode is Mode.ASSIST:
@@ -256,15 +255,18 @@ def _count(state: ClusterState, resource: str) -> int:
 
 def _status(context: Context, calls: LastCalls, *, callbacks_url: str, started: float) -> Status:
     config, source = context.config, context.source
-    synced, heard, counts = source.synced, source.last_heard, object_counts(context.state)
+    picture, counts = source.picture, object_counts(context.state)
+    synced, heard = picture.synced, picture.last_heard
     return Status(
         mode=config.mode.value,
         source=source.description,
         callbacks=callbacks_url,
         calls=calls.at,
         started=started,
-        stale_after=config.client_connection.stale_after_seconds if source.silent_for else None,
-        resources=tuple(Resource(name, synced[name], counts[name], heard[name]) for name in synced),
+        stale_after=config.client_connection.stale_after_seconds if picture.silent_for else None,
+        resources=tuple(
+            ResourceStatus(name, synced[name], counts[name], heard[name]) for name in synced
+        ),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +17,7 @@ from extender.metrics import Metrics
 from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
 from extender.ports import Evictor, Leadership, NoApiServer, Nominator, PodBinder, PodMover
-from extender.resources import VITAL, needed, object_counts
+from extender.resources import needed, object_counts
 from extender.wire.affinity import Gates
 from extender.wire.objects import PodReader
 
@@ -28,33 +29,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Source(Protocol):
-    """Tells how far the state can be trusted."""
-
-    description: str
-    """For people: names of files, or the API server's address."""
-
-    binder: PodBinder
-
-    nominator: Nominator | None
-    """None where there is no API server to tell."""
-
-    evictor: Evictor | None
-    """None likewise."""
-
-    mover: PodMover | None
-    """None likewise."""
-
-    leadership: Leadership | None
-    """Which of several replicas evicts; None where nobody asks."""
+class Picture(Protocol):
+    """How far what is known of the cluster can be trusted, by resource."""
 
     @property
     def synced(self) -> Mapping[str, bool]:
-        """Return whether each resource is known."""
+        """Return whether each is known."""
 
     @property
     def last_heard(self) -> Mapping[str, float | None]:
-        """Return when the source last said something about each resource, in epoch seconds."""
+        """Return when something was last heard about each, in epoch seconds."""
 
     @property
     def silent_for(self) -> Mapping[str, float | None]:
@@ -62,66 +46,32 @@ class Source(Protocol):
 
     @property
     def unreadable(self) -> Mapping[str, Mapping[str, str]]:
-        """Return of each resource that is watched the objects that cannot be read, and why."""
+        """Return of each that is watched the objects that cannot be read, and why."""
 
 
-class Files:
-    """A cluster that was read from files, and never changes."""
+@dataclass(frozen=True, slots=True)
+class StillPicture:
+    """That of files, which never changes."""
 
-    def __init__(self, description: str, resources: Sequence[str] = VITAL) -> None:
-        self.description = description
-        self.binder: PodBinder = NoApiServer()
-        self.nominator: Nominator | None = None
-        self.evictor: Evictor | None = None
-        self.mover: PodMover | None = None
-        self.leadership: Leadership | None = None
-        self.synced: Mapping[str, bool] = dict.fromkeys(resources, True)
-        self.last_heard: Mapping[str, float | None] = dict.fromkeys(resources, time())
-        self.silent_for: Mapping[str, float | None] = {}
-        self.unreadable: Mapping[str, Mapping[str, str]] = {}
+    synced: Mapping[str, bool]
+    last_heard: Mapping[str, float | None]
+    silent_for: Mapping[str, float | None] = field(default_factory=dict)
+    unreadable: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-class Live:
-    """A cluster that is watched."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the cluster comes from, and who acts on it; nobody but the binder with files."""
 
-    def __init__(
-        self,
-        description: str,
-        watchers: Watchers,
-        binder: PodBinder,
-        nominator: Nominator,
-        evictor: Evictor,
-        *,
-        mover: PodMover | None = None,
-        leadership: Leadership | None = None,
-    ) -> None:
-        self.description = description
-        self.binder = binder
-        self.nominator: Nominator | None = nominator
-        self.evictor: Evictor | None = evictor
-        self.mover: PodMover | None = mover
-        self.leadership: Leadership | None = leadership
-        self._watchers = watchers
-
-    @property
-    def synced(self) -> Mapping[str, bool]:
-        """Return whether each resource was listed once."""
-        return self._watchers.synced
-
-    @property
-    def last_heard(self) -> Mapping[str, float | None]:
-        """Return when the API server last said something about each resource."""
-        return self._watchers.last_heard
-
-    @property
-    def silent_for(self) -> Mapping[str, float | None]:
-        """Return for how many seconds the API server has said nothing about each resource."""
-        return self._watchers.silent_for
-
-    @property
-    def unreadable(self) -> Mapping[str, Mapping[str, str]]:
-        """Return of each resource the objects that cannot be read, and why."""
-        return self._watchers.unreadable
+    description: str
+    """For people: names of files, or the API server's address."""
+    picture: Picture
+    binder: PodBinder = field(default_factory=NoApiServer)
+    nominator: Nominator | None = None
+    evictor: Evictor | None = None
+    mover: PodMover | None = None
+    leadership: Leadership | None = None
+    """Which of several replicas evicts; None where nobody asks."""
 
 
 async def open_source(
@@ -166,7 +116,7 @@ def gates_of(config: Config) -> Gates:
     return Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
 
 
-def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
+def _load(config: Config, state: ClusterState, metrics: Metrics) -> Source:
     files = ClusterFiles(state, pod_reader(config))
     with resting():
         for path in config.cluster_files:
@@ -178,17 +128,16 @@ def _load(config: Config, state: ClusterState, metrics: Metrics) -> Files:
         if not object_counts(state)[resource]:
             _log.warning("there are no %s in the cluster files", resource)
     state.compact()
-    source = Files(
-        ", ".join(map(str, config.cluster_files)), [each.name for each in needed(config)]
-    )
-    for resource in source.synced:
+    resources = [each.name for each in needed(config)]
+    for resource in resources:
         metrics.synced(resource, synced=True)
-    return source
+    picture = StillPicture(dict.fromkeys(resources, True), dict.fromkeys(resources, time()))
+    return Source(", ".join(map(str, config.cluster_files)), picture)
 
 
 async def _watch(
     config: Config, state: ClusterState, metrics: Metrics, parts: AsyncExitStack
-) -> Live:
+) -> Source:
     # kubernetes-asyncio brings 40 MB of models with it: only for those who watch a cluster.
     from extender.kube.client import ApiClient  # noqa: PLC0415
     from extender.kube.credentials import load_credentials  # noqa: PLC0415
@@ -202,10 +151,8 @@ async def _watch(
     limit = FlowControl(connection.qps, connection.burst)
     client = await parts.enter_async_context(ApiClient(credentials, observer=metrics, limit=limit))
     if credentials.certificate_ends is not None:
-        metrics.track_client_certificate(lambda: credentials.certificate_ends or 0.0)
-    return await mirror(
-        client, config, state, metrics=metrics, parts=parts, description=credentials.host
-    )
+        metrics.certificate_ends.ask(lambda: credentials.certificate_ends or 0.0, "api-server")
+    return await mirror(client, config, state, metrics=metrics, parts=parts)
 
 
 async def mirror(
@@ -215,31 +162,31 @@ async def mirror(
     *,
     metrics: Metrics,
     parts: AsyncExitStack,
-    description: str,
     timing: Timing | None = None,
-) -> Live:
+) -> Source:
     """Keep the state equal to what an API server has until the stack unwinds."""
-    from extender.kube.binder import Binder  # noqa: PLC0415
-    from extender.kube.evictor import Evictor as ApiEvictor  # noqa: PLC0415
+    from extender.kube.binder import ApiNominator, Binder  # noqa: PLC0415
+    from extender.kube.evictor import ApiEvictor  # noqa: PLC0415
     from extender.kube.failures import Relist, Restart  # noqa: PLC0415
-    from extender.kube.frames import Kind, Skip  # noqa: PLC0415
+    from extender.kube.frames import EventType, Skip  # noqa: PLC0415
     from extender.kube.lease import Lease  # noqa: PLC0415
-    from extender.kube.nominator import Nominator as ApiNominator  # noqa: PLC0415
+    from extender.kube.pacing import USUAL_MIRROR  # noqa: PLC0415
     from extender.kube.reader import ObjectReader  # noqa: PLC0415
-    from extender.kube.reflector import SILENCE_SECONDS  # noqa: PLC0415
     from extender.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415
 
     pods = pod_reader(config)
     watched = needed(config)
     for each in watched:
-        metrics.begin_mirror(each.name, kinds=Kind, skips=Skip, restarts=Restart, relists=Relist)
+        metrics.begin_mirror(
+            each.name, kinds=EventType, skips=Skip, restarts=Restart, relists=Relist
+        )
     # In time for a list to come before the resource is stale.
-    silence = min(SILENCE_SECONDS, config.client_connection.stale_after_seconds - 15.0)
-    reflectors = build_reflectors(
-        client, state, watched, pods, observer=metrics, timing=timing, silence=silence
+    silence = min(USUAL_MIRROR.silence, config.client_connection.stale_after_seconds - 15.0)
+    settings = replace(
+        USUAL_MIRROR, observer=metrics, timing=timing or USUAL_MIRROR.timing, silence=silence
     )
-    watching = Watchers(reflectors, observer=metrics, timing=timing)
-    watchers = await parts.enter_async_context(watching)
+    reflectors = build_reflectors(client, state, watched, pods, settings)
+    watchers = await parts.enter_async_context(Watchers(reflectors))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")
     parts.callback(settling.cancel)
     key = lease_key(config)
@@ -248,8 +195,8 @@ async def mirror(
         parts.push_async_callback(leadership.close)
     binder, nominator = Binder(client, pods), ApiNominator(client)
     evictor = ApiEvictor(client, ObjectReader(client, pods), key)
-    return Live(
-        description, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
+    return Source(
+        client.host, watchers, binder, nominator, evictor, mover=evictor, leadership=leadership
     )
 
 

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+LOG_SECONDS: Final = 60.0
+"""Between two lines of a kind, unless somebody waits for an answer."""
+CALL_LOG_SECONDS: Final = 10.0
+"""The same about calls and requests: whoever sends broken ones sends many."""
 MOST_KINDS: Final = 64
 """Kinds of lines told apart at a time; those beyond share one series."""
 KIND_CHARACTERS: Final = 400
@@ -39,7 +43,7 @@ class LogThrottle:
         self,
         logger: logging.Logger,
         *,
-        seconds: float,
+        seconds: float = LOG_SECONDS,
         burst: int = 1,
         clock: Callable[[], float] = monotonic,
     ) -> None:

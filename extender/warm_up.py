@@ -135,7 +135,7 @@ class WarmUp:
                 if step is None:
                     break
                 spent += step
-                self._metrics.count_slice()
+                self._metrics.slices.count()
                 if spent > self._budget or self._clock() > deadline:
                     self._refuse(
                         pod,
@@ -146,7 +146,7 @@ class WarmUp:
         self._refuse(pod, "results were dropped from memory again and again")
 
     def _refuse(self, pod: Pod, why: str) -> None:
-        self._metrics.count_over_budget()
+        self._metrics.over_budget.count()
         raise OverBudgetError(
             f"the affinity rules of {pod.key} take long to compare with the pods of this cluster: "
             f"{why}"

@@ -17,7 +17,7 @@ from extender.callbacks.refused_pods import RefusedPods
 from extender.callbacks.requests import Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.cluster.state import ClusterState
-from extender.config import Config, Mode, Plugin, effective
+from extender.config import Config, Mode, PluginName, effective
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.history import History
@@ -29,6 +29,7 @@ from extender.model.objects import PodClass
 from extender.ports import Check, ReleaseNomination
 from extender.reading import pods_apart
 from extender.source import Source, pod_reader
+from extender.verbs.explaining.explanation import Question
 from extender.verbs.interaction import interact
 from extender.warm_up import WarmUp
 from extender.web.app import Application, Callback, callbacks_app
@@ -169,20 +170,20 @@ def _release_nomination(nomination: NominationController | None) -> ReleaseNomin
 def build_explain(context: Context) -> Explain:
     """Build what explains the verdicts of the plugins that are enabled, in every mode."""
     config = context.config
-    return Explain(
-        context.state,
-        filter_plugins(config),
-        score_plugins(config),
-        pod_reader(config, MOST_ENTRIES, manifests=True),
-        context.unsynced,
+    question = partial(
+        Question,
+        plugins=filter_plugins(config),
+        scoring=score_plugins(config),
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
+    pods = pod_reader(config, MOST_ENTRIES, manifests=True)
+    return Explain(context.state, question, pods, context.unsynced)
 
 
 def _interact(state: ClusterState, config: Config) -> Callable[[PodClass, PodClass], bool]:
     """Return what tells whether pods get in each other's way, by the rules that are ours."""
-    if Plugin.INTER_POD_AFFINITY in config.plugins:
+    if PluginName.INTER_POD_AFFINITY in config.plugins:
         return partial(interact, state)
     return lambda one, other: interact(state, one.by_annotation, other.by_annotation)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.config import Config, Mode, Plugin
+from extender.config import Config, Mode, PluginName
 from extender.config.execution import Annotations, NamespaceSelector, RequiredDuringExecution
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
@@ -10,10 +10,13 @@ from simulation.invariants.execution import PLAIN
 
 def replacing(evicting: Evicting | None = None) -> Config:
     """Return the configuration of mode `replace`, with quotas, and else as it is by default."""
-    plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
+    plugins: tuple[PluginName, ...] = (
+        PluginName.INTER_POD_AFFINITY,
+        PluginName.CROSS_NAMESPACE_POD_AFFINITY,
+    )
     moves = RequiredDuringExecution()
     if evicting is not None:
-        plugins = (*plugins, Plugin.NODE_AFFINITY)
+        plugins = (*plugins, PluginName.NODE_AFFINITY)
         moves = RequiredDuringExecution(
             enabled=True,
             dry_run=evicting.dry_run,

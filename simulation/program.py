@@ -25,10 +25,11 @@ from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
+from extender.kube.watchers import Watchers
 from extender.metrics import Metrics
 from extender.model.verdict import INTER_POD_AFFINITY
 from extender.resources import VITAL
-from extender.source import Live, Source, mirror
+from extender.source import Source, mirror
 from extender.warm_up import WarmUp
 from extender.web.app import CALLBACKS, Callback
 from extender.wiring import (
@@ -79,7 +80,7 @@ class Incarnation:
     @property
     def ready(self) -> bool:
         """Tell whether everything has been listed once."""
-        return self.source is not None and all(self.source.synced.values())
+        return self.source is not None and all(self.source.picture.synced.values())
 
     @property
     def awake(self) -> bool:
@@ -100,15 +101,16 @@ class Incarnation:
     @property
     def silence(self) -> float:
         """Return for how many seconds nothing was heard of the quietest resource."""
-        silent = {} if self.source is None else self.source.silent_for
+        silent = {} if self.source is None else self.source.picture.silent_for
         return max((now() if each is None else each for each in silent.values()), default=0.0)
 
     @property
     def versions(self) -> dict[str, int]:
         """Return how far the watch of each resource has come, 0 before anything was listed."""
-        if not isinstance(self.source, Live):
+        watchers = self.source and self.source.picture
+        if not isinstance(watchers, Watchers):
             return dict.fromkeys(PATHS, 0)
-        reflectors = self.source._watchers._reflectors  # noqa: SLF001 - nobody else has to know
+        reflectors = watchers._reflectors  # noqa: SLF001 - nobody else has to know
         return {each.name: int(each.mirror.version or "0") for each in reflectors}
 
     def _unsynced(self) -> str | None:
@@ -130,7 +132,7 @@ class Incarnation:
                 observer=metrics,
                 limit=FlowControl(connection.qps, connection.burst, timing),
                 session=lambda: self.session,  # type: ignore[arg-type,return-value]
-                clock=now,
+                timing=timing,
             )
             await parts.enter_async_context(client)
             source = self.source = await mirror(
@@ -139,7 +141,6 @@ class Incarnation:
                 self.state,
                 metrics=metrics,
                 parts=parts,
-                description=HOST,
                 timing=timing,
             )
             context = Context(
@@ -170,7 +171,7 @@ class Incarnation:
 
     def _controllers(self, source: Source, metrics: Metrics) -> list[Coroutine[Any, Any, None]]:
         stale_after = self._config.client_connection.stale_after_seconds
-        freshness = Freshness(lambda: source.silent_for, stale_after, self.state, VITAL)
+        freshness = Freshness(lambda: source.picture.silent_for, stale_after, self.state, VITAL)
         drift = DriftWatch(self.state)
         return [
             freshness.run(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from extender.callbacks.filtering import Filters, HeldPlaces, Listeners
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, soon
@@ -14,6 +16,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.reading import pods_apart
+from extender.verbs.explaining.explanation import Question
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins, ScorePlugins
@@ -37,11 +40,10 @@ def explaining(
 ) -> Explain:
     """Build what answers /explain by the rules of inter-pod affinity."""
     pods = pods or PodReader(node_affinity=True, waiting=True)
-    return Explain(
-        *(state, AFFINITY, AFFINITY, pods, lambda: unready),
-        max_score=max_score,
-        names_all=names_all,
+    question = partial(
+        Question, plugins=AFFINITY, scoring=AFFINITY, max_score=max_score, names_all=names_all
     )
+    return Explain(state, question, pods, lambda: unready)
 
 
 class Answering:

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.kube.observers import ReflectorObserver, RequestObserver
 from extender.metrics import Metrics
+from extender.metrics.table import MOVES
 from tests.missing import missing
 
 
@@ -24,30 +25,31 @@ def metrics() -> Metrics:
 
 def exercise(metrics: Metrics) -> None:
     """Have a first sample in every metric."""
-    metrics.observe_plugin("InterPodAffinity", "Filter", "Unschedulable", 0.00003)
-    metrics.observe_request("filter", 200, 0.0003)
-    metrics.count_attempt("feasible")
-    metrics.count_filtered("anti-affinity", 7)
-    metrics.count_bind("bound")
-    metrics.count_eviction("InterPodAffinity", "evicted")
-    metrics.begin_moves("RequiredDuringExecution", ["grace"])
-    metrics.observe_hold(0.004)
-    metrics.track_reservations(lambda: 3)
+    metrics.plugin_runs.observe(0.00003, "InterPodAffinity", "Filter", "Unschedulable")
+    metrics.requests.observe(0.0003, "filter", "200")
+    metrics.attempts.count("feasible")
+    metrics.nodes_filtered.count("anti-affinity", by=7)
+    metrics.binds.count("bound")
+    metrics.evictions.count("InterPodAffinity", "evicted")
+    metrics.evictions.begin(("RequiredDuringExecution",), MOVES)
+    metrics.violating_pods.begin(("grace",))
+    metrics.holds.observe(0.004)
+    metrics.reservations.ask(lambda: 3)
     metrics.track_quotas(lambda: 5, lambda: 2)
-    metrics.count_quota_refusal("Filter")
-    metrics.count_disagreements("InterPodAffinity", "anti-affinity", "rule", 3)
-    metrics.set_violations("InterPodAffinity", "antiAffinity", 2)
-    metrics.set_drifted(3)
-    metrics.track_objects("pods", lambda: 42)
-    metrics.count_mismatches(0)
-    metrics.observe_lag(0.002)
-    metrics.tls_reloaded(True)  # noqa: FBT003 - the metric's value
-    metrics.tls_expires(1_800_000_000)
-    metrics.track_client_certificate(lambda: 1_900_000_000)
+    metrics.quota_refusals.count("Filter")
+    metrics.shadow_disagreements.count("InterPodAffinity", "anti-affinity", "rule", by=3)
+    metrics.violations.set(2, "InterPodAffinity", "antiAffinity")
+    metrics.drifted_pods.set(3)
+    metrics.cache_objects.ask(lambda: 42, "pods")
+    metrics.mismatches.count(by=0)
+    metrics.loop_lag.observe(0.002)
+    metrics.tls_reloads.count("success")
+    metrics.certificate_ends.set(1_800_000_000, "callbacks")
+    metrics.certificate_ends.ask(lambda: 1_900_000_000, "api-server")
     metrics.describe_config(
         mode="assist", plugins=["InterPodAffinity"], scheduler_version="1.37", text="mode: assist"
     )
-    metrics.track_in_flight("filter", lambda: 2)
+    metrics.requests_in_flight.ask(lambda: 2, "filter")
     metrics.handshake_failed("protocol")
     metrics.connections("callbacks", 2)
     metrics.connection_closed("callbacks", "evicted")
@@ -263,7 +265,7 @@ def test_no_series_for_the_time_of_creation(metrics: Metrics) -> None:
 
 def test_object_counts_are_taken_at_each_scrape(metrics: Metrics) -> None:
     pods = ["one"]
-    metrics.track_objects("pods", lambda: len(pods))
+    metrics.cache_objects.ask(lambda: len(pods), "pods")
     before = samples(metrics)['affinity_extender_cache_objects{resource="pods"}']
     pods.append("two")
     after = samples(metrics)['affinity_extender_cache_objects{resource="pods"}']
@@ -278,7 +280,7 @@ def test_a_lost_sync_shows(metrics: Metrics) -> None:
 
 def test_two_instances_do_not_meet() -> None:
     one, two = (Metrics() for _ in range(2))
-    one.count_mismatches(3)
+    one.mismatches.count(by=3)
     name = "affinity_extender_consistency_mismatches_total"
     assert (samples(one)[name], samples(two)[name]) == (3, 0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from affinityctl.lint.scheduler_file import Ours, SchedulerFile, SchedulerProfile
-from extender.config import API_VERSION, KIND, Config, Mode, Plugin
+from extender.config import API_VERSION, KIND, Config, Mode, PluginName
 from extender.config.checks import is_loopback
 
 INTER_POD = "InterPodAffinity"
@@ -38,7 +38,7 @@ class Setup:
 
     def takes_over(self, plugin: str) -> bool:
         """Return whether a plugin of the scheduler is enabled here."""
-        return Plugin(plugin) in self.config.plugins
+        return PluginName(plugin) in self.config.plugins
 
     def refuses(self) -> bool:
         """Return whether nodes may be refused here: in assist by quotas or rules in annotations."""

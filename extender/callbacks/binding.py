@@ -20,7 +20,7 @@ from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
 from extender.ports import Check, PodBinder
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
     Decision,
@@ -31,7 +31,8 @@ from extender.verbs.binding import (
 from extender.verbs.plugins import Plugins, leading
 from extender.warm_up import LARGE_BYTES, SLICE, WarmUp
 from extender.wire.annotations import check_annotations
-from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
+from extender.wire.extender_args import BindingArgs, read_binding_args
+from extender.wire.extender_results import write_binding_result
 
 ANSWER_SECONDS = 4.0
 """For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
@@ -68,9 +69,8 @@ UNKNOWN = "?"
 PER_RECORD = 256
 """Bytes of a digest, under a uid."""
 
-LOG_SECONDS = 10.0
 LOG_BURST = 20
-"""Lines about pods that were not bound, for each result in so long."""
+"""Lines about pods that were not bound, for each result in CALL_LOG_SECONDS."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,11 +99,13 @@ class Binds:
         self._unready = unready
         self._clock = clock
         self._leading = leading(plugins)
-        metrics.begin_plugin(self._leading, "Bind", ("Success", "Unschedulable", "Error"))
+        metrics.plugin_runs.begin(
+            (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
+        )
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
         """What was put on record lately, by uid: the watch may be behind."""
         self._one_ended = asyncio.Event()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS, burst=LOG_BURST)
+        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /bind; RequestError when no scheduler sends such a body."""
@@ -115,7 +117,7 @@ class Binds:
             result, error = "error", str(failure)
         finally:
             self._in_flight.remove(args.uid)
-        self._metrics.count_bind(result)
+        self._metrics.binds.count(result)
         if error:
             says = "%s is not bound to %s: %s"
             self._log.log(logging.WARNING, result, says, args.key, args.node, error)
@@ -123,8 +125,8 @@ class Binds:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /bind when something broke."""
-        self._metrics.observe_plugin(self._leading, "Bind", "Error", seconds)
-        self._metrics.count_bind("error")
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Bind", "Error")
+        self._metrics.binds.count("error")
         return write_binding_result(fault_text(error))
 
     async def _bind(self, args: BindingArgs) -> Bound:
@@ -262,7 +264,7 @@ class Binds:
             decided = self._state.reserve(pod, node, deadline, seen.version)
         self._in_flight.remove(pod.uid)
         if verdict.reason is Reason.QUOTA:
-            self._metrics.count_quota_refusal("Bind")
+            self._metrics.quota_refusals.count("Bind")
         status = "Unschedulable" if verdict.decision is Decision.REFUSE else "Success"
-        self._metrics.observe_plugin(self._leading, "Bind", status, perf_counter() - start)
+        self._metrics.plugin_runs.observe(perf_counter() - start, self._leading, "Bind", status)
         return decided

@@ -34,7 +34,7 @@ from extender.verbs.plugins import (
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import broken_annotation
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.filtering import write_filter_error, write_filter_result, write_names
+from extender.wire.extender_results import write_filter_error, write_filter_result, write_names
 
 STATUSES = ("Success", "Unschedulable", "UnschedulableAndUnresolvable", "Error")
 
@@ -122,7 +122,7 @@ class Filters:
         self._is_attempt = bool(plugins) or shadow is not None
         self._leading = leading(judging)
         for name in {self._leading, *(plugin.name for plugin in judging)}:
-            metrics.begin_plugin(name, "Filter", STATUSES)
+            metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /filter, after the pods in flight that this one is in conflict with."""
@@ -139,7 +139,7 @@ class Filters:
             self._state.note_asked(args.pod.without_annotations)
             in_flight = self._listeners.in_flight
             if in_flight is not None and in_flight.interacting(args.pod):
-                self._metrics.observe_hold(await in_flight.wait_for(args.pod))
+                self._metrics.holds.observe(await in_flight.wait_for(args.pod))
             if self._listeners.held is not None:
                 await self._listeners.held.catch_up(args.pod)
             if self._compares_pods:
@@ -265,23 +265,23 @@ class Filters:
 
     def _count_attempt(self, result: str) -> None:
         if self._is_attempt:
-            self._metrics.count_attempt(result)
+            self._metrics.attempts.count(result)
 
     def _note_fault(self, error: Exception, seconds: float) -> None:
         self._count_attempt("error")
-        self._metrics.observe_plugin(self._leading, "Filter", "Error", seconds)
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Filter", "Error")
         self._log.log(logging.WARNING, type(error).__name__, "filter failed: %s", error)
 
     def _observe_run(self, plugin: str, status: str, seconds: float) -> None:
-        self._defer(lambda: self._metrics.observe_plugin(plugin, "Filter", status, seconds))
+        self._defer(lambda: self._metrics.plugin_runs.observe(seconds, plugin, "Filter", status))
 
     def _observe(self, pod: Pod, verdicts: FilterResult) -> None:
         feasible = bool(verdicts.fits.names)
         self._count_attempt("feasible" if feasible else "unschedulable")
         for reason, names in verdicts.refused:
-            self._metrics.count_filtered(reason.value, len(names))
+            self._metrics.nodes_filtered.count(reason.value, by=len(names))
             if reason is Reason.QUOTA:
-                self._metrics.count_quota_refusal("Filter")
+                self._metrics.quota_refusals.count("Filter")
         if not feasible and _log.isEnabledFor(logging.DEBUG):
             _log.debug("no node fits %s: %s", pod.key, _summary(verdicts))
         elif feasible and _log.isEnabledFor(TRACE):

@@ -13,7 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.pod_events import PodEvents
 from extender.controllers.preemption.controller import PreemptionController
 from extender.model import memory
-from extender.model.lru_cache import LruCache
+from extender.model.lru_cache import PER_NAME, LruCache
 from extender.model.objects import Pod
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Victims, only_waits
@@ -24,8 +24,6 @@ Longer, and an eviction that failed would hold up the pod."""
 CATCH_UP_SECONDS = 0.05
 """How long one call waits while our watch shows nothing of victims that are being deleted."""
 MOST_REMEMBERED = 64
-PER_NAME = 128
-"""Bytes of a node's name or a victim's uid, beside its text."""
 
 
 class NamedVictims:

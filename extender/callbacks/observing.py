@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Final, TypeAlias
 
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 
-LOG_SECONDS: Final = 10.0
 LOG_BURST: Final = 5
 """Lines of a kind in so long: the scheduler tries a broken pod again and again."""
 
@@ -25,7 +24,7 @@ def soon(work: Callable[[], None]) -> None:
 
 def fault_log(logger: logging.Logger) -> LogThrottle:
     """Return what logs the faults of a callback."""
-    return LogThrottle(logger, seconds=LOG_SECONDS, burst=LOG_BURST)
+    return LogThrottle(logger, seconds=CALL_LOG_SECONDS, burst=LOG_BURST)
 
 
 def fault_text(error: Exception) -> str:

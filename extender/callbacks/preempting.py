@@ -86,7 +86,9 @@ class Preemptions:
         self._metrics = metrics
         self._plugins = plugins
         self._leading = leading(plugins)
-        metrics.begin_plugin(self._leading, "Preempt", ("Success", "Unschedulable", "Error"))
+        metrics.plugin_runs.begin(
+            (self._leading,), ("Preempt",), ("Success", "Unschedulable", "Error")
+        )
         self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock
@@ -112,7 +114,7 @@ class Preemptions:
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /preempt when there is no verdict; the answer has no field to say why."""
-        self._metrics.observe_plugin(self._leading, "Preempt", "Error", seconds)
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Preempt", "Error")
         kind = type(error).__name__
         self._log.log(logging.WARNING, kind, "preempt failed, no pod is evicted: %s", error)
         return _NONE
@@ -156,7 +158,7 @@ class Preemptions:
         looked_at = self._warm_up.in_turns(args.pod, steps, LOOKING_SECONDS)
         found = {node: each async for node, each in looked_at if each is not None}
         status = "Success" if found else "Unschedulable"
-        self._metrics.observe_plugin(self._leading, "Preempt", status, perf_counter() - start)
+        self._metrics.plugin_runs.observe(perf_counter() - start, self._leading, "Preempt", status)
         if _log.isEnabledFor(logging.DEBUG):
             added = sum(
                 len(each.victims.uids) - len(args.candidates[node].uids)

@@ -28,7 +28,7 @@ from extender.verbs.prioritizing import prioritize
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import ExtenderArgs
-from extender.wire.prioritizing import EMPTY, PriorityWriter, write_call
+from extender.wire.extender_results import NO_SCORES, PriorityWriter, write_call
 
 Made: TypeAlias = tuple[bytes, Mapping[str, float]]
 """An answer, and the seconds that each plugin took for it."""
@@ -130,7 +130,7 @@ class Priorities:
         self._leading = leading(plugins)
         self._compares_pods = compare_pods(plugins)
         for plugin in plugins:
-            metrics.begin_plugin(plugin.name, "Score", ("Success", "Error"))
+            metrics.plugin_runs.begin((plugin.name,), ("Score",), ("Success", "Error"))
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /prioritize."""
@@ -151,19 +151,19 @@ class Priorities:
         except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
         self._defer(lambda: self._observe(seconds))
-        return EMPTY if self._silent else answer
+        return NO_SCORES if self._silent else answer
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""
         self._count_attempt("error")
-        self._metrics.observe_plugin(self._leading, "Score", "Error", seconds)
+        self._metrics.plugin_runs.observe(seconds, self._leading, "Score", "Error")
         self._log.log(
             logging.WARNING,
             type(error).__name__,
             "prioritize failed, the pod is placed without scores of ours: %s",
             error,
         )
-        return EMPTY
+        return NO_SCORES
 
     def filter_answered(self, args: ExtenderArgs, fits: NodeList, names_json: bytes) -> None:
         """Score the nodes that fit once filter's answer is on its way: they are asked about next.
@@ -200,7 +200,7 @@ class Priorities:
 
     def _observe(self, seconds: Mapping[str, float]) -> None:
         for plugin, taken in seconds.items():
-            self._metrics.observe_plugin(plugin, "Score", "Success", taken)
+            self._metrics.plugin_runs.observe(taken, plugin, "Score", "Success")
         self._count_attempt("feasible")
 
     def _note_asked(self, pod: Pod) -> None:
@@ -220,4 +220,4 @@ class Priorities:
 
     def _count_attempt(self, result: str) -> None:
         if self._is_attempt and not self._filter_is_asked:
-            self._metrics.count_attempt(result)
+            self._metrics.attempts.count(result)

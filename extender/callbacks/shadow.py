@@ -12,6 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model import memory
+from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.timing import LogThrottle
@@ -25,8 +26,6 @@ MOST_OPEN = 256
 """Differences that wait for their second look; further ones are counted as they stand."""
 LOG_PAUSE_SECONDS = 1.0
 """Between two lines in the log: a rule that is read differently differs at every call."""
-PER_NAME = 128
-"""Bytes of a node's name that waits for it. Together they may take memory.DIFFERENCES."""
 MOST_NAMES = 5
 """Nodes that a line names for each reason."""
 
@@ -67,9 +66,8 @@ class ShadowDifferences:
         self._open_bytes = 0
         enabled = {plugin.name for plugin in plugins}
         for reason in Reason:
-            for cause in (RULE, LAG):
-                if reason.plugin in enabled:
-                    metrics.count_disagreements(reason.plugin, reason.value, cause, 0)
+            if reason.plugin in enabled:
+                metrics.shadow_disagreements.begin((reason.plugin,), (reason.value,), (RULE, LAG))
 
     def note(self, pod: Pod, verdicts: FilterResult) -> None:
         """Take up the nodes that we would have refused, and look at them again a little later."""
@@ -108,7 +106,9 @@ class ShadowDifferences:
 
     def _count(self, cause: str, refused: Refused) -> None:
         for reason, names in refused:
-            self._metrics.count_disagreements(reason.plugin, reason.value, cause, len(names))
+            self._metrics.shadow_disagreements.count(
+                reason.plugin, reason.value, cause, by=len(names)
+            )
 
     def _say(self, pod: Pod, refused: Refused) -> None:
         self._log.log(

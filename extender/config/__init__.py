@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.config.connections import ClientConnection, Serving
+from extender.config.connections import Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
 from extender.config.options import OPTIONS, Option, unknown_variables
@@ -10,14 +10,9 @@ from extender.config.schema import (
     API_VERSION,
     KIND,
     Config,
-    Filter,
-    Hints,
-    InterPodAffinity,
     LogFormat,
-    Logging,
     Mode,
-    Plugin,
-    Preemption,
+    PluginName,
     Prioritize,
 )
 
@@ -25,17 +20,11 @@ __all__ = [
     "API_VERSION",
     "KIND",
     "OPTIONS",
-    "ClientConnection",
     "Config",
-    "Filter",
-    "Hints",
-    "InterPodAffinity",
     "LogFormat",
-    "Logging",
     "Mode",
     "Option",
-    "Plugin",
-    "Preemption",
+    "PluginName",
     "Prioritize",
     "Serving",
     "effective",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from extender.config.connections import Serving
 from extender.config.faults import show
-from extender.config.schema import Config, Plugin
+from extender.config.schema import Config, PluginName
 from extender.errors import ConfigError, ObjectError
 from extender.wire.node_affinity import read_node_affinity
 
@@ -51,16 +51,18 @@ def _quota(config: Config) -> Iterator[ConfigError]:
         if is_given and not config.looks_at_quotas:
             yield ConfigError(
                 f"crossNamespacePodAffinity.{name}",
-                f"has no effect unless {Plugin.CROSS_NAMESPACE_POD_AFFINITY} is among the plugins "
-                "or rules in annotations count (annotations.namespaceSelector)",
+                f"has no effect unless {PluginName.CROSS_NAMESPACE_POD_AFFINITY} is among the "
+                "plugins or rules in annotations count (annotations.namespaceSelector)",
             )
 
 
 def _node_affinity(config: Config) -> Iterator[ConfigError]:
     added = config.node_affinity.added_affinity
     path = "nodeAffinity.addedAffinity"
-    if not added.empty and Plugin.NODE_AFFINITY not in config.plugins:
-        yield ConfigError(path, f"has no effect unless {Plugin.NODE_AFFINITY} is among the plugins")
+    if not added.empty and PluginName.NODE_AFFINITY not in config.plugins:
+        yield ConfigError(
+            path, f"has no effect unless {PluginName.NODE_AFFINITY} is among the plugins"
+        )
     _, faults = read_node_affinity(added.as_json())
     for field, why in faults:
         yield ConfigError(f"{path}.{field}", why)

@@ -19,7 +19,7 @@ from extender.wire.manifests import LabelSelector
 PERCENTAGE: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
 
 
-class LabelSelectorRequirement(V1Object, frozen=True, kw_only=True):
+class V1LabelRequirement(V1Object, frozen=True, kw_only=True):
     """One comparison with a label."""
 
     key: str
@@ -31,7 +31,7 @@ class NamespaceSelector(V1Object, frozen=True, kw_only=True):
     """A v1 LabelSelector on namespaces."""
 
     match_labels: dict[str, str] = msgspec.field(default_factory=dict)
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_expressions: tuple[V1LabelRequirement, ...] = ()
 
     @property
     def empty(self) -> bool:

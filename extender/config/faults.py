@@ -41,7 +41,7 @@ def explain(error: msgspec.ValidationError, document: object, root: type) -> Con
         name = missing["name"]
         inner = f"{path}.{name}" if path else name
         if missing["what"] == "missing required":
-            return ConfigError(inner, f"missing; expected {describe(_member(expected, name))}")
+            return ConfigError(inner, f"missing; expected {describe(_child(expected, name))}")
         return ConfigError(inner, f"no such field{_suggest(name, field_names(expected))}")
     return ConfigError(path, f"{show(value)} is not {describe(expected, value)}")
 
@@ -78,23 +78,24 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     return f", did you mean {folded[close[0]]}?" if close else f"; known: {', '.join(known)}"
 
 
-def _follow(path: str, document: object, root: type) -> tuple[object, inspect.Type]:
+def _follow(path: str, document: object, root: type) -> tuple[Any, inspect.Type]:
     """Walk value and schema together down a path such as `.serving.port` or `.plugins[1]`."""
     value, kind = document, inspect.type_info(root)
-    for step in STEP.finditer(path):
-        kind = unwrap(kind)
-        if name := step["name"]:
+    for found in STEP.finditer(path):
+        if name := found["name"]:
             value = value.get(name) if isinstance(value, dict) else None
-            kind = _member(kind, name)
         else:
-            value = value[int(step["index"])] if isinstance(value, list) else None
-            kind = kind.item_type if isinstance(kind, _LISTS) else kind
+            value = value[int(found["index"])] if isinstance(value, list) else None
+        kind = _child(kind, name or int(found["index"]))
     return value, unwrap(kind)
 
 
-def _member(kind: inspect.Type, name: str) -> inspect.Type:
+def _child(kind: inspect.Type, step: str | int) -> inspect.Type:
+    kind = unwrap(kind)
+    if isinstance(step, int):
+        return kind.item_type if isinstance(kind, _LISTS) else kind
     fields = kind.fields if isinstance(kind, inspect.StructType) else ()
-    return next(field.type for field in fields if field.encode_name == name)
+    return {field.encode_name: field.type for field in fields}[step]
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:
@@ -165,35 +166,19 @@ def convert(
 
 def _mend(document: Any, path: str, root: type) -> bool:
     """Take away what is wrong, or put in what is allowed; return whether that was possible."""
-    steps = [step["name"] or int(step["index"]) for step in STEP.finditer(f".{path}")]
+    steps = [*STEP.finditer(f".{path}")]
     if not steps:
         return False  # the document as a whole, or a field without a name
     last = steps[-1]
-    value, kind = document, inspect.type_info(root)
     with suppress(LookupError, TypeError, ValueError):
-        for step in steps[:-1]:
-            kind = _inner(kind, step)
-            value = value[step]
-        kind = unwrap(kind)
-        if isinstance(kind, inspect.StructType) and not _required(kind, str(last)):
-            del value[last]
+        value, kind = _follow(f".{path}"[: last.start()], document, root)
+        name = last["name"] or int(last["index"])
+        if isinstance(kind, inspect.StructType) and not _required(kind, str(name)):
+            del value[name]
         else:
-            value[last] = _allowed(_inner(kind, last))
+            value[name] = _allowed(_child(kind, name))
         return True
     return False
-
-
-def _inner(kind: inspect.Type, step: str | int) -> inspect.Type:
-    match unwrap(kind), step:
-        case inspect.StructType(fields=fields), str():
-            return next((each.type for each in fields if each.encode_name == step), None) or _no()
-        case ((inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item)), int()):
-            return item
-    return _no()
-
-
-def _no() -> inspect.Type:
-    raise LookupError
 
 
 def _required(kind: inspect.StructType, name: str) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 
-class Operator(enum.StrEnum):
+class NodeOperator(enum.StrEnum):
     """How a node selector requirement compares."""
 
     IN = "In"
@@ -39,7 +39,7 @@ class NodeSelectorRequirement(V1Object, frozen=True, kw_only=True):
     """One comparison with a label or a field of a node."""
 
     key: str
-    operator: Operator
+    operator: NodeOperator
     values: tuple[str, ...] = ()
 
 
@@ -50,7 +50,7 @@ class NodeSelectorTerm(V1Object, frozen=True, kw_only=True):
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(V1Object, frozen=True, kw_only=True):
+class V1NodeSelector(V1Object, frozen=True, kw_only=True):
     """Terms of which one must hold."""
 
     node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], Meta(min_length=1)]
@@ -66,7 +66,7 @@ class PreferredSchedulingTerm(V1Object, frozen=True, kw_only=True):
 class NodeAffinityTerms(V1Object, frozen=True, kw_only=True):
     """A v1 NodeAffinity."""
 
-    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    required_during_scheduling_ignored_during_execution: V1NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
     @property

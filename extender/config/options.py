@@ -21,8 +21,14 @@ _SERVICE_LINK_NAME = re.compile(r"(^|_)(SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|
 _SERVICE_LINK_VALUE = re.compile(r"^(tcp|udp|sctp)://")
 
 
-CLUSTER, RULES, SERVING, LOGGING = "cluster", "rules", "serving", "logging"
-"""Headings in `--help`."""
+GROUPS = {
+    "": "configuration",
+    "clientConnection": "cluster",
+    "clusterFiles": "cluster",
+    "serving": "serving",
+    "logging": "logging",
+}
+"""Headings in `--help`, by the block of the file; all others are rules."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,11 +50,8 @@ class Option:
     many: bool = False
     """May be repeated; the environment variable separates values as PATH does."""
 
-    group: str = "configuration"
-    """Heading in `--help`."""
-
     unset: str = ""
-    """What counts when the schema has no default value; one line for `--help`."""
+    """What counts when the schema has no default value, if not none; one line for `--help`."""
 
     switch: bool = False
     """True or false; as a flag without a value, true."""
@@ -59,6 +62,11 @@ class Option:
         return self.flag.replace("-", "_")
 
     @property
+    def group(self) -> str:
+        """Heading in `--help`."""
+        return GROUPS.get(self.path.partition(".")[0], "rules")
+
+    @property
     def variable(self) -> str:
         """Environment variable."""
         return PREFIX + self.dest.upper()
@@ -66,12 +74,12 @@ class Option:
     @property
     def default(self) -> str:
         """What counts where nobody sets it."""
-        return self.unset or str(_default(self.path))
+        return self.unset or str(_default(self.path) or "none")
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The values that the schema allows, where it lists them."""
-        value = _default(self.path) if self.path else None
+        value = _default(self.path)
         return tuple(map(str, type(value))) if isinstance(value, enum.Enum) else ()
 
     def from_environment(self, environ: Mapping[str, str]) -> list[str]:
@@ -83,13 +91,12 @@ class Option:
 
 
 OPTIONS = (
-    Option("config", "FILE", "configuration file (AffinityExtenderConfiguration)", unset="none"),
+    Option("config", "FILE", "configuration file (AffinityExtenderConfiguration)"),
     Option(
         "kubeconfig",
         "FILE",
         "kubeconfig file for the API server",
         "clientConnection.kubeconfig",
-        group=CLUSTER,
         unset="in a pod, its service account; else $KUBECONFIG or ~/.kube/config",
     ),
     Option(
@@ -97,7 +104,6 @@ OPTIONS = (
         "NAME",
         "context of the kubeconfig file",
         "clientConnection.context",
-        group=CLUSTER,
         unset="its current context",
     ),
     Option(
@@ -107,25 +113,20 @@ OPTIONS = (
         "cluster; may be repeated",
         "clusterFiles",
         many=True,
-        group=CLUSTER,
-        unset="none",
     ),
-    Option("mode", "MODE", "shadow, assist or replace; see below", "mode", group=RULES),
+    Option("mode", "MODE", "shadow, assist or replace; see below", "mode"),
     Option(
         "admission-control-config-file",
         "FILE",
         "kube-apiserver's file of that name; where it limits cross-namespace affinity by default, "
         "so does this program",
         "crossNamespacePodAffinity.admissionControlConfigFile",
-        group=RULES,
-        unset="none",
     ),
     Option(
         "feature-gates",
         "NAME=BOOL,...",
         "MatchLabelKeysInPodAffinity, PodAffinityNamespaceSelector",
         "featureGates",
-        group=RULES,
         unset="all true",
     ),
     Option(
@@ -133,7 +134,6 @@ OPTIONS = (
         "IP",
         "address for the scheduler's callbacks; off loopback it needs all three TLS files",
         "serving.bindAddress",
-        group=SERVING,
     ),
     Option(
         "insecure-serving",
@@ -141,30 +141,26 @@ OPTIONS = (
         "let callbacks leave loopback without TLS and client certificates: anybody is believed",
         "serving.insecureServing",
         switch=True,
-        group=SERVING,
         unset="false",
     ),
-    Option("port", "N", "port for callbacks; 0 takes a free one", "serving.port", group=SERVING),
+    Option("port", "N", "port for callbacks; 0 takes a free one", "serving.port"),
     Option(
         "ops-bind-address",
         "IP",
         "address for the operations port, which is plain HTTP; it does not follow --bind-address",
         "serving.opsBindAddress",
-        group=SERVING,
     ),
     Option(
         "ops-port",
         "N",
         "port for probes, metrics and the status page; 0 takes a free one",
         "serving.opsPort",
-        group=SERVING,
     ),
     Option(
         "tls-cert-file",
         "FILE",
         "PEM file with the certificate chain for callbacks",
         "serving.tlsCertFile",
-        group=SERVING,
         unset="none: plain HTTP",
     ),
     Option(
@@ -172,24 +168,20 @@ OPTIONS = (
         "FILE",
         "PEM file with the private key of that certificate",
         "serving.tlsPrivateKeyFile",
-        group=SERVING,
-        unset="none",
     ),
     Option(
         "client-ca-file",
         "FILE",
         "PEM file with CAs; only clients with a certificate of one of them get an answer",
         "serving.clientCAFile",
-        group=SERVING,
         unset="none: every client",
     ),
-    Option("logging-format", "FORMAT", "text or json", "logging.format", group=LOGGING),
+    Option("logging-format", "FORMAT", "text or json", "logging.format"),
     Option(
         "v",
         "N",
         "verbosity: 0 little, 2 production, 3 watched changes, 4 debugging, 5 decisions, requests",
         "logging.verbosity",
-        group=LOGGING,
     ),
 )
 BY_FLAG = {option.flag: option for option in OPTIONS}
@@ -197,7 +189,7 @@ BY_FLAG = {option.flag: option for option in OPTIONS}
 
 def _default(path: str) -> object:
     """Return the schema's default at a dotted path of names as the file has them."""
-    value: object = Config(api_version=API_VERSION, kind=KIND)
+    value: object = Config(api_version=API_VERSION, kind=KIND) if path else None
     for name in path.split("."):
         if isinstance(value, Struct):
             fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)

@@ -31,7 +31,7 @@ class Mode(enum.StrEnum):
     REPLACE = "replace"
 
 
-class Plugin(enum.StrEnum):
+class PluginName(enum.StrEnum):
     """The rules that can be enforced here."""
 
     INTER_POD_AFFINITY = "InterPodAffinity"
@@ -46,7 +46,7 @@ class LogFormat(enum.StrEnum):
     JSON = "json"
 
 
-class InterPodAffinity(Block, frozen=True, kw_only=True):
+class InterPodAffinityArgs(Block, frozen=True, kw_only=True):
     """As in the scheduler's InterPodAffinityArgs. Use the same values in both."""
 
     hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
@@ -62,7 +62,7 @@ class InterPodAffinity(Block, frozen=True, kw_only=True):
     profile. Without a second plugin that scores, it has no effect."""
 
 
-class NodeAffinity(Block, frozen=True, kw_only=True):
+class NodeAffinityArgs(Block, frozen=True, kw_only=True):
     """As in the scheduler's NodeAffinityArgs. Needs NodeAffinity in plugins."""
 
     added_affinity: NodeAffinityTerms = NodeAffinityTerms()
@@ -73,7 +73,7 @@ class NodeAffinity(Block, frozen=True, kw_only=True):
     """Share of this plugin in the mean of all plugins, as above."""
 
 
-class CrossNamespacePodAffinity(Block, frozen=True, kw_only=True):
+class CrossNamespaceArgs(Block, frozen=True, kw_only=True):
     """The quota scope CrossNamespacePodAffinity, which the scheduler itself does not check."""
 
     limited_by_default: bool = False
@@ -124,7 +124,7 @@ class Hints(Block, frozen=True, kw_only=True):
     """Seconds after which a hint is withdrawn if the scheduler did not take it."""
 
 
-class Preemption(Block, frozen=True, kw_only=True):
+class PreemptionSettings(Block, frozen=True, kw_only=True):
     """Evicting less important pods for one that only affinity rules keep from every node."""
 
     enabled: bool = True
@@ -174,7 +174,7 @@ class Config(Block, frozen=True, kw_only=True):
     binds as well, and pods wait while it is down. shadow: the extender only compares. The
     scheduler's file must be the one for the same mode."""
 
-    plugins: tuple[Plugin, ...] = (Plugin.INTER_POD_AFFINITY,)
+    plugins: tuple[PluginName, ...] = (PluginName.INTER_POD_AFFINITY,)
     """Plugins that are enabled, in the order in which their refusals are reported. InterPodAffinity
     and NodeAffinity refuse nodes only in mode replace, and score nodes in each mode. What is
     enabled here has to be off in the scheduler's file, as far as the mode has it here."""
@@ -184,13 +184,13 @@ class Config(Block, frozen=True, kw_only=True):
     whole preemption if one node has no victims; from 1.38 on such nodes stay in the answer of
     preempt, for other extenders to name victims there."""
 
-    inter_pod_affinity: InterPodAffinity = InterPodAffinity()
-    node_affinity: NodeAffinity = NodeAffinity()
-    cross_namespace_pod_affinity: CrossNamespacePodAffinity = CrossNamespacePodAffinity()
+    inter_pod_affinity: InterPodAffinityArgs = InterPodAffinityArgs()
+    node_affinity: NodeAffinityArgs = NodeAffinityArgs()
+    cross_namespace_pod_affinity: CrossNamespaceArgs = CrossNamespaceArgs()
     filter: Filter = Filter()
     prioritize: Prioritize = Prioritize()
     hints: Hints = Hints()
-    preemption: Preemption = Preemption()
+    preemption: PreemptionSettings = PreemptionSettings()
     annotations: Annotations = Annotations()
     required_during_execution: RequiredDuringExecution = RequiredDuringExecution()
     feature_gates: FeatureGates = FeatureGates()
@@ -205,7 +205,9 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def looks_at_node_affinity(self) -> bool:
         """Whether it matters here which nodes pods ask for: hints and preemption keep to it too."""
-        return Plugin.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE or self.moves_pods
+        return (
+            PluginName.NODE_AFFINITY in self.plugins or self.mode is Mode.REPLACE or self.moves_pods
+        )
 
     @property
     def moves_pods(self) -> bool:
@@ -215,7 +217,7 @@ class Config(Block, frozen=True, kw_only=True):
     @property
     def looks_at_quotas(self) -> bool:
         """Whether quotas and what pods use of them are wanted at all."""
-        return Plugin.CROSS_NAMESPACE_POD_AFFINITY in self.plugins or self.takes_annotations
+        return PluginName.CROSS_NAMESPACE_POD_AFFINITY in self.plugins or self.takes_annotations
 
     @property
     def takes_annotations(self) -> bool:

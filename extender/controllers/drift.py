@@ -36,7 +36,7 @@ async def keep_watching_drift(
             if len(fresh) > MOST_LINES:
                 _log.warning("and %d more kinds of pods like these", len(fresh) - MOST_LINES)
             await asyncio.sleep(step_pause)
-        metrics.set_drifted(watch.pods)
+        metrics.drifted_pods.set(watch.pods)
         await asyncio.sleep(round_pause)
 
 

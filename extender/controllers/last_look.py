@@ -32,8 +32,6 @@ MOST_WITNESSES: Final = 3
 """Pods in the way that are read: any one of them is enough."""
 MOST_NODES: Final = 32
 """Nodes that are read to find that none of the pods on them is where one is missed."""
-LOG_SECONDS: Final = 60.0
-"""Between two lines about failures of the same kind."""
 UNREAD: Final = "%s: what its eviction hangs on cannot be read: %s"
 
 _log = logging.getLogger(__name__)
@@ -66,7 +64,7 @@ class LastLook:
     def __init__(self, state: ClusterState, objects: ClusterReader) -> None:
         self._state = state
         self._objects = objects
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
 
     async def at_breach(
         self, execution: Execution, pod: Pod, cause: EvictionCause, target: str

@@ -14,8 +14,6 @@ from extender.timing import LogThrottle
 
 FIRST_UNCLEAR_STATUS = 500
 """An API server that has trouble of its own may have done it, or do it yet."""
-LOG_SECONDS = 60.0
-"""Between two lines about failures of the same kind, likely to be the same for every pod."""
 
 
 class Patched(Enum):
@@ -42,7 +40,7 @@ class NominationPatches:
         """Have somebody hear of the pod, the node and the cause, too, when a request fails."""
         self._nominator = nominator
         self._failed = failed
-        self._log = LogThrottle(logger, seconds=LOG_SECONDS)
+        self._log = LogThrottle(logger)
 
     async def change(self, pod: Pod, before: str | None, node: str | None) -> Patched:
         """Change the field from `before`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from extender.cluster.state import ClusterState
 from extender.controllers.workqueue import WorkQueue
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.warm_up import OverBudgetError
 
 RESYNC = "*"
@@ -18,8 +18,6 @@ AFTER_CHANGE, AFTER_REFUSAL, BEGUN = -1, 0, 1
 """Priorities: what was begun is looked after before anything more is begun."""
 LOOK_SECONDS = 0.25
 """Between two looks at what became of what was begun, and at whether anything has changed."""
-LOG_SECONDS = 10.0
-"""Between two lines about the same kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Reconciler:
         self._waiting = waiting
         self._begun = begun
         self._words = words
-        self._log = LogThrottle(logger, seconds=LOG_SECONDS)
+        self._log = LogThrottle(logger, seconds=CALL_LOG_SECONDS)
         self._synced = state.version
         queue.add_after(RESYNC, LOOK_SECONDS, BEGUN)
 

@@ -19,7 +19,6 @@ MOST_PODS: Final = 10_000
 """That wait for their record; of more, the rules count until a restart of this process alone."""
 FIRST_RETRY_SECONDS: Final = 5.0
 LAST_RETRY_SECONDS: Final = 320.0
-LOG_SECONDS: Final = 60.0
 
 Record: TypeAlias = Callable[[Pod, str], Awaitable[str | None]]
 """Puts the digest of a pod's annotation on record, and returns why that failed."""
@@ -36,7 +35,7 @@ class Recorder:
         self._queue: WorkQueue[Identity] = WorkQueue(MOST_PODS)
         self._waits: dict[Identity, float] = {}
         """Seconds until the next try, of those that failed."""
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
         state.placement_observers.append(self._placed)
 
     async def run(self) -> NoReturn:

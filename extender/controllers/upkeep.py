@@ -29,9 +29,8 @@ TIDY_REST_SECONDS: Final = 1.0
 """While there are none."""
 
 EXPIRY_PAUSE_SECONDS: Final = 1.0
-EXPIRED_LOG_SECONDS: Final = 60.0
 EXPIRED_LOG_BURST: Final = 10
-"""Lines about expired reservations in that time: an outage of the API server can leave hundreds."""
+"""Lines about expired reservations in a minute: an outage of the API server can leave hundreds."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ async def keep_auditing(
     while True:
         for finding in audit(state):
             if finding is not None:
-                metrics.count_mismatches(1)
+                metrics.mismatches.count()
                 _log.error("counters differ from a recount: %s; restart to count anew", finding)
             await asyncio.sleep(pause)
 
@@ -63,7 +62,7 @@ async def keep_up_to_date(
 
 async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:
     """Release the reservations that nothing settled in time, for as long as the program runs."""
-    throttle = LogThrottle(_log, seconds=EXPIRED_LOG_SECONDS, burst=EXPIRED_LOG_BURST, clock=clock)
+    throttle = LogThrottle(_log, burst=EXPIRED_LOG_BURST, clock=clock)
     while True:
         for pod in state.expire(clock()):
             says = "reservation of %s on %s expired: the watch never showed the pod there"

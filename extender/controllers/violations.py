@@ -64,7 +64,7 @@ async def keep_patrolling(
 
 def _publish(watch: Watch, metrics: Metrics, plugin: str) -> None:
     for role, rule in RULES.items():
-        metrics.set_violations(plugin, rule, watch.count(role))
+        metrics.violations.set(watch.count(role), plugin, rule)
 
 
 async def _say(

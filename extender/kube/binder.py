@@ -1,4 +1,4 @@
-"""Binds pods, and finds out what became of a bind whose answer was lost."""
+"""Binds pods, and finds out what became of a bind whose answer was lost; points pods at nodes."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.calls import STRATEGIC_MERGE, condition_patch, pod_path, second_now
+from extender.kube.calls import (
+    JSON_PATCH,
+    STRATEGIC_MERGE,
+    WITHIN,
+    condition_patch,
+    pod_path,
+    second_now,
+)
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.kube.flowcontrol import Flow
-from extender.kube.reader import READ_SECONDS, ObjectReader
+from extender.kube.reader import ObjectReader
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.objects import PodReader
 
-LOOK_SECONDS: Final = 1.5
-"""Kept of the time for a bind to look what became of it when its own answer says too little."""
-RECORD_SECONDS: Final = 1.0
-"""For the record of a pod's rules, which comes before the bind, out of the same time."""
-
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
 or there is no such pod. A 409 is none of these: that is also how the API server reports whatever
 went wrong while it wrote the pod, a timeout of etcd for one (BindingREST.assignPod)."""
+
+_NOMINATION: Final = "/status/nominatedNodeName"
+_OVERTAKEN: Final = frozenset((404, 409, 422))
+"""Not Found, Conflict, and how the API server says that a test of a patch failed."""
 
 
 class Binder:
@@ -40,7 +46,7 @@ class Binder:
         """Bind a pod within so many seconds; never raises for what the API server says or not."""
         path, body = f"{pod_path(pod.key)}/binding", _binding(pod, node)
         try:
-            await self._client.post(path, body, within=max(within - LOOK_SECONDS, 0.0))
+            await self._client.post(path, body, within=max(within - WITHIN.look, 0.0))
         except NotSentError as error:
             return Bound(BindOutcome.REFUSED, str(error))
         except ApiError as error:
@@ -52,7 +58,7 @@ class Binder:
             return await self._look(pod, node, str(error))
         return Bound(BindOutcome.BOUND)
 
-    async def read(self, key: str, within: float = READ_SECONDS) -> SeenPod | None:
+    async def read(self, key: str, within: float = WITHIN.read) -> SeenPod | None:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         return await self._objects.pod(Key(key), within)
 
@@ -72,7 +78,7 @@ class Binder:
         path, patch = f"{pod_path(pod.key)}/status", condition_patch(pod.uid, condition)
         try:
             await self._client.patch(
-                path, patch, STRATEGIC_MERGE, within=RECORD_SECONDS, flow=Flow.BINDS
+                path, patch, STRATEGIC_MERGE, within=WITHIN.record, flow=Flow.BINDS
             )
         except ExtenderError as error:
             return str(error)
@@ -85,7 +91,7 @@ class Binder:
         still get it from any request that the server has not finished with.
         """
         try:
-            seen = await self.read(pod.key, LOOK_SECONDS)
+            seen = await self.read(pod.key, WITHIN.look)
         except (ExtenderError, ObjectError) as error:
             return Bound(BindOutcome.INDETERMINATE, f"{why}; reading it back: {error}")
         found = None if seen is None else seen.pod
@@ -113,3 +119,54 @@ def _binding(pod: Pod, node: str) -> bytes:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
     )
+
+
+class ApiNominator:
+    """Sets the field by which the scheduler itself points pods at nodes, and wakes pods."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def nominate(self, pod: Pod, before: str | None, node: str | None) -> bool:
+        """Nominate a node, or none any more; False when somebody else has changed something.
+
+        `before` is what the field has to be at that moment. ApiError when the API server refuses,
+        NoAnswerError and BrokenAnswerError leave open whether it was done.
+        """
+        return await self._patch(pod, _nomination(pod.uid, before, node), JSON_PATCH)
+
+    async def wake(self, pod: Pod) -> bool:
+        """Make the scheduler try a pod again that an extender refused; False when it is gone.
+
+        Any change to such a pod does (pkg/scheduler/scheduler.go, buildQueueingHintMap). This one
+        says no more than that the pod was looked at, and in a second only the first is a change.
+        Errors as of `nominate`.
+        """
+        condition = {"type": "PodScheduled", "lastProbeTime": second_now()}
+        return await self._patch(pod, condition_patch(pod.uid, condition), STRATEGIC_MERGE)
+
+    async def _patch(self, pod: Pod, patch: bytes, kind: str) -> bool:
+        path = f"{pod_path(pod.key)}/status"
+        try:
+            await self._client.patch(path, patch, kind, within=WITHIN.nomination)
+        except ApiError as error:
+            if error.status in _OVERTAKEN:
+                return False
+            raise
+        return True
+
+
+def _nomination(uid: str, before: str | None, node: str | None) -> bytes:
+    """Write a JSON Patch: unlike a merge, it can tell what must not have changed meanwhile."""
+    # A missing field passes a test for null.
+    patch: list[dict[str, object]] = [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": _NOMINATION, "value": before},
+    ]
+    if node is None:
+        patch.append({"op": "remove", "path": _NOMINATION})
+    else:
+        # A bind that came first has cleared the field for good.
+        patch.append({"op": "test", "path": "/spec/nodeName", "value": None})
+        patch.append({"op": "add", "path": _NOMINATION, "value": node})
+    return msgspec.json.encode(patch)

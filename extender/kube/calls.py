@@ -24,9 +24,31 @@ JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 
-ANSWER_SECONDS: Final = 0.5
-"""What is kept of a caller's time for the answer itself: a request that cannot go out before that
-is not sent, for it would only be given up half way."""
+
+@dataclass(frozen=True, slots=True)
+class RequestSeconds:
+    """How long requests may take, by what they are for."""
+
+    answer: float = 0.5
+    """Kept of a caller's time for the answer itself: a request that cannot go out before that is
+    not sent, for it would only be given up half way."""
+    look: float = 1.5
+    """Kept of the time for a bind to look what became of it when its own answer says too little."""
+    record: float = 1.0
+    """The record of a pod's rules, which comes before the bind, out of the same time."""
+    read: float = 1.0
+    """One object; whoever acts on it has little time as well."""
+    nomination: float = 2.5
+    eviction: float = 5.0
+    """Well within the time for which the lead was just confirmed."""
+    deletion: float = 10.0
+    """What has to be written before and after it as well."""
+    lease: float = 5.0
+    present: float = 10.0
+    """The question where the server stands."""
+
+
+WITHIN: Final = RequestSeconds()
 
 _SERVER_FACTOR: Final = 4
 """The API server lets a request wait in its own queue for a quarter of its timeout. With four times
@@ -34,7 +56,7 @@ our time it may wait there as long as we do, and works on nothing that was given
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Body:
     """What a request carries, and of which media type."""
 
     body: bytes
@@ -42,14 +64,14 @@ class Content:
 
 
 @dataclass(slots=True)
-class Call:
+class ApiCall:
     """A request with its deadline, if it has one; times are on the clock of the client."""
 
     method: str
     path: str
     flow: Flow
     query: Mapping[str, str] = field(default_factory=dict)
-    content: Content | None = None
+    content: Body | None = None
     deadline: float | None = None
     may_go: Callable[[], bool] | None = None
     """Asked right before it is sent, each time: what it was for may be over by then."""
@@ -58,7 +80,7 @@ class Call:
 
     def patience(self, now: float) -> float | None:
         """Return how many seconds it may wait before it is sent; None for as long as it takes."""
-        return None if self.deadline is None else self.deadline - now - ANSWER_SECONDS
+        return None if self.deadline is None else self.deadline - now - WITHIN.answer
 
     def can_wait(self, seconds: float | None, now: float) -> bool:
         """Return whether there is time to try again after so many seconds."""
@@ -69,7 +91,7 @@ class Call:
         """Return the query, with the time that the API server may take."""
         if self.deadline is None:
             return self.query
-        seconds = _SERVER_FACTOR * max(self.deadline - now, ANSWER_SECONDS)
+        seconds = _SERVER_FACTOR * max(self.deadline - now, WITHIN.answer)
         return {**self.query, "timeout": f"{seconds:.1f}s"}
 
 
@@ -81,12 +103,7 @@ def pod_path(key: str) -> str:
 
     ObjectError for names that would lead elsewhere: whoever may call /bind chooses them.
     """
-    return f"/api/v1/namespaces/{_segment(namespace_of(key))}/pods/{_segment(name_of(key))}"
-
-
-def pods_path(namespace: str | None) -> str:
-    """Return where the API server has all pods, or those of a namespace."""
-    return "/api/v1/pods" if namespace is None else f"{namespace_path(namespace)}/pods"
+    return f"{namespace_path(namespace_of(key))}/pods/{_segment(name_of(key))}"
 
 
 def node_path(name: str) -> str:
@@ -94,19 +111,14 @@ def node_path(name: str) -> str:
     return f"/api/v1/nodes/{_segment(name)}"
 
 
-def namespace_path(name: str) -> str:
-    """Return where the API server has a namespace."""
-    return f"/api/v1/namespaces/{_segment(name)}"
-
-
-def eviction_path(key: str) -> str:
-    """Return where the API server takes the eviction of a pod, by namespace/name."""
-    return f"{pod_path(key)}/eviction"
+def namespace_path(name: str, api: str = "/api/v1") -> str:
+    """Return where the API server has a namespace, and what is in it of an API group."""
+    return f"{api}/namespaces/{_segment(name)}"
 
 
 def lease_path(namespace: str, name: str = "") -> str:
     """Return where the API server has a Lease or, without a name, takes a new one."""
-    leases = f"/apis/coordination.k8s.io/v1/namespaces/{_segment(namespace)}/leases"
+    leases = f"{namespace_path(namespace, '/apis/coordination.k8s.io/v1')}/leases"
     return f"{leases}/{_segment(name)}" if name else leases
 
 

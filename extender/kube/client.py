@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,10 +15,9 @@ import aiohttp
 from yarl import URL
 
 from extender import __version__
-from extender.kube.calls import JSON, Call, Content, kept_alive_socket, proxy_for
+from extender.kube.calls import JSON, ApiCall, Body, kept_alive_socket, proxy_for
 from extender.kube.credentials import Credentials
 from extender.kube.failures import (
-    UNAUTHORIZED,
     BrokenAnswerError,
     NoAnswerError,
     NotSentError,
@@ -30,6 +29,7 @@ from extender.kube.failures import (
 from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.frames import Lines
 from extender.kube.observers import RequestObserver, Unobserved
+from extender.kube.pacing import Timing
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)
@@ -75,16 +75,15 @@ class ApiClient:
         timeouts: Timeouts | None = None,
         limit: FlowControl | None = None,
         session: Callable[[], aiohttp.ClientSession] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        timing: Timing | None = None,
     ) -> None:
         """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
         self._open = session or _open_session
         self._observer = observer or Unobserved()
         self._limit = limit
-        self._clock = clock
-        self._sleep = sleep
+        timing = timing or Timing()
+        self._clock, self._sleep = timing.clock, timing.sleep
         self._base = URL(credentials.host)
         # Once: to read the whole environment takes longer than all else that is done for a call.
         self._proxy = proxy_for(self._base)
@@ -96,6 +95,11 @@ class ApiClient:
             total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle
         )
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def host(self) -> str:
+        """The API server's address."""
+        return self._credentials.host
 
     async def __aenter__(self) -> Self:
         """Open the session; connections are made when they are needed."""
@@ -121,7 +125,7 @@ class ApiClient:
         self, path: str, params: Mapping[str, str], *, within: float | None = None
     ) -> bytes:
         """Return the body of a successful answer."""
-        return await self._call(Call("GET", path, Flow.READS, params), within)
+        return await self._call(ApiCall("GET", path, Flow.READS, params), within)
 
     async def post(
         self,
@@ -136,12 +140,12 @@ class ApiClient:
 
         With `may_go`, NotSentError when that says no right before it would be sent.
         """
-        call = Call("POST", path, flow, content=Content(body), may_go=may_go)
+        call = ApiCall("POST", path, flow, content=Body(body), may_go=may_go)
         return await self._call(call, within)
 
     async def put(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
         """Replace something; return the body of a successful answer."""
-        return await self._call(Call("PUT", path, Flow.PATCHES, content=Content(body)), within)
+        return await self._call(ApiCall("PUT", path, Flow.PATCHES, content=Body(body)), within)
 
     async def patch(
         self,
@@ -153,13 +157,13 @@ class ApiClient:
         flow: Flow = Flow.PATCHES,
     ) -> bytes:
         """Change something; return the body of a successful answer."""
-        return await self._call(Call("PATCH", path, flow, content=Content(body, kind)), within)
+        return await self._call(ApiCall("PATCH", path, flow, content=Body(body, kind)), within)
 
     async def delete(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
         """Remove something, with these DeleteOptions; return the body of a successful answer."""
-        return await self._call(Call("DELETE", path, Flow.EVICTIONS, content=Content(body)), within)
+        return await self._call(ApiCall("DELETE", path, Flow.EVICTIONS, content=Body(body)), within)
 
-    async def _call(self, call: Call, within: float | None) -> bytes:
+    async def _call(self, call: ApiCall, within: float | None) -> bytes:
         call.deadline = None if within is None else self._clock() + within
         try:
             async with asyncio.timeout(within):
@@ -179,17 +183,19 @@ class ApiClient:
     @contextlib.asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Lines]:
         """Open an answer that goes on until the server ends it, line by line."""
-        response = await self._request(Call("GET", path, Flow.WATCHES, params), self._endless)
+        response = await self._request(ApiCall("GET", path, Flow.WATCHES, params), self._endless)
         try:
             yield Lines(response)
         finally:
             response.close()
 
-    async def _request(self, call: Call, patience: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _request(
+        self, call: ApiCall, patience: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
         while True:
             header = await self._credentials.authorization()
             response = await self._send(call, patience, header)
-            if response.status == UNAUTHORIZED and await self._credentials.renew(header):
+            if response.status == HTTPStatus.UNAUTHORIZED and await self._credentials.renew(header):
                 response.close()
                 header = await self._credentials.authorization()
                 response = await self._send(call, patience, header)
@@ -203,7 +209,7 @@ class ApiClient:
             await self._sleep(failure.retry_after or 0.0)
 
     async def _send(
-        self, call: Call, patience: aiohttp.ClientTimeout, header: str | None
+        self, call: ApiCall, patience: aiohttp.ClientTimeout, header: str | None
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
@@ -242,7 +248,7 @@ class ApiClient:
                 _log.log(TRACE, "%s %s: %s in %.3f s", call.method, call.path, code, seconds)
         return response
 
-    async def _admit(self, call: Call) -> None:
+    async def _admit(self, call: ApiCall) -> None:
         if self._limit is None:
             return
         try:
@@ -282,6 +288,6 @@ async def _failure(response: aiohttp.ClientResponse) -> StatusError:
     )
 
 
-def _headers(authorization: str | None, content: Content | None) -> dict[str, str]:
+def _headers(authorization: str | None, content: Body | None) -> dict[str, str]:
     headers = {"Authorization": authorization} if authorization else {}
     return headers if content is None else {**headers, "Content-Type": content.kind}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import uuid4
 
@@ -17,17 +18,14 @@ import msgspec
 from extender.errors import ApiError
 from extender.kube.calls import (
     STRATEGIC_MERGE,
+    WITHIN,
     condition_patch,
-    events_path,
-    eviction_path,
+    namespace_path,
     pod_path,
     second_now,
 )
 from extender.kube.client import ApiClient
 from extender.kube.failures import (
-    CONFLICT,
-    NOT_FOUND,
-    TOO_MANY_REQUESTS,
     NotSentError,
     StatusError,
 )
@@ -36,19 +34,16 @@ from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
 
-REQUEST_SECONDS: Final = 10.0
 CONTROLLER: Final = "affinity-extender"
+EVENTS: Final = "/apis/events.k8s.io/v1"
 LONGEST_NOTE: Final = 1024
 LONGEST_INSTANCE: Final = 128
 """Characters of an Event's fields that the API server takes."""
 LONGEST_NAME: Final = 200
 """Of a pod's name in that of an Event, which has to be a name as well."""
 
-EVICTION_SECONDS: Final = 5.0
-"""For an eviction: well within the time for which the lead was just confirmed."""
 
-
-class Evictor:
+class ApiEvictor:
     """Marks pods, deletes them and writes Events about them."""
 
     def __init__(self, client: ApiClient, objects: ClusterReader, lease: Key | None = None) -> None:
@@ -81,14 +76,14 @@ class Evictor:
                 f"{pod_path(victim.key)}/status",
                 condition_patch(victim.uid, condition, seen.version),
                 STRATEGIC_MERGE,
-                within=REQUEST_SECONDS,
+                within=WITHIN.deletion,
                 flow=Flow.EVICTIONS,
             )
             try:
                 return await _unless_gone(patch)
             except ApiError as error:
                 # Its kubelet writes to the same status.
-                if last or error.status != CONFLICT:
+                if last or error.status != HTTPStatus.CONFLICT:
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -103,7 +98,7 @@ class Evictor:
             options["dryRun"] = ["All"]
         body = msgspec.json.encode(options)
         return await _unless_gone(
-            self._client.delete(pod_path(victim.key), body, within=REQUEST_SECONDS)
+            self._client.delete(pod_path(victim.key), body, within=WITHIN.deletion)
         )
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
@@ -136,9 +131,9 @@ class Evictor:
             **more,
         }
         await self._client.post(
-            events_path(namespace),
+            f"{namespace_path(namespace, EVENTS)}/events",
             msgspec.json.encode(event),
-            within=REQUEST_SECONDS,
+            within=WITHIN.deletion,
             flow=Flow.EVICTIONS,
         )
 
@@ -163,20 +158,20 @@ class Evictor:
         }
         try:
             await self._client.post(
-                eviction_path(pod.key),
+                f"{pod_path(pod.key)}/eviction",
                 msgspec.json.encode(eviction),
-                within=EVICTION_SECONDS,
+                within=WITHIN.eviction,
                 flow=Flow.EVICTIONS,
                 may_go=may_go,
             )
         except NotSentError as error:
             return Eviction(Evicted.NOT_SENT, str(error))
         except StatusError as error:
-            if error.status == TOO_MANY_REQUESTS:
+            if error.status == HTTPStatus.TOO_MANY_REQUESTS:
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)
-            if error.status == NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 return Eviction(Evicted.GONE, str(error))
-            if error.status == CONFLICT:
+            if error.status == HTTPStatus.CONFLICT:
                 return Eviction(Evicted.CHANGED, str(error))
             raise
         return Eviction(Evicted.DONE)
@@ -199,7 +194,7 @@ async def _unless_gone(request: Awaitable[bytes]) -> bool:
     try:
         await request
     except ApiError as error:
-        if error.status == NOT_FOUND:
+        if error.status == HTTPStatus.NOT_FOUND:
             return False
         raise
     return True

@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, UnreadableError
+from extender.kube.observers import shortened
 from extender.wire.decoding import BROKEN_JSON
-
-NOT_FOUND = 404
-CONFLICT = 409
-GONE = 410
-TOO_MANY_REQUESTS = 429
-UNAUTHORIZED = 401
-
-MESSAGE_LIMIT = 400
-"""Characters kept of a server's message: enough to act on, too little to carry a secret."""
 
 
 class NoAnswerError(UnreadableError):
@@ -82,7 +75,7 @@ class StatusError(ApiError):
     @property
     def expired(self) -> bool:
         """Whether the resource version or the continue token is too old to go on from."""
-        return self.status == GONE or self.reason in {"Expired", "Gone"}
+        return self.status == HTTPStatus.GONE or self.reason in {"Expired", "Gone"}
 
     @property
     def version_too_large(self) -> bool:
@@ -92,7 +85,7 @@ class StatusError(ApiError):
     @property
     def throttled(self) -> bool:
         """Whether the server asks for patience."""
-        return self.status == TOO_MANY_REQUESTS
+        return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 class _Cause(msgspec.Struct):
@@ -104,14 +97,14 @@ class _Details(msgspec.Struct, rename="camel"):
     retry_after_seconds: float | None = None
 
 
-class _Status(msgspec.Struct):
+class _StatusManifest(msgspec.Struct):
     code: int | None = None
     reason: str | None = None
     message: str | None = None
     details: _Details | None = None
 
 
-_decode_status = msgspec.json.Decoder(_Status).decode
+_decode_status = msgspec.json.Decoder(_StatusManifest).decode
 
 
 def failure_from_body(
@@ -121,7 +114,9 @@ def failure_from_body(
     try:
         read = _decode_status(body)
     except BROKEN_JSON:
-        read = _Status(message=f"the body ({len(memoryview(body))} bytes) is no Status object")
+        read = _StatusManifest(
+            message=f"the body ({len(memoryview(body))} bytes) is no Status object"
+        )
     details = read.details or _Details()
     return StatusError(
         status or read.code or 0,
@@ -133,8 +128,7 @@ def failure_from_body(
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MESSAGE_LIMIT else f"{line[:MESSAGE_LIMIT]}..."
+    return shortened(" ".join(text.split()))
 
 
 def _seconds(header: str | None) -> float | None:

@@ -47,7 +47,7 @@ class Resource(Generic[T]):
     """Does in steps what would make it take long to store an object."""
 
 
-class Kind(StrEnum):
+class EventType(StrEnum):
     """What a watch event says about its object."""
 
     ADDED = "ADDED"
@@ -98,7 +98,7 @@ class Metadata(msgspec.Struct, rename="camel", frozen=True):
 class Event:
     """One watch event whose metadata could be read."""
 
-    kind: Kind
+    kind: EventType
     metadata: Metadata
     raw: msgspec.Raw
 
@@ -110,7 +110,7 @@ class ListMetadata(msgspec.Struct, rename="camel"):
     continue_: str = msgspec.field(name="continue", default="")
 
 
-class Page(msgspec.Struct):
+class ListPage(msgspec.Struct):
     """One page of a list; Go may send null for no items."""
 
     metadata: ListMetadata
@@ -134,7 +134,7 @@ class _Frame(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decode_page = msgspec.json.Decoder(Page).decode
+_decode_page = msgspec.json.Decoder(ListPage).decode
 _decode_frame = msgspec.json.Decoder(_Frame).decode
 _decode_headed = msgspec.json.Decoder(_Headed).decode
 _decode_annotated = msgspec.json.Decoder(_Annotated).decode
@@ -148,7 +148,7 @@ def read_answer(body: bytes, kind: type[T]) -> T:
         raise BrokenAnswerError(f"not what the API server sends: {failure}") from failure
 
 
-def read_page(body: bytes) -> Page:
+def read_page(body: bytes) -> ListPage:
     """Read a list; what is none must not pass for an empty cluster, so nothing is optional."""
     try:
         page = decoded(_decode_page, body)
@@ -204,18 +204,18 @@ def read_event(line: bytes) -> Event:
     if frame.type == "ERROR":
         raise failure_from_body(frame.object, status=0)
     try:
-        kind = Kind(frame.type)
+        kind = EventType(frame.type)
     except ValueError:
         raise SkippedError(Skip.UNKNOWN_TYPE, ascii(frame.type)) from None
     metadata = read_metadata(frame.object)
-    if not metadata.resource_version or not (metadata.name or kind is Kind.BOOKMARK):
+    if not metadata.resource_version or not (metadata.name or kind is EventType.BOOKMARK):
         raise SkippedError(Skip.NO_METADATA, excerpt(line))
     return Event(kind, metadata, frame.object)
 
 
 def ends_initial_events(event: Event) -> bool:
     """Whether this bookmark says that everything there was has been sent."""
-    if event.kind is not Kind.BOOKMARK:
+    if event.kind is not EventType.BOOKMARK:
         return False
     try:
         annotations = _decode_annotated(event.raw).metadata.annotations

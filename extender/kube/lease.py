@@ -12,15 +12,15 @@ import asyncio
 import logging
 import socket
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final, NoReturn
 from uuid import uuid4
 
 import msgspec
 
 from extender.errors import ApiError, ExtenderError
-from extender.kube.calls import lease_path
+from extender.kube.calls import WITHIN, lease_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import CONFLICT, NOT_FOUND
 from extender.kube.flowcontrol import Flow
 from extender.kube.pacing import Timing
 from extender.model.keys import Key, name_of, namespace_of
@@ -33,8 +33,6 @@ VALID_SECONDS: Final = 10.0
 """For how long after the start of a successful write this replica takes itself to lead. An eviction
 that is sent within it ends before anybody else can lead."""
 RETRY_SECONDS: Final = 2.0
-REQUEST_SECONDS: Final = 5.0
-LOG_SECONDS: Final = 60.0
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
@@ -48,12 +46,12 @@ FLOW: Final = Flow.PATCHES
 _log = logging.getLogger(__name__)
 
 
-class _Metadata(msgspec.Struct):
+class _LeaseMetadata(msgspec.Struct):
     resourceVersion: str = ""  # noqa: N815 - the API's spelling
     annotations: dict[str, str] | None = None
 
 
-class _Spec(msgspec.Struct):
+class _LeaseSpec(msgspec.Struct):
     holderIdentity: str | None = None  # noqa: N815 - the API's spelling
     leaseDurationSeconds: int | None = None  # noqa: N815 - the API's spelling
     acquireTime: str | None = None  # noqa: N815 - the API's spelling
@@ -61,8 +59,8 @@ class _Spec(msgspec.Struct):
 
 
 class _Lease(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    metadata: _LeaseMetadata
+    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
 
 
 _LEASE = msgspec.json.Decoder(_Lease)
@@ -92,7 +90,7 @@ class Lease:
         self._recent = 0
         self._inherited = 0
         self._writing = asyncio.Lock()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
 
     @property
     def leads(self) -> bool:
@@ -160,7 +158,7 @@ class Lease:
         try:
             await self._write(self.identity)
         except ApiError as error:
-            if error.status != CONFLICT:
+            if error.status != HTTPStatus.CONFLICT:
                 raise
             # Somebody else has written: an operator his annotation, or another replica.
             await self._look()
@@ -189,9 +187,9 @@ class Lease:
     async def _look(self) -> None:
         """Read the Lease, and note when it has changed."""
         try:
-            body = await self._client.get(self._path, {}, within=REQUEST_SECONDS)
+            body = await self._client.get(self._path, {}, within=WITHIN.lease)
         except ApiError as error:
-            if error.status != NOT_FOUND:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             self._seen = None
             return
@@ -210,7 +208,10 @@ class Lease:
     async def _write(self, holder: str) -> None:
         """Name a holder, nobody if empty; whoever is not the holder yet takes the Lease."""
         taking = bool(holder) and not self._is_ours()
-        spec, annotations = _Spec() if self._seen is None else self._seen.spec, self._annotations()
+        spec, annotations = (
+            _LeaseSpec() if self._seen is None else self._seen.spec,
+            self._annotations(),
+        )
         if taking:
             self._recent = self._inherited = _count(annotations.get(RECENT, ""))
         annotations[RECENT] = str(self._recent)
@@ -235,11 +236,11 @@ class Lease:
         if self._seen is None:
             path = lease_path(namespace_of(self._key))
             body = msgspec.json.encode(document)
-            self._note(await self._client.post(path, body, within=REQUEST_SECONDS, flow=FLOW))
+            self._note(await self._client.post(path, body, within=WITHIN.lease, flow=FLOW))
             return
         document["metadata"]["resourceVersion"] = self._seen.metadata.resourceVersion
         body = msgspec.json.encode(document)
-        self._note(await self._client.put(self._path, body, within=REQUEST_SECONDS))
+        self._note(await self._client.put(self._path, body, within=WITHIN.lease))
 
 
 def _count(text: str) -> int:

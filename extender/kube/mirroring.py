@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
-from extender.kube.frames import Event, Kind, Resource, Skip, Skipped, read_object
+from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, read_object
 from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import Timing
 from extender.kube.watching import SLICE, Snapshot
@@ -66,7 +66,7 @@ class Mirror(Generic[T]):
     async def prepare(self, event: Event) -> None:
         """Do little by little what would take long in `take`."""
         prepare = self._resource.prepare
-        if prepare is not None and event.kind in {Kind.ADDED, Kind.MODIFIED}:
+        if prepare is not None and event.kind in {EventType.ADDED, EventType.MODIFIED}:
             obj = await prepare(event.raw)
             if obj is not None:
                 await self._ease(obj)
@@ -83,7 +83,7 @@ class Mirror(Generic[T]):
         """
         key = event.metadata.key
         match event.kind:
-            case Kind.ADDED | Kind.MODIFIED:
+            case EventType.ADDED | EventType.MODIFIED:
                 try:
                     self._sink.upsert(read_object(self._resource, event.raw))
                     self._unreadable.pop(key, None)
@@ -91,22 +91,22 @@ class Mirror(Generic[T]):
                     # What we know of it, if anything, is better than nothing.
                     self._unreadable[key] = shortened(str(failure))
                     self._skipped(Skip.UNREADABLE, f"{key}: {failure}")
-            case Kind.DELETED:
+            case EventType.DELETED:
                 self._sink.delete(key, event.metadata.uid)
                 self._unreadable.pop(key, None)
-            case Kind.BOOKMARK:
+            case EventType.BOOKMARK:
                 pass
-        if event.kind is not Kind.BOOKMARK:
+        if event.kind is not EventType.BOOKMARK:
             self.changes += 1
             if _log.isEnabledFor(CHANGES):
                 _log.log(CHANGES, "%s: %s %s", self._resource.name, event.kind, key)
         is_old = is_older(event.metadata.resource_version, self.version)
         # A watch from no version begins with one ADDED for each object, in no order.
-        synthetic = event.kind is Kind.ADDED and self.version == _CACHED_VERSION
+        synthetic = event.kind is EventType.ADDED and self.version == _CACHED_VERSION
         if not (synthetic or is_old):
             self.version = event.metadata.resource_version
         self._observer.event(self._resource.name, event.kind)
-        is_news = not (is_old and event.kind is Kind.BOOKMARK)
+        is_news = not (is_old and event.kind is EventType.BOOKMARK)
         if is_news:
             self._heard()
         return is_news

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from extender.timing import LogThrottle
+from extender.timing import LOG_SECONDS, LogThrottle
 
 
 class RequestObserver(Protocol):
@@ -32,46 +32,29 @@ class ReflectorObserver(Protocol):
         """Note when the server was last heard of, in seconds since the epoch."""
 
     def restarted(self, resource: str, reason: str) -> None:
-        """Note that a watch was opened anew, for one of `endings.Restart`."""
+        """Note that a watch was opened anew, for one of `failures.Restart`."""
 
     def relisted(self, resource: str, reason: str) -> None:
-        """Note that everything is listed again, for one of `endings.Relist`."""
+        """Note that everything is listed again, for one of `failures.Relist`."""
 
     def skipped(self, resource: str, reason: str) -> None:
         """Note something that could not be read, for one of `frames.Skip`."""
 
 
+def _ignore(*_: object, **__: object) -> None:
+    pass
+
+
 class Unobserved:
     """Both observers, for callers that keep no metrics."""
 
-    def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
-        """Ignore it."""
-
-    def throttled(self, flow: str) -> None:
-        """Ignore it."""
-
-    def synced(self, resource: str, synced: bool) -> None:  # noqa: FBT001 - see ReflectorObserver
-        """Ignore it."""
-
-    def event(self, resource: str, kind: str) -> None:
-        """Ignore it."""
-
-    def last_event(self, resource: str, at: float) -> None:
-        """Ignore it."""
-
-    def restarted(self, resource: str, reason: str) -> None:
-        """Ignore it."""
-
-    def relisted(self, resource: str, reason: str) -> None:
-        """Ignore it."""
-
-    def skipped(self, resource: str, reason: str) -> None:
-        """Ignore it."""
+    request = throttled = staticmethod(_ignore)
+    synced = event = last_event = restarted = relisted = skipped = staticmethod(_ignore)
 
 
-INTERVAL_SECONDS = 60.0
 LONGEST_DETAIL = 400
-"""Characters of what is said about something from elsewhere, which may be of any length."""
+"""Characters of what is said about something from elsewhere, or by a server, which may be of any
+length: enough to act on, too little to carry a secret."""
 
 
 class RepeatingLog:
@@ -83,7 +66,7 @@ class RepeatingLog:
         subject: str,
         clock: Callable[[], float],
         *,
-        seconds: float = INTERVAL_SECONDS,
+        seconds: float = LOG_SECONDS,
     ) -> None:
         self._logger = logger
         self._subject = subject
@@ -93,29 +76,17 @@ class RepeatingLog:
         """Log `what`, unless it was logged less than so many seconds ago."""
         self._throttle.log(logging.WARNING, what, "%s: %s", self._subject, what)
 
+    def left_out(self, reason: str, detail: str) -> None:
+        """Warn of something that a server sent: the first of each reason, then one a minute."""
+        said = shortened(detail)
+        self._throttle.log(
+            logging.WARNING, reason, "%s: left out, %s: %s", self._subject, reason, said
+        )
+
     def recovered(self, what: str) -> None:
         """Log the end of a series of failures, if there was one."""
         if self._throttle.clear():
             self._logger.info("%s: %s", self._subject, what)
-
-
-class SkipLog:
-    """Tells what a server sent that was left out: the first of each reason, then one a minute."""
-
-    def __init__(self, logger: logging.Logger, subject: str, clock: Callable[[], float]) -> None:
-        self._subject = subject
-        self._throttle = LogThrottle(logger, seconds=INTERVAL_SECONDS, clock=clock)
-
-    def left_out(self, reason: str, detail: str) -> None:
-        """Warn of something that was left out, in a line of bounded length."""
-        self._throttle.log(
-            logging.WARNING,
-            reason,
-            "%s: left out, %s: %s",
-            self._subject,
-            reason,
-            shortened(detail),
-        )
 
 
 def shortened(detail: str) -> str:

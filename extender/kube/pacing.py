@@ -13,6 +13,7 @@ from typing import Final
 
 from extender.kube.failures import BrokenAnswerError, End, Restart
 from extender.kube.frames import Lines
+from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.timing import TokenBucket
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
@@ -121,6 +122,32 @@ class Timing:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     """A number in [0, 1): spreads many clients out, nothing secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    """How a resource is mirrored; times in seconds."""
+
+    observer: ReflectorObserver = field(default_factory=Unobserved)
+    timing: Timing = field(default_factory=Timing)
+    watch: int = 300
+    """The server is asked to end a watch after this time up to twice as long, at random, so that
+    watches spread over the servers again after one of them restarted."""
+    silence: float = 120.0
+    """Without a word of a resource, after which it is listed: bookmarks come each minute."""
+    spread: float = 10.0
+    """By how much earlier that may be, at random, so that not all are listed at once."""
+    lists_part: float = 0.25
+    """Of the time, at most, is spent on lists, however often one is needed: those of a large
+    cluster, which cost the server most, have the longest pauses."""
+    longest_rest: float = 30.0
+    """Between two lists, whatever the first one took."""
+    outage: float = 10.0
+    """Without a connection, after which everything is listed: that is time enough to restore etcd,
+    and writes, or `--bump-revision`, may have brought its versions to where they were."""
+
+
+USUAL_MIRROR: Final = MirrorSettings()
 
 
 @dataclass(frozen=True, slots=True)

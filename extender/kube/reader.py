@@ -6,17 +6,17 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
-from extender.kube.calls import namespace_path, node_path, pod_path, pods_path
+from extender.kube.calls import WITHIN, namespace_path, node_path, pod_path
 from extender.kube.client import ApiClient
-from extender.kube.failures import NOT_FOUND
 from extender.kube.frames import Resource, read_page, read_version
-from extender.kube.observers import SkipLog
+from extender.kube.observers import RepeatingLog
 from extender.kube.watching import Lister
 from extender.model.keys import Key
 from extender.model.objects import Namespace, Node, Pod, SeenPod
@@ -26,8 +26,6 @@ from extender.reading import pods_apart
 from extender.resources import WatchedResource
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
-READ_SECONDS: Final = 1.0
-"""For one object; whoever acts on it has little time as well."""
 MOST_LISTED: Final = 250
 """Pods of one list: about a MiB, some milliseconds to read."""
 LONGEST_SELECTOR: Final = 4096
@@ -50,7 +48,7 @@ class ObjectReader:
         self._pods = pods_apart(pods)
         self._nodes = NodeReader()
 
-    async def pod(self, key: Key, within: float = READ_SECONDS) -> SeenPod | None:
+    async def pod(self, key: Key, within: float = WITHIN.read) -> SeenPod | None:
         """Return a pod, with its version."""
         body = await self._get(pod_path(key), within)
         if body is None:
@@ -81,8 +79,8 @@ class ObjectReader:
             "limit": str(MOST_LISTED),
             **({"labelSelector": labels} if labels else {}),
         }
-        path = pods_path(next(iter(pods.namespaces)) if one else None)
-        body = await self._client.get(path, query, within=READ_SECONDS)
+        path = f"{namespace_path(next(iter(pods.namespaces))) if one else '/api/v1'}/pods"
+        body = await self._client.get(path, query, within=WITHIN.read)
         page = read_page(body)
         if page.metadata.continue_:
             return None
@@ -92,14 +90,14 @@ class ObjectReader:
         ]
 
     async def _read(self, path: str, read: Callable[[bytes], T]) -> T | None:
-        body = await self._get(path, READ_SECONDS)
+        body = await self._get(path, WITHIN.read)
         return None if body is None else read(body)
 
     async def _get(self, path: str, within: float) -> bytes | None:
         try:
             return await self._client.get(path, {}, within=within)
         except ApiError as error:
-            if error.status == NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
 
@@ -124,7 +122,7 @@ async def list_raw(
     ExtenderError when the API server refuses or cannot be reached.
     """
     resource = Resource(name, path, lambda raw: raw, query)
-    log = SkipLog(_log, name, time.monotonic)
+    log = RepeatingLog(_log, name, time.monotonic)
     return list((await Lister(client, resource, log.left_out).latest()).objects.values())
 
 
@@ -132,7 +130,7 @@ async def _list(
     client: ApiClient, state: ClusterState, watched: WatchedResource[T], pods: PodReader
 ) -> None:
     resource = Resource(watched.name, watched.path, watched.reader(pods), watched.query)
-    log = SkipLog(_log, resource.name, time.monotonic)
+    log = RepeatingLog(_log, resource.name, time.monotonic)
     snapshot = await Lister(client, resource, log.left_out).latest()
     for obj in snapshot.objects.values():
         watched.upsert(state, obj)

@@ -36,47 +36,27 @@ from extender.kube.failures import (
     Relist,
     Restart,
     SilenceError,
-    StalledListError,
-    StatusError,
     end_of_watch,
     why_relist,
 )
 from extender.kube.frames import Resource, Skip
 from extender.kube.mirroring import Mirror, Sink, is_older
-from extender.kube.observers import ReflectorObserver, RepeatingLog, SkipLog, Unobserved
-from extender.kube.pacing import SHORTEST_WATCH_SECONDS, Backoff, Brought, Pace, Patience, Timing
-from extender.kube.watching import (
-    SLICE,
-    Lister,
-    Snapshot,
-    events,
-    is_not_understood,
-    stream_snapshot,
+from extender.kube.observers import RepeatingLog
+from extender.kube.pacing import (
+    SHORTEST_WATCH_SECONDS,
+    USUAL_MIRROR,
+    Backoff,
+    Brought,
+    MirrorSettings,
+    Pace,
+    Patience,
 )
+from extender.kube.watching import SLICE, Lister
 from extender.model.keys import Identity
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-LEAST_WATCH_SECONDS: Final = 300
-"""The server is asked to end a watch after this many seconds up to twice as many, at random, so
-that watches spread over the servers again after one of them restarted."""
-
-SILENCE_SECONDS: Final = 120.0
-"""Without a word of a resource, after which it is listed: bookmarks come each minute."""
-
-SPREAD_SECONDS: Final = 10.0
-"""By how much earlier that may be, at random, so that not all are listed at once."""
-
-LISTS_PART: Final = 0.25
-"""Of the time, at most, is spent on lists, however often one is needed: those of a large cluster,
-which cost the server most, have the longest pauses."""
-LONGEST_REST_SECONDS: Final = 30.0
-
-OUTAGE_SECONDS: Final = 10.0
-"""Without a connection, after which everything is listed: that is time enough to restore etcd, and
-writes, or `--bump-revision`, may have brought its versions to where they were."""
 
 _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 """Ends of a watch after which the server need not be the one that it was."""
@@ -93,16 +73,12 @@ class Reflector(Generic[T]):
         client: ApiClient,
         resource: Resource[T],
         sink: Sink[T],
-        *,
-        observer: ReflectorObserver | None = None,
-        timing: Timing | None = None,
+        settings: MirrorSettings = USUAL_MIRROR,
         promised: Callable[[], Mapping[Identity, str]] = dict,
-        silence: float = SILENCE_SECONDS,
     ) -> None:
         """`promised` gives key and uid of objects that are counted on and not in the sink.
 
         Each has existed in the API server at the version given, though no watch has shown it.
-        After so many seconds of `silence`, or up to SPREAD_SECONDS less, everything is listed.
         """
         self.resource = resource
         self.synced = asyncio.Event()
@@ -110,19 +86,17 @@ class Reflector(Generic[T]):
         self._client = client
         self._sink = sink
         self._promised = promised
-        self._observer = observer or Unobserved()
-        self._timing = timing or Timing()
-        self._silence = silence
+        self._settings = settings
+        self._observer, self._timing = settings.observer, settings.timing
         self._backoff = Backoff(self._timing)
         self._log = RepeatingLog(_log, resource.name, self._timing.clock)
         self._silences = RepeatingLog(_log, resource.name, self._timing.clock, seconds=3600.0)
-        self._skips = SkipLog(_log, resource.name, self._timing.clock)
+        self._skips = RepeatingLog(_log, resource.name, self._timing.clock)
         self._pace = Pace(self._backoff)
         self.mirror = Mirror(resource, sink, self._observer, self._timing, self._skipped)
         self._lister = Lister(client, resource, self._skipped)
-        self._streams = True
         self._next_list_at = 0.0
-        self._patience = silence
+        self._patience = settings.silence
         self._senseless_at: str | None = None
         """The version after which came a line that made no sense, since the last list."""
         self._observer.synced(resource.name, False)  # noqa: FBT003 - a metric's value
@@ -131,6 +105,18 @@ class Reflector(Generic[T]):
     def name(self) -> str:
         """The resource's name."""
         return self.resource.name
+
+    async def keep_running(self) -> NoReturn:
+        """Mirror until cancelled, and begin again after a defect."""
+        backoff = Backoff(self._timing)
+        while True:
+            try:
+                await self.run()
+            except Exception:  # noqa: BLE001 - a defect must not blind us
+                # It lists everything when it starts, which also mends what the defect left behind.
+                _log.exception("%s: the reflector failed, starting it again", self.name)
+            self._observer.restarted(self.name, Restart.CRASHED)
+            await backoff.wait()
 
     async def run(self) -> NoReturn:
         """Mirror until cancelled; only defects, of the sink for example, end it otherwise."""
@@ -158,7 +144,7 @@ class Reflector(Generic[T]):
         """
         begun = self._timing.clock()
         before = self._promised()
-        snapshot = await self._snapshot()
+        snapshot = await self._lister.present()
         if is_older(snapshot.version, self.mirror.version):
             if not await self._has_gone_back():
                 raise BrokenAnswerError("a list from before what is known, which the server is not")
@@ -172,10 +158,10 @@ class Reflector(Generic[T]):
             if shown and not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
         self._senseless_at = None
-        self._patience = self._silence - SPREAD_SECONDS * self._timing.chance()
+        self._patience = self._settings.silence - self._settings.spread * self._timing.chance()
         now = self._timing.clock()
-        rest = (now - begun) * (1.0 / LISTS_PART - 1.0)
-        self._next_list_at = now + min(rest, LONGEST_REST_SECONDS)
+        rest = (now - begun) * (1.0 / self._settings.lists_part - 1.0)
+        self._next_list_at = now + min(rest, self._settings.longest_rest)
         if not self.synced.is_set():
             self.synced.set()
             self._observer.synced(self.name, True)  # noqa: FBT003 - a metric's value
@@ -190,26 +176,6 @@ class Reflector(Generic[T]):
         """
         known = self.mirror.version
         return known.isdecimal() and is_older(await self._lister.present_version(), known)
-
-    async def _snapshot(self) -> Snapshot[T]:
-        """Take everything by stream, or page by page where that does not work."""
-        if self._streams:
-            try:
-                return await stream_snapshot(self._client, self.resource, self._skipped)
-            except StatusError as failure:
-                if failure.expired or failure.version_too_large:
-                    _log.info("%s: listing in pages: %s", self.name, failure)
-                    return await self._lister.latest()
-                if not is_not_understood(failure):
-                    raise
-                _log.info("%s: listing in pages from now on: %s", self.name, failure)
-                self._streams = False
-            except StalledListError as failure:
-                _log.warning("%s: listing in pages from now on: %s", self.name, failure)
-                self._streams = False
-            except BrokenAnswerError as failure:
-                _log.info("%s: listing in pages: %s", self.name, failure)
-        return await self._lister.latest()
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when only a list can tell how to go on."""
@@ -249,7 +215,7 @@ class Reflector(Generic[T]):
         if await self._has_gone_back():
             raise HistoryError("the server is at a version from before what is known")
         away = self._timing.clock() - lost_at
-        if away >= OUTAGE_SECONDS:
+        if away >= self._settings.outage:
             raise HistoryError(f"the server was away for {away:.0f} s, and may have been restored")
 
     def _quiet_seconds(self) -> float:
@@ -260,17 +226,9 @@ class Reflector(Generic[T]):
         return left
 
     async def _watch(self, quiet: float) -> None:
-        chance = self._timing.chance()
-        seconds = LEAST_WATCH_SECONDS + int(LEAST_WATCH_SECONDS * chance)
+        seconds = self._settings.watch + int(self._settings.watch * self._timing.chance())
         patience = Patience(self._client.timeouts.idle, IdleStreamError, first=quiet)
-        stream = events(
-            self._client,
-            self.resource,
-            self.mirror.version,
-            seconds=seconds,
-            skipped=self._skipped,
-            patience=patience,
-        )
+        stream = self._lister.events(self.mirror.version, seconds=seconds, patience=patience)
         async with contextlib.aclosing(stream):
             count = 0
             async for event in stream:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import TracebackType
@@ -13,19 +12,15 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.kube.client import ApiClient
-from extender.kube.failures import Restart
 from extender.kube.frames import Resource
-from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.kube.pacing import Backoff, Timing
-from extender.kube.reflector import SILENCE_SECONDS, Reflector
+from extender.kube.pacing import USUAL_MIRROR, MirrorSettings
+from extender.kube.reflector import Reflector
 from extender.model.keys import Identity
 from extender.reading import APART_BYTES, ApartReader
 from extender.resources import PODS, WatchedResource
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 
 class PreparedObjects(Generic[T]):
@@ -95,10 +90,7 @@ def build_reflectors(
     state: ClusterState,
     watched: Iterable[WatchedResource[Any]],
     pods: PodReader,
-    *,
-    observer: ReflectorObserver | None = None,
-    timing: Timing | None = None,
-    silence: float = SILENCE_SECONDS,
+    settings: MirrorSettings = USUAL_MIRROR,
 ) -> list[Reflector[Any]]:
     """Build what keeps `state` equal to the cluster; `Watchers` runs them."""
     made: list[Reflector[Any]] = []
@@ -109,10 +101,8 @@ def build_reflectors(
                 client,
                 _resource(each, pods, state.taking_up if are_pods else None),
                 StateSink(state, each),
-                observer=observer,
-                timing=timing,
-                promised=(lambda: _unseen(state)) if are_pods else dict,
-                silence=silence,
+                settings,
+                (lambda: _unseen(state)) if are_pods else dict,
             )
         )
     return made
@@ -143,16 +133,8 @@ def _unseen(state: ClusterState) -> Mapping[Identity, str]:
 class Watchers:
     """Entering starts one supervised task for each reflector, leaving ends them."""
 
-    def __init__(
-        self,
-        reflectors: Sequence[Reflector[Any]],
-        *,
-        observer: ReflectorObserver | None = None,
-        timing: Timing | None = None,
-    ) -> None:
+    def __init__(self, reflectors: Sequence[Reflector[Any]]) -> None:
         self._reflectors = tuple(reflectors)
-        self._observer = observer or Unobserved()
-        self._timing = timing or Timing()
         self._tasks: list[asyncio.Task[NoReturn]] = []
 
     @property
@@ -183,7 +165,7 @@ class Watchers:
     async def __aenter__(self) -> Self:
         """Start mirroring."""
         self._tasks = [
-            asyncio.create_task(self._keep_running(each), name=f"reflector/{each.name}")
+            asyncio.create_task(each.keep_running(), name=f"reflector/{each.name}")
             for each in self._reflectors
         ]
         return self
@@ -199,14 +181,3 @@ class Watchers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-
-    async def _keep_running(self, reflector: Reflector[Any]) -> NoReturn:
-        backoff = Backoff(self._timing)
-        while True:
-            try:
-                await reflector.run()
-            except Exception:  # noqa: BLE001 - a defect must not blind us
-                # It lists everything when it starts, which also mends what the defect left behind.
-                _log.exception("%s: the reflector failed, starting it again", reflector.name)
-            self._observer.restarted(reflector.name, Restart.CRASHED)
-            await backoff.wait()

@@ -8,18 +8,19 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
 from extender.errors import ObjectError
+from extender.kube.calls import WITHIN
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, BrokenLineError, StalledListError, StatusError
 from extender.kube.frames import (
     Event,
-    Kind,
+    EventType,
+    ListPage,
     Metadata,
-    Page,
     Resource,
     Skip,
     Skipped,
@@ -39,9 +40,6 @@ T = TypeVar("T")
 PAGE_LIMIT: Final = 500
 """Objects in a page, as client-go asks for."""
 
-PRESENT_SECONDS: Final = 10.0
-"""For the question where the server stands."""
-
 MOST_BARREN_PAGES: Final = 100
 """Pages in a row without an object that is new. A server may leave out so much of a page, for the
 field selector, that nothing is left of it; but a list that never ends is none."""
@@ -58,13 +56,36 @@ comes in pages from etcd, whatever the version."""
 _NOT_UNDERSTOOD: Final = frozenset((400, 404, 405, 406, 422))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lister(Generic[T]):
-    """Lists one resource page by page."""
+    """Lists and watches one resource; what cannot be read is `skipped`."""
 
     client: ApiClient
     resource: Resource[T]
     skipped: Skipped
+    _streams: bool = True
+    """Whether the server may know how to stream a list."""
+
+    async def present(self) -> Snapshot[T]:
+        """Take everything as it is now, by stream, or page by page where that does not work."""
+        if self._streams:
+            try:
+                return await self._streamed()
+            except StatusError as failure:
+                if failure.expired or failure.version_too_large:
+                    _log.info("%s: listing in pages: %s", self.resource.name, failure)
+                    return await self.latest()
+                if failure.status not in _NOT_UNDERSTOOD:
+                    raise
+                # It will not learn it either.
+                _log.info("%s: listing in pages from now on: %s", self.resource.name, failure)
+                self._streams = False
+            except StalledListError as failure:
+                _log.warning("%s: listing in pages from now on: %s", self.resource.name, failure)
+                self._streams = False
+            except BrokenAnswerError as failure:
+                _log.info("%s: listing in pages: %s", self.resource.name, failure)
+        return await self.latest()
 
     async def latest(self) -> Snapshot[T]:
         """List everything as it is now, by a consistent read."""
@@ -95,7 +116,7 @@ class Lister(Generic[T]):
     async def present_version(self) -> str:
         """Return the version at which the server is now, by a consistent read of one object."""
         body = await self.client.get(
-            self.resource.path, {**self.resource.params, "limit": "1"}, within=PRESENT_SECONDS
+            self.resource.path, {**self.resource.params, "limit": "1"}, within=WITHIN.present
         )
         return read_page(body).metadata.resource_version
 
@@ -105,11 +126,11 @@ class Lister(Generic[T]):
         await self._take(page, snapshot)
         return snapshot
 
-    async def _page(self, params: Mapping[str, str]) -> Page:
+    async def _page(self, params: Mapping[str, str]) -> ListPage:
         body = await self.client.get(self.resource.path, {**self.resource.params, **params})
         return read_page(body)
 
-    async def _take(self, page: Page, snapshot: Snapshot[T]) -> None:
+    async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
         for count, raw in enumerate(page.items or (), 1):
             if self.resource.prepare is not None:
                 await self.resource.prepare(raw)
@@ -125,6 +146,81 @@ class Lister(Generic[T]):
             self.skipped(skipped.reason, skipped.detail)
             return
         snapshot.take(self.resource, metadata, raw, self.skipped)
+
+    async def events(
+        self, version: str, *, seconds: int, patience: Patience, initial: bool = False
+    ) -> AsyncGenerator[Event, None]:
+        """Yield what happened after `version`, until the server ends it after about `seconds`.
+
+        With `initial`, everything that exists comes first, then a bookmark that says so. What shows
+        that there is progress, and renews the patience, is for the caller to tell.
+
+        A line that is no event, an ERROR event and a failed connection end the stream, as
+        exceptions of `failures`: what comes after a line that nobody can read must not pass for all
+        there is.
+        """
+        params = {
+            **self.resource.params,
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+        }
+        if initial:
+            params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with self.client.stream(self.resource.path, params) as lines:
+            with patience.with_stream(lines):
+                async for line in lines:
+                    try:
+                        event = read_event(line)
+                    except SkippedError as skip:
+                        self.skipped(skip.reason, skip.detail)
+                        if not line.isspace():
+                            why = f"a line that is no event: {skip.reason}"
+                            raise BrokenLineError(why) from skip
+                    else:
+                        yield event
+
+    async def _streamed(self) -> Snapshot[T]:
+        """Take everything as it is now; the watch that follows is another request.
+
+        StalledListError when it takes too long as a whole, or nothing new comes for too long: the
+        same objects again, bookmarks that are not the last one, and what cannot be read are no
+        progress.
+        """
+        snapshot: Snapshot[T] = Snapshot()
+        seconds = self.client.timeouts.streamed
+        patience = Patience(self.client.timeouts.progress, StalledListError)
+        stream = self.events(LATEST_VERSION, seconds=ceil(seconds), patience=patience, initial=True)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with contextlib.aclosing(stream):
+            count = 0
+            async for event in stream:
+                if ends_initial_events(event):
+                    snapshot.version = event.metadata.resource_version
+                    return snapshot
+                if self.resource.prepare is not None:
+                    await self.resource.prepare(event.raw)
+                before = len(snapshot)
+                self._follow(event, snapshot)
+                if len(snapshot) > before:
+                    patience.renew()
+                if loop.time() - begun > seconds:
+                    raise StalledListError(f"not complete after {seconds:g} s")
+                count += 1
+                if count % SLICE == 0:
+                    await asyncio.sleep(0)
+        raise BrokenAnswerError("the stream ended before everything was sent")
+
+    def _follow(self, event: Event, snapshot: Snapshot[T]) -> None:
+        match event.kind:
+            case EventType.ADDED | EventType.MODIFIED:
+                snapshot.take(self.resource, event.metadata, event.raw, self.skipped)
+            case EventType.DELETED:
+                snapshot.drop(event.metadata.key)
+            case EventType.BOOKMARK:
+                pass
 
 
 @dataclass(slots=True)
@@ -158,100 +254,3 @@ class Snapshot(Generic[T]):
         """Whether the object we hold is one of those; a uid of "" is not compared."""
         found = self.unreadable.get(key)
         return found is not None and uid in {"", found[0]}
-
-
-async def events(
-    client: ApiClient,
-    resource: Resource[Any],
-    version: str,
-    *,
-    seconds: int,
-    skipped: Skipped,
-    patience: Patience,
-    initial: bool = False,
-) -> AsyncGenerator[Event, None]:
-    """Yield what happened after `version`, until the server ends it after about `seconds`.
-
-    With `initial`, everything that exists comes first, then a bookmark that says so. What shows
-    that there is progress, and renews the patience, is for the caller to tell.
-
-    A line that is no event, an ERROR event and a failed connection end the stream, as exceptions
-    of `failures`: what comes after a line that nobody can read must not pass for all there is.
-    """
-    params = {
-        **resource.params,
-        "watch": "true",
-        "resourceVersion": version,
-        "allowWatchBookmarks": "true",
-        "timeoutSeconds": str(seconds),
-    }
-    if initial:
-        params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    async with client.stream(resource.path, params) as lines:
-        with patience.with_stream(lines):
-            async for line in lines:
-                try:
-                    event = read_event(line)
-                except SkippedError as skip:
-                    skipped(skip.reason, skip.detail)
-                    if not line.isspace():
-                        raise BrokenLineError(f"a line that is no event: {skip.reason}") from skip
-                else:
-                    yield event
-
-
-def is_not_understood(failure: StatusError) -> bool:
-    """Whether the server does not know how to stream a list, and so will not learn it either."""
-    return failure.status in _NOT_UNDERSTOOD
-
-
-async def stream_snapshot(
-    client: ApiClient, resource: Resource[T], skipped: Skipped
-) -> Snapshot[T]:
-    """Take everything as it is now; the watch that follows is another request.
-
-    StalledListError when it takes too long as a whole, or nothing new comes for too long: the same
-    objects again, bookmarks that are not the last one, and what cannot be read are no progress.
-    """
-    snapshot: Snapshot[T] = Snapshot()
-    seconds = client.timeouts.streamed
-    patience = Patience(client.timeouts.progress, StalledListError)
-    stream = events(
-        client,
-        resource,
-        LATEST_VERSION,
-        seconds=ceil(seconds),
-        skipped=skipped,
-        patience=patience,
-        initial=True,
-    )
-    loop = asyncio.get_running_loop()
-    begun = loop.time()
-    async with contextlib.aclosing(stream):
-        count = 0
-        async for event in stream:
-            if ends_initial_events(event):
-                snapshot.version = event.metadata.resource_version
-                return snapshot
-            if resource.prepare is not None:
-                await resource.prepare(event.raw)
-            before = len(snapshot)
-            _take(event, resource, snapshot, skipped)
-            if len(snapshot) > before:
-                patience.renew()
-            if loop.time() - begun > seconds:
-                raise StalledListError(f"not complete after {seconds:g} s")
-            count += 1
-            if count % SLICE == 0:
-                await asyncio.sleep(0)
-    raise BrokenAnswerError("the stream ended before everything was sent")
-
-
-def _take(event: Event, resource: Resource[T], snapshot: Snapshot[T], skipped: Skipped) -> None:
-    match event.kind:
-        case Kind.ADDED | Kind.MODIFIED:
-            snapshot.take(resource, event.metadata, event.raw, skipped)
-        case Kind.DELETED:
-            snapshot.drop(event.metadata.key)
-        case Kind.BOOKMARK:
-            pass

@@ -7,29 +7,7 @@ beforehand is there from the start: `rate()` misses the step from nothing to one
 
 from __future__ import annotations
 
-from typing import Final
-
-from prometheus_client import CollectorRegistry
-
-from extender.metrics.cache import CacheMetrics
-from extender.metrics.callbacks import CallbackMetrics
-from extender.metrics.collectors import PREFIX, Collectors, Family
-from extender.metrics.health import HealthMetrics
-from extender.metrics.process import ProcessMetrics
+from extender.metrics.series import PREFIX, Family
+from extender.metrics.table import Metrics
 
 __all__ = ["PREFIX", "Family", "Metrics"]
-
-
-class Metrics(CallbackMetrics, CacheMetrics, ProcessMetrics):
-    """All collectors, on the registry given; one instance for each registry."""
-
-    def __init__(self, registry: CollectorRegistry | None = None, version: str = "") -> None:
-        """Without a registry, one of its own is made."""
-        make = Collectors(registry or CollectorRegistry())
-        self.families: Final = make.families
-        self.values: Final = make.values
-        CallbackMetrics.__init__(self, make)
-        CacheMetrics.__init__(self, make)
-        ProcessMetrics.__init__(self, make, version)
-        self.health: Final = HealthMetrics()
-        """On a registry of its own: /metrics/slis has nothing else."""

@@ -6,6 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
+PER_NAME: Final = 128
+"""Bytes of the name of a node or the uid of a pod, beside its text, and of what it is kept in."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 

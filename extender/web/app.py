@@ -1,10 +1,13 @@
-"""The callbacks' HTTP side: routes, limits, latency, and an answer whatever happens."""
+"""The callbacks' HTTP side: routes, limits, bodies, latency, and an answer whatever happens."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
@@ -14,18 +17,20 @@ from aiohttp import web
 from aiohttp.typedefs import Handler as AnyHandler
 
 from extender.callbacks.observing import soon
-from extender.errors import RequestError
+from extender.errors import ExtenderError, RequestError
 from extender.logs import TRACE
 from extender.metrics import Metrics
-from extender.metrics.callbacks import HUNG_UP
-from extender.timing import LogThrottle
-from extender.web.arrivals import ARRIVALS, Arrivals, HungUpError
+from extender.metrics.table import HUNG_UP, USUAL_CODES
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.callers import Callers
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
-LOG_SECONDS: Final = 10.0
-"""Between two lines of a kind: whoever sends broken requests sends many."""
+LARGE_BYTES: Final = 1 << 20
+MOST_LARGE: Final = 2
+"""Bodies of more than that, which are read at a time; the others wait, unread. With node names
+alone none is as large, and a scheduler that sends whole nodes asks about one pod after the other.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -52,27 +57,26 @@ def callbacks_app(
     gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
     """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
-    callers = Callers(hosts)
-    arrivals = app[ARRIVALS] = Arrivals()
-    app[CALLBACKS] = callbacks
-    calls = app[LAST_CALLS] = LastCalls(callbacks)
-    in_flight = dict.fromkeys(callbacks, 0)
+    port = _Port(
+        metrics, Callers(hosts), Arrivals(), LastCalls(callbacks), dict.fromkeys(callbacks, 0)
+    )
+    app[ARRIVALS], app[LAST_CALLS], app[CALLBACKS] = port.arrivals, port.calls, callbacks
     for name, callback in callbacks.items():
-        metrics.begin_verb(name)
-        metrics.track_in_flight(name, partial(in_flight.__getitem__, name))
-        app.router.add_post(
-            f"/{name}",
-            _handler(
-                name,
-                callback,
-                metrics,
-                callers=callers,
-                arrivals=arrivals,
-                calls=calls,
-                in_flight=in_flight,
-            ),
-        )
+        metrics.requests.begin((name,), USUAL_CODES)
+        metrics.requests_in_flight.ask(partial(port.in_flight.__getitem__, name), name)
+        app.router.add_post(f"/{name}", _handler(name, callback, port))
     return app
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """What the verbs have in common."""
+
+    metrics: Metrics
+    callers: Callers
+    arrivals: Arrivals
+    calls: LastCalls
+    in_flight: dict[str, int]
 
 
 @web.middleware
@@ -86,25 +90,16 @@ async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamRespo
         raise
 
 
-def _handler(
-    name: str,
-    callback: Callback,
-    metrics: Metrics,
-    *,
-    callers: Callers,
-    arrivals: Arrivals,
-    calls: LastCalls,
-    in_flight: dict[str, int],
-) -> Handler:
-    throttle = LogThrottle(_log, seconds=LOG_SECONDS)
+def _handler(name: str, callback: Callback, port: _Port) -> Handler:
+    throttle = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
 
     async def handle(request: web.Request) -> web.Response:
         start = perf_counter()
-        in_flight[name] += 1
+        port.in_flight[name] += 1
         code: int = HUNG_UP  # also for a call that is cancelled
         try:
-            callers.check(request)
-            response = _json(await callback.answer(await arrivals.read(request)))
+            port.callers.check(request)
+            response = _json(await callback.answer(await port.arrivals.read(request)))
             code = HTTPStatus.OK
         except HungUpError:
             response = web.Response(status=HUNG_UP)  # nobody is there to read it
@@ -123,16 +118,16 @@ def _handler(
             code = HTTPStatus.OK
             response = _json(callback.fault(error, perf_counter() - start))
         finally:
-            in_flight[name] -= 1
+            port.in_flight[name] -= 1
             if request.transport is None:
                 code = HUNG_UP
                 throttle.log(logging.DEBUG, "hung up", "%s: the client hung up", name)
             if code == HTTPStatus.OK:
-                calls.note(name)
+                port.calls.note(name)
             if _log.isEnabledFor(TRACE):
                 _log.log(TRACE, "%s: answered %d in %.6f s", name, code, perf_counter() - start)
             # The scheduler need not wait for it.
-            soon(partial(metrics.observe_request, name, code, perf_counter() - start))
+            soon(partial(port.metrics.requests.observe, perf_counter() - start, name, str(code)))
         return response
 
     return handle
@@ -140,6 +135,51 @@ def _handler(
 
 def _json(body: bytes) -> web.Response:
     return web.Response(body=body, content_type="application/json")
+
+
+class HungUpError(ExtenderError):
+    """The client closed its connection before all of its request was here."""
+
+
+class Arrivals:
+    """Reads bodies, and tells when none is left to arrive.
+
+    A server of aiohttp that shuts down throws away what it still receives, the second half of a
+    request included. Callbacks can be hundreds of kilobytes, so this is worth waiting for.
+    """
+
+    def __init__(self) -> None:
+        self._arriving = 0
+        self._large = asyncio.Semaphore(MOST_LARGE)
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def read(self, request: web.Request) -> bytes:
+        """Return the body of a request.
+
+        RequestError when it is not encoded as its headers say; HungUpError when it never comes.
+        """
+        self._arriving += 1
+        self._none.clear()
+        try:
+            if (request.content_length or 0) <= LARGE_BYTES:
+                return await request.read()
+            async with self._large:
+                return await request.read()
+        except ConnectionError as error:
+            raise HungUpError("the client hung up") from error
+        except web.RequestPayloadError as error:
+            raise RequestError(f"the body cannot be read: {error}") from error
+        finally:
+            self._arriving -= 1
+            if not self._arriving:
+                self._none.set()
+
+    async def over(self, seconds: float) -> None:
+        """Return once nothing is arriving, or after so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._none.wait()
 
 
 class LastCalls:
@@ -161,6 +201,7 @@ class LastCalls:
 
 Application: TypeAlias = web.Application
 
+ARRIVALS: Final = web.AppKey("ARRIVALS", Arrivals)
 LAST_CALLS: Final = web.AppKey("LAST_CALLS", LastCalls)
 
 CALLBACKS: Final = web.AppKey("CALLBACKS", Mapping[str, Callback])

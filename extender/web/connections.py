@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
 from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
+from extender.config import Serving
 from extender.web.server_log import ServerLog
 
 LOOKED_AT: Final = 16
@@ -30,20 +30,6 @@ a sixteenth as many chunks: 4,096 of a byte took 1.4 ms, and 51,000 took 44 ms. 
 about 5,000 nodes take longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """What the clients of one port may take; times in seconds."""
-
-    number: int
-    handshake: float
-    header: float
-    """From a request's first byte to the end of its headers."""
-    body: float
-    """For a request's body, and for the client to read the answer, each."""
-    idle: float
-    """Without a request."""
-
-
 class ConnectionObserver(Protocol):
     """Hears what becomes of connections; `port` is callbacks or operations."""
 
@@ -52,6 +38,9 @@ class ConnectionObserver(Protocol):
 
     def connection_closed(self, port: str, reason: str) -> None:
         """Count one that was closed for its client's fault; `extender.metrics` has the reasons."""
+
+    def handshake_failed(self, reason: str) -> None:
+        """Count a TLS handshake that came to nothing; `extender.metrics` has the reasons."""
 
 
 class Connections:
@@ -63,10 +52,12 @@ class Connections:
     When we work on what all have asked, the new one is closed.
     """
 
-    def __init__(self, port: str, limits: ConnectionLimits, observer: ConnectionObserver) -> None:
+    def __init__(self, port: str, most: int, limits: Serving, observer: ConnectionObserver) -> None:
+        """Have that many at `most`, with the times of `limits` for each."""
         self.limits: Final = limits
+        self._most = most
         self._port = port
-        self._observer = observer
+        self.observer: Final = observer
         # In the order in which they came, and in which they were last heard of.
         self._silent: dict[Connection, None] = {}
         self._heard: dict[Connection, None] = {}
@@ -77,11 +68,11 @@ class Connections:
 
     def admit(self, connection: Connection) -> bool:
         """Take a new one in, at the cost of an idle one if need be; False when there is none."""
-        if len(self) >= self.limits.number and not self._evict():
+        if len(self) >= self._most and not self._evict():
             self.closed("too_many")
             return False
         self._silent[connection] = None
-        self._observer.connections(self._port, len(self))
+        self.observer.connections(self._port, len(self))
         return True
 
     def heard(self, connection: Connection) -> None:
@@ -95,11 +86,11 @@ class Connections:
         """Forget a connection; once more does no harm."""
         self._silent.pop(connection, None)
         self._heard.pop(connection, None)
-        self._observer.connections(self._port, len(self))
+        self.observer.connections(self._port, len(self))
 
     def closed(self, reason: str) -> None:
         """Count a connection that was closed for its client's fault."""
-        self._observer.connection_closed(self._port, reason)
+        self.observer.connection_closed(self._port, reason)
 
     def _evict(self) -> bool:
         for connection in self._silent:
@@ -135,7 +126,7 @@ class Connection(web.RequestHandler):
         super().__init__(
             manager,
             loop=asyncio.get_running_loop(),
-            keepalive_timeout=connections.limits.idle,
+            keepalive_timeout=connections.limits.idle_timeout_seconds,
             lingering_time=LINGERING,
             read_bufsize=READ_AHEAD,
             # A body says how long it is packed, not how long it gets.
@@ -217,9 +208,9 @@ class Connection(web.RequestHandler):
             self._connections.closed("header_size")
             self.abort()
         elif self._waits:
-            self._read_by("header_timeout", limits.header)
+            self._read_by("header_timeout", limits.header_timeout_seconds)
         elif self._has_part_of_a_body:
-            self._read_by("body_timeout", limits.body)
+            self._read_by("body_timeout", limits.body_timeout_seconds)
         else:
             self._read_by(None, 0)
 
@@ -237,7 +228,7 @@ class Connection(web.RequestHandler):
     def pause_writing(self) -> None:
         """Stop writing; a client that reads nothing of its answer has that long to go on."""
         super().pause_writing()
-        self._write_by(self._connections.limits.body)
+        self._write_by(self._connections.limits.body_timeout_seconds)
 
     def resume_writing(self) -> None:
         """Go on."""

@@ -25,6 +25,7 @@ from extender.wire.affinity import write_term
 from extender.wire.decoding import whole_number
 from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.wire.validation import LONGEST_KEY
 from extender.wire.violations import write_broken_annotation
 
 LIMIT: Final = 100
@@ -33,10 +34,6 @@ MOST: Final = 1000
 EXAMPLES: Final = 10
 """Names where there may be thousands; a count stands beside them."""
 
-MOST_DIGITS: Final = 19
-"""Of the numbers of terms, which are counted up from 1."""
-MOST_SHOWN: Final = 317
-"""Characters of a label's key at most: 253 of its prefix, a slash, 63 of its name."""
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 
@@ -223,7 +220,7 @@ def _number(
     text = query.get(name)
     if text is None:
         return default
-    number = whole_number(text, MOST_DIGITS)
+    number = whole_number(text)
     if number is None or number not in allowed:
         bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST + 1 else ""
         raise QueryError(
@@ -234,9 +231,9 @@ def _number(
 
 def _shown(text: str) -> str:
     """Return what a question says, cut where it is longer than any label can be."""
-    if len(text) <= MOST_SHOWN:
+    if len(text) <= LONGEST_KEY:
         return text
-    return f"{text[:MOST_SHOWN]}... ({len(text)} characters)"
+    return f"{text[:LONGEST_KEY]}... ({len(text)} characters)"
 
 
 def _described(existing: ExistingTerm) -> Document:

@@ -19,14 +19,12 @@ from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.notes import Note, noting
 from extender.verbs.explaining.steps import explaining, taking_apart
-from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.web.turns import Pieces, QueryError, Turns, in_slices
 from extender.wire.explanation import Explained, read_asked, write_explanation
 from extender.wire.objects import PodReader
+from extender.wire.validation import LONGEST_NAME
 
 PARAMETERS: Final = ("namespace", "pod", "node")
-MOST_SHOWN: Final = 253
-"""Characters of a name in an error; no name is longer."""
 
 
 class Explain:
@@ -35,25 +33,15 @@ class Explain:
     def __init__(
         self,
         state: ClusterState,
-        plugins: Plugins,
-        scoring: ScorePlugins,
+        question: Callable[[Pod, Sequence[str]], Question],
         pods: PodReader,
         unready: Check,
-        *,
-        max_score: int,
-        names_all: bool = False,
     ) -> None:
-        """Explain what these plugins answer; `pods` reads manifests.
-
-        Unless `names_all`, pods of other namespaces than the explained one's are only counted.
-        """
+        """`question` says by which plugins a pod and nodes are judged; `pods` reads manifests."""
         self._state = state
-        self._plugins = plugins
-        self._scoring = scoring
+        self._question = question
         self._pods = pods_apart(pods)
         self._unready = unready
-        self._max_score = max_score
-        self._names_all = names_all
         self._arriving = Turns()
         self.turns: Final = Turns()
         """Of this and of all else that takes long or much to put together, whoever asks."""
@@ -111,14 +99,7 @@ class Explain:
         """Explain a pod, in slices; QueryError while the cluster is not known."""
         self._check_ready()
         state, names = self._state, asked.node_names
-        question = Question(
-            asked.pod,
-            list(state.nodes) if names is None else names,
-            self._plugins,
-            self._scoring,
-            self._max_score,
-            self._names_all,
-        )
+        question = self._question(asked.pod, list(state.nodes) if names is None else names)
         return await in_slices(explaining(state, question))
 
     def known(self, namespace: str, name: str) -> Pod:
@@ -126,7 +107,7 @@ class Explain:
         self._check_ready()
         pod = self._state.pods.get(f"{namespace}/{name}")
         if pod is None:
-            which = f"{namespace[:MOST_SHOWN]}/{name[:MOST_SHOWN]}"
+            which = f"{namespace[:LONGEST_NAME]}/{name[:LONGEST_NAME]}"
             why = f"no pod {which} that waits or runs; a manifest can be explained with POST"
             raise QueryError(HTTPStatus.NOT_FOUND, why)
         return pod
@@ -155,7 +136,7 @@ def _checked(query: Mapping[str, str]) -> Mapping[str, str]:
     known = ", ".join(PARAMETERS)
     for name in query:
         if name not in PARAMETERS:
-            why = f"no parameter {name[:MOST_SHOWN]!a}; there are {known}"
+            why = f"no parameter {name[:LONGEST_NAME]!a}; there are {known}"
             raise QueryError(HTTPStatus.BAD_REQUEST, why)
     if "pod" not in query:
         why = "say which pod: /explain?namespace=NAMESPACE&pod=NAME, with &node=NODE for one node"

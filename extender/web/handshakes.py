@@ -10,7 +10,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Collection, Coroutine, Mapping
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from extender.timing import LogThrottle
 from extender.web.connections import Connection, Connections
@@ -19,17 +19,7 @@ _Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
-LOG_SECONDS: Final = 60.0
-"""Between two lines about one reason: a client that is set up wrongly fails at every call."""
-
 _NO_CERTIFICATE: Final = {"PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED"}
-
-
-class HandshakeObserver(Protocol):
-    """Hears of handshakes that came to nothing."""
-
-    def handshake_failed(self, reason: str) -> None:
-        """Count one; `extender.metrics` has the reasons."""
 
 
 class Handshakes:
@@ -43,15 +33,13 @@ class Handshakes:
         self,
         context: ssl.SSLContext,
         connections: Connections,
-        observer: HandshakeObserver,
         allowed: Collection[str] = (),
     ) -> None:
         self._context = context
         self._connections = connections
-        self._observer = observer
         self._allowed = frozenset(allowed)
         self._running: set[asyncio.Task[Any]] = set()
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
 
     def wrap(self, connection: Connection) -> asyncio.BaseProtocol:
         """Return what to give the socket to."""
@@ -84,7 +72,7 @@ class Handshakes:
                 connection,
                 self._context,
                 server_side=True,
-                ssl_handshake_timeout=self._connections.limits.handshake,
+                ssl_handshake_timeout=self._connections.limits.handshake_timeout_seconds,
             )
         )
         # Now the socket is TLS's, which it hears of next; what the client said before comes then.
@@ -113,7 +101,7 @@ class Handshakes:
             connection.connection_made(encrypted)
 
     def _fail(self, reason: str, peer: object, why: str) -> None:
-        self._observer.handshake_failed(reason)
+        self._connections.observer.handshake_failed(reason)
         host = peer[0] if isinstance(peer, tuple) else "?"
         self._log.log(
             logging.WARNING, reason, "TLS handshake with %s failed: %s: %s", host, reason, why

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -16,10 +15,11 @@ from aiohttp import web
 from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics import Metrics
-from extender.metrics.callbacks import MALFORMED
+from extender.metrics.observers import ERROR, SUCCESS
+from extender.metrics.table import MALFORMED
 from extender.ports import Check
-from extender.web.arrivals import ARRIVALS
-from extender.web.connections import ConnectionLimits, Connections, GuardedSite
+from extender.web.app import ARRIVALS
+from extender.web.connections import Connections, GuardedSite
 from extender.web.handshakes import Handshakes
 from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
@@ -40,9 +40,8 @@ async def listen_callbacks(
     """Serve the scheduler's callbacks until the stack unwinds."""
     where = serving.bind_address, serving.port
     number = callback_connections(raise_file_limit(), serving.max_connections)
-    connections = Connections("callbacks", _limits(serving, number), metrics)
-    metrics.begin_verb(MALFORMED, (HTTPStatus.BAD_REQUEST,))
-    log = ServerLog(partial(metrics.observe_request, MALFORMED, HTTPStatus.BAD_REQUEST, 0.0))
+    connections = Connections("callbacks", number, serving, metrics)
+    log = ServerLog(partial(metrics.requests[MALFORMED].observe, 0.0))
     runner = await _runner(app, serving, parts)
     if serving.tls_cert_file is None or serving.tls_private_key_file is None:
         return Listening(await _start(GuardedSite(runner, where, connections, log), where, "http"))
@@ -50,12 +49,12 @@ async def listen_callbacks(
         serving.tls_cert_file,
         serving.tls_private_key_file,
         serving.client_ca_file,
-        on_reload=metrics.tls_reloaded,
-        on_expiry=metrics.tls_expires,
+        on_reload=lambda fine: metrics.tls_reloads.count(SUCCESS if fine else ERROR),
+        on_expiry=lambda ends: metrics.certificate_ends.set(ends, "callbacks"),
     )
     following = asyncio.create_task(files.follow(), name="tls")
     parts.callback(following.cancel)
-    handshakes = Handshakes(files.context, connections, metrics, serving.allowed_client_names)
+    handshakes = Handshakes(files.context, connections, serving.allowed_client_names)
     parts.callback(handshakes.close)
     site = GuardedSite(runner, where, connections, log, handshakes.wrap)
     return Listening(await _start(site, where, "https"), {"tls-certificate": files.check})
@@ -66,20 +65,10 @@ async def listen_ops(
 ) -> str:
     """Serve the operations port until the stack unwinds; return the URL."""
     where = serving.ops_bind_address, serving.ops_port
-    connections = Connections("operations", _limits(serving, OPS_CONNECTIONS), metrics)
+    connections = Connections("operations", FILES.operations, serving, metrics)
     runner = await _runner(app, serving, parts)
     site = GuardedSite(runner, where, connections, ServerLog())
     return await _start(site, where, "http")
-
-
-def _limits(serving: Serving, number: int) -> ConnectionLimits:
-    return ConnectionLimits(
-        number,
-        handshake=serving.handshake_timeout_seconds,
-        header=serving.header_timeout_seconds,
-        body=serving.body_timeout_seconds,
-        idle=serving.idle_timeout_seconds,
-    )
 
 
 async def _runner(app: web.Application, serving: Serving, parts: AsyncExitStack) -> web.AppRunner:
@@ -108,28 +97,36 @@ async def _start(site: GuardedSite, where: tuple[str, int], scheme: str) -> str:
     return f"{scheme}://{host}:{site.port}"  # with port 0 the system chose one
 
 
-RESERVED: Final = 256
-"""Files for the API server (a watch for each resource, requests beside them), for the program's own
-modules and logs, and for sockets that are just being accepted or refused."""
+@dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """How many open files are for what."""
 
-OPS_CONNECTIONS: Final = 64
-"""For probes, Prometheus and people; each asks seldom."""
+    reserved: int = 256
+    """For the API server (a watch for each resource, requests beside them), for the program's own
+    modules and logs, and for sockets that are just being accepted or refused."""
+    operations: int = 64
+    """For probes, Prometheus and people; each asks seldom."""
+    callbacks: int = 1000
+    """A scheduler has two or three; all beyond some dozens is somebody else's mistake."""
+    least: int = 16
+    """For callbacks, without which it is of no use to begin."""
 
-CALLBACK_CONNECTIONS: Final = 1000
-"""A scheduler has two or three; all beyond some dozens is somebody else's mistake."""
+    @property
+    def wanted(self) -> int:
+        """Return how many there should be."""
+        return self.reserved + self.operations + self.callbacks
 
-LEAST_CONNECTIONS: Final = 16
 
-WANTED: Final = RESERVED + OPS_CONNECTIONS + CALLBACK_CONNECTIONS
+FILES: Final = OpenFiles()
 
 
 def raise_file_limit() -> int:
     """Have as many open files as are wanted and allowed; return the limit that there is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return WANTED
-    if soft < WANTED:
-        soft = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
+        return FILES.wanted
+    if soft < FILES.wanted:
+        soft = FILES.wanted if hard == resource.RLIM_INFINITY else min(FILES.wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return soft
 
@@ -139,15 +136,15 @@ def callback_connections(files: int, configured: int | None) -> int:
 
     Raises ConfigError for more than fit, ExtenderError for a limit under which nothing fits.
     """
-    left = files - RESERVED - OPS_CONNECTIONS
-    if left < LEAST_CONNECTIONS:
-        least = RESERVED + OPS_CONNECTIONS + LEAST_CONNECTIONS
+    left = files - FILES.reserved - FILES.operations
+    if left < FILES.least:
+        least = FILES.reserved + FILES.operations + FILES.least
         raise ExtenderError(
             f"the limit of open files is {files}, and at least {least} are needed: raise it with "
             "ulimit -n, or in the service's or container's settings"
         )
     if configured is None:
-        return min(CALLBACK_CONNECTIONS, left)
+        return min(FILES.callbacks, left)
     if configured > left:
         raise ConfigError(
             "serving.maxConnections",

@@ -44,7 +44,7 @@ def ops_app(
     probe, in its order. The caller may add routes of its own before it starts the application.
     `hosts` are names of this server beside the usual ones.
     """
-    lag = LoopLag(metrics.observe_lag)
+    lag = LoopLag(metrics.loop_lag.observe)
     alive = {"ping": ping, "event-loop": lag.check}
     ready = {"ping": ping, **readiness}
     handlers = _Handlers(configuration, alive, ready, metrics)
@@ -89,8 +89,7 @@ class _Handlers:
         # By themselves: whatever people ask, Prometheus has its answer.
         self._scrapes = Turns()
         for kind, checks in self._health():
-            for name in checks:
-                metrics.health.begin(name, kind)
+            metrics.health.begin(checks, kind)
 
     async def livez(self, request: web.Request) -> web.Response:
         return self._report("livez", self._alive, request)

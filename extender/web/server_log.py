@@ -9,10 +9,7 @@ from typing import Any, Final
 from aiohttp.http_exceptions import BadHttpMethod, HttpProcessingError
 from aiohttp.web import RequestPayloadError
 
-from extender.timing import LogThrottle
-
-LOG_SECONDS: Final = 10.0
-"""Between two lines of a kind; anybody who reaches the port can cause them."""
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 
 _NAME: Final = "aiohttp.server"
 
@@ -31,7 +28,7 @@ class ServerLog(logging.Logger):
         super().__init__(_NAME)
         self.parent = logging.getLogger(_NAME)
         self._malformed = malformed
-        self._throttle = LogThrottle(self.parent, seconds=LOG_SECONDS)
+        self._throttle = LogThrottle(self.parent, seconds=CALL_LOG_SECONDS)
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the base class's name
         """Return whether a level is shown; the levels are those of the logger in the tree."""

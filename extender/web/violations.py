@@ -24,7 +24,6 @@ from extender.wire.violations import write_finding
 LIMIT: Final = 1_000
 MOST: Final = 10_000
 """Pods, and rules, of one answer, unless `limit` says otherwise, and at most."""
-MOST_DIGITS: Final = 5
 
 
 class Violations:
@@ -95,5 +94,5 @@ def _rule(violation: Violation, shown: Witnesses) -> dict[str, Any]:
 
 
 def _limit(text: str) -> int | None:
-    number = whole_number(text, MOST_DIGITS)
+    number = whole_number(text)
     return number if number is not None and 1 <= number <= MOST else None

@@ -34,70 +34,70 @@ _STRENGTHS = {
 MOST_WEIGHT = 100
 
 
-class Requirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True):
+class StrictRequirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True):
     """metav1.LabelSelectorRequirement."""
 
 
-class LabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
+class StrictLabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
     """metav1.LabelSelector."""
 
-    matchExpressions: tuple[Requirement, ...] | None = None  # noqa: N815 - the API's spelling
+    matchExpressions: tuple[StrictRequirement, ...] | None = None  # noqa: N815 - the API's spelling
 
 
-class PodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
+class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
     """v1.PodAffinityTerm."""
 
-    labelSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
-    namespaceSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
+    labelSelector: StrictLabelSelector | None = None  # noqa: N815 - the API's spelling
+    namespaceSelector: StrictLabelSelector | None = None  # noqa: N815 - the API's spelling
 
 
-class WeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
+class StrictWeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
     """v1.WeightedPodAffinityTerm."""
 
-    podAffinityTerm: PodTerm  # noqa: N815 - the API's spelling
+    podAffinityTerm: StrictPodTerm  # noqa: N815 - the API's spelling
 
 
-class PodAffinity(manifests.PodAffinity, forbid_unknown_fields=True, rename=_STRENGTHS):
+class StrictPodAffinity(manifests.PodAffinity, forbid_unknown_fields=True, rename=_STRENGTHS):
     """v1.PodAffinity or v1.PodAntiAffinity, and what is required during execution."""
 
-    required: tuple[PodTerm, ...] | None = None
-    preferred: tuple[WeightedPodTerm, ...] | None = None
-    during_execution: tuple[PodTerm, ...] | None = None
+    required: tuple[StrictPodTerm, ...] | None = None
+    preferred: tuple[StrictWeightedPodTerm, ...] | None = None
+    during_execution: tuple[StrictPodTerm, ...] | None = None
 
 
-class NodeRequirement(node_terms.RequirementManifest, forbid_unknown_fields=True):
+class StrictNodeRequirement(node_terms.RequirementManifest, forbid_unknown_fields=True):
     """v1.NodeSelectorRequirement."""
 
 
-class NodeTerm(node_terms.TermManifest, forbid_unknown_fields=True):
+class StrictNodeTerm(node_terms.TermManifest, forbid_unknown_fields=True):
     """v1.NodeSelectorTerm."""
 
-    match_expressions: tuple[NodeRequirement, ...] | None = None
-    match_fields: tuple[NodeRequirement, ...] | None = None
+    match_expressions: tuple[StrictNodeRequirement, ...] | None = None
+    match_fields: tuple[StrictNodeRequirement, ...] | None = None
 
 
-class NodeSelector(node_terms.NodeSelectorManifest, forbid_unknown_fields=True):
+class StrictNodeSelector(node_terms.NodeSelectorManifest, forbid_unknown_fields=True):
     """v1.NodeSelector."""
 
-    node_selector_terms: tuple[NodeTerm, ...] | None = None
+    node_selector_terms: tuple[StrictNodeTerm, ...] | None = None
 
 
-class PreferredNodeTerm(node_terms.PreferredManifest, forbid_unknown_fields=True):
+class StrictPreferredNodeTerm(node_terms.PreferredManifest, forbid_unknown_fields=True):
     """v1.PreferredSchedulingTerm."""
 
-    preference: NodeTerm = msgspec.field(default_factory=NodeTerm)
+    preference: StrictNodeTerm = msgspec.field(default_factory=StrictNodeTerm)
 
 
-class NodeAffinity(
+class StrictNodeAffinity(
     node_terms.NodeAffinityManifest,
     forbid_unknown_fields=True,
     rename=_STRENGTHS,
 ):
     """v1.NodeAffinity, and what is required during execution."""
 
-    required: NodeSelector | None = None
-    preferred: tuple[PreferredNodeTerm, ...] | None = None
-    during_execution: NodeSelector | None = None
+    required: StrictNodeSelector | None = None
+    preferred: tuple[StrictPreferredNodeTerm, ...] | None = None
+    during_execution: StrictNodeSelector | None = None
 
     def terms(self) -> Iterator[node_terms.TermManifest]:
         """Yield all terms, required or preferred."""
@@ -106,12 +106,12 @@ class NodeAffinity(
             yield from self.during_execution.node_selector_terms or ()
 
 
-class AnnotatedAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
+class StrictAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
     """The whole value of the annotation."""
 
-    podAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
-    podAntiAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
-    nodeAffinity: NodeAffinity | None = None  # noqa: N815 - the API's spelling
+    podAffinity: StrictPodAffinity | None = None  # noqa: N815 - the API's spelling
+    podAntiAffinity: StrictPodAffinity | None = None  # noqa: N815 - the API's spelling
+    nodeAffinity: StrictNodeAffinity | None = None  # noqa: N815 - the API's spelling
 
     def terms(self) -> Iterator[manifests.PodAffinityTerm]:
         """Yield all terms about pods, for or against, required or not."""
@@ -141,7 +141,7 @@ class AnnotatedAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
         return manifests.AffinityManifest(*sides)
 
 
-def faults_of(affinity: AnnotatedAffinity) -> Iterator[Fault]:
+def faults_of(affinity: StrictAffinity) -> Iterator[Fault]:
     """Yield what is wrong with an Affinity, in the order of its fields."""
     if affinity.nodeAffinity is not None:
         yield from _below("nodeAffinity", _node_affinity(affinity.nodeAffinity))
@@ -166,7 +166,7 @@ def _weight(weight: int) -> Iterator[Fault]:
         yield "weight", f"{weight} is not in the range 1-{MOST_WEIGHT}"
 
 
-def _node_affinity(found: NodeAffinity) -> Iterator[Fault]:
+def _node_affinity(found: StrictNodeAffinity) -> Iterator[Fault]:
     for name, selector in ((REQUIRED, found.required), (DURING_EXECUTION, found.during_execution)):
         if selector is not None:
             yield from _below(name, _node_selector(selector))
@@ -175,13 +175,13 @@ def _node_affinity(found: NodeAffinity) -> Iterator[Fault]:
         yield from _below(f"{PREFERRED}[{index}].preference", _node_term(each.preference))
 
 
-def _node_selector(selector: NodeSelector) -> Iterator[Fault]:
+def _node_selector(selector: StrictNodeSelector) -> Iterator[Fault]:
     if not selector.node_selector_terms:
         yield "nodeSelectorTerms", "at least one term is required"
     yield from _each("nodeSelectorTerms", map(_node_term, selector.node_selector_terms or ()))
 
 
-def _node_term(term: NodeTerm) -> Iterator[Fault]:
+def _node_term(term: StrictNodeTerm) -> Iterator[Fault]:
     broken: list[Fault] = []
     read_term(term, "", broken)
     yield from broken
@@ -193,7 +193,7 @@ def _node_term(term: NodeTerm) -> Iterator[Fault]:
                 yield f"matchFields[{index}].values", f"{value!r} is not the name of a node"
 
 
-def _pod_affinity(found: PodAffinity) -> Iterator[Fault]:
+def _pod_affinity(found: StrictPodAffinity) -> Iterator[Fault]:
     for name, terms in ((REQUIRED, found.required), (DURING_EXECUTION, found.during_execution)):
         yield from _each(name, map(_pod_term, terms or ()))
     for index, each in enumerate(found.preferred or ()):
@@ -202,7 +202,7 @@ def _pod_affinity(found: PodAffinity) -> Iterator[Fault]:
         yield from _below(f"{path}.podAffinityTerm", _pod_term(each.podAffinityTerm))
 
 
-def _pod_term(term: PodTerm) -> Iterator[Fault]:
+def _pod_term(term: StrictPodTerm) -> Iterator[Fault]:
     if not is_label_key(term.topologyKey):
         yield "topologyKey", f"{term.topologyKey!r} is not a label key"
     if term.labelSelector is not None:
@@ -215,7 +215,7 @@ def _pod_term(term: PodTerm) -> Iterator[Fault]:
     yield from _label_keys(term)
 
 
-def _label_keys(term: PodTerm) -> Iterator[Fault]:
+def _label_keys(term: StrictPodTerm) -> Iterator[Fault]:
     for name, keys in (
         ("matchLabelKeys", term.matchLabelKeys),
         ("mismatchLabelKeys", term.mismatchLabelKeys),

@@ -21,9 +21,9 @@ from extender.model.node_affinity import NO_ANNOTATED_RULES, AnnotatedNodeRules,
 from extender.model.objects import Pod
 from extender.wire.affinity import Gates, read_affinity
 from extender.wire.annotation_manifests import (
-    AnnotatedAffinity,
-    NodeAffinity,
-    NodeSelector,
+    StrictAffinity,
+    StrictNodeAffinity,
+    StrictNodeSelector,
     faults_of,
 )
 from extender.wire.class_cache import decoded_size
@@ -53,7 +53,7 @@ AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
 
 _TEXT = msgspec.json.Decoder(str)
-_AFFINITY = msgspec.json.Decoder(AnnotatedAffinity)
+_AFFINITY = msgspec.json.Decoder(StrictAffinity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
-def _decoded(text: bytes) -> AnnotatedAffinity:
+def _decoded(text: bytes) -> StrictAffinity:
     """Decode the value of the annotation, and check it as the API server would."""
     if len(text) > MOST_BYTES:
         raise ObjectError(AFFINITY_PATH, f"{len(text)} bytes are more than {MOST_BYTES}")
@@ -175,7 +175,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> None:
         seen.add(key)
 
 
-def _node_rules(found: NodeAffinity | None) -> AnnotatedNodeRules:
+def _node_rules(found: StrictNodeAffinity | None) -> AnnotatedNodeRules:
     if found is None:
         return NO_ANNOTATED_RULES
     size = decoded_size(msgspec.json.encode(found))
@@ -187,5 +187,5 @@ def _node_rules(found: NodeAffinity | None) -> AnnotatedNodeRules:
     )
 
 
-def _required(selector: NodeSelector | None, size: int) -> NodeRule | None:
+def _required(selector: StrictNodeSelector | None, size: int) -> NodeRule | None:
     return None if selector is None else NodeRule.required(read_required(selector, []), size=size)

@@ -65,8 +65,8 @@ def decode(decoder: msgspec.json.Decoder[T], raw: Json, path: str = "") -> T:
         raise ObjectError(path, f"not valid JSON: {error}") from error
 
 
-def whole_number(text: str, digits: int) -> int | None:
-    """Return what at most so many decimal digits say; None for anything else.
+def whole_number(text: str, digits: int = 19) -> int | None:
+    """Return what at most so many decimal digits say, usually those of 64 bits; None for others.
 
     Digits of other scripts are none, and Python itself refuses to read thousands of them.
     """

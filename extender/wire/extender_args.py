@@ -1,4 +1,4 @@
-"""ExtenderArgs: what filter and prioritize are asked (k8s.io/kube-scheduler/extender/v1).
+"""What callbacks are asked: ExtenderArgs, ExtenderBindingArgs (k8s.io/kube-scheduler/extender/v1).
 
 Upstream's types carry no JSON tags, so keys are written as the Go fields are named; Go reads
 them in any case, and so do we. Lists of node names travel twice, and are decoded once.
@@ -15,6 +15,8 @@ import msgspec
 from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.errors import ObjectError, RequestError, one_line
 from extender.model import memory
+from extender.model.keys import Key, key_of
+from extender.model.lru_cache import PER_NAME
 from extender.model.objects import Pod
 from extender.wire.decoding import BROKEN_JSON, decode
 from extender.wire.objects import PodReader
@@ -28,8 +30,6 @@ REMEMBERED = 4
 prioritize call is nearly always the one that filter answered last; a few more serve a second
 scheduler that shares the extender."""
 LARGEST = memory.NAME_LISTS // REMEMBERED
-PER_NAME = 128
-"""Bytes of a name that was decoded, and of its number."""
 _NAMES = msgspec.json.Decoder(list[str])
 
 
@@ -58,8 +58,18 @@ class _NamedNode(msgspec.Struct):
     metadata: _NodeMetadata
 
 
+class _BindingArgs(msgspec.Struct, rename=str.lower):
+    """ExtenderBindingArgs, its keys folded to lower case."""
+
+    PodName: str
+    PodNamespace: str
+    PodUID: str
+    Node: str
+
+
 _ARGS = msgspec.json.Decoder(Envelope)
 _ANY_CASE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_FIELDS = msgspec.json.Decoder(dict[str, object])
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _NAMED_NODE = msgspec.json.Decoder(_NamedNode)
@@ -137,6 +147,24 @@ def read_envelope(body: bytes) -> Envelope:
     # No nodes at all: perhaps they are there in another spelling.
     missing = is_null(args.NodeNames) and is_null(args.Nodes)
     return _read_any_case(body) if missing else args
+
+
+@dataclass(frozen=True, slots=True)
+class BindingArgs:
+    """Which pod the scheduler wants bound, and where."""
+
+    key: Key
+    uid: str
+    node: str
+
+
+def read_binding_args(body: bytes) -> BindingArgs:
+    """Read ExtenderBindingArgs; RequestError when the body is no such object."""
+    try:
+        args = msgspec.convert(folded(body, _FIELDS), _BindingArgs)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"the body is not an ExtenderBindingArgs object: {error}") from error
+    return BindingArgs(key_of(args.PodNamespace, args.PodName), args.PodUID, args.Node)
 
 
 def is_null(raw: msgspec.Raw) -> bool:

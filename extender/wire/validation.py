@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Final
 
 from extender.model.labels import Operator
+
+LONGEST_NAME: Final = 253
+"""Characters of a name."""
+LONGEST_KEY: Final = LONGEST_NAME + 1 + 63
+"""Of a label's key: a prefix that is such a name, a slash, and a short one."""
 
 _KEY_NAME = re.compile(r"(?=.{1,63}\Z)([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE = re.compile(r"(?=.{0,63}\Z)(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")

@@ -38,6 +38,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.ringing import ring
 from tests.verbs.judging import AFFINITY
 
 NAMES = ["a", "b"]
@@ -241,18 +242,13 @@ async def test_what_waits_for_a_second_look_is_bounded(shadow: Shadow) -> None:
 
 
 async def test_the_second_look_comes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Alarm(Metrics):
-        def count_disagreements(self, plugin: str, reason: str, cause: str, number: int) -> None:
-            super().count_disagreements(plugin, reason, cause, number)
-            if number:
-                rung.set()
-
-    rung = asyncio.Event()
+    metrics = Metrics()
+    rung = ring(metrics.shadow_disagreements)
     monkeypatch.setattr("extender.callbacks.shadow.SETTLE_SECONDS", 0.0)
     state = state_of([node("a", {HOST: "a"})], [], [OLD])
     incoming = model_pod(APART)
     verdicts = judge(state, incoming, state.nodes.asked(["a"]), AFFINITY)
-    ShadowDifferences(state, Alarm(CollectorRegistry(), "test"), AFFINITY).note(incoming, verdicts)
+    ShadowDifferences(state, metrics, AFFINITY).note(incoming, verdicts)
     async with asyncio.timeout(WAIT):
         await rung.wait()
 

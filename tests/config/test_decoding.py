@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from extender import config
+from extender.config import schema
+from extender.config.connections import ClientConnection
 from extender.errors import ConfigError
 from extender.model.execution import Execution
 from extender.model.labels import EVERYTHING
@@ -175,11 +177,11 @@ def test_every_field_reaches_its_attribute() -> None:
     )
     assert actual.mode is config.Mode.REPLACE
     assert actual.scheduler_version == "1.38"
-    assert actual.inter_pod_affinity == config.InterPodAffinity(
+    assert actual.inter_pod_affinity == schema.InterPodAffinityArgs(
         hard_pod_affinity_weight=0, ignore_preferred_terms_of_existing_pods=True, weight=7
     )
-    assert actual.filter == config.Filter(resolvable=True)
-    assert actual.prioritize == config.Prioritize(max_score=10)
+    assert actual.filter == schema.Filter(resolvable=True)
+    assert actual.prioritize == schema.Prioritize(max_score=10)
     assert actual.serving == config.Serving(
         bind_address="::1",
         port=0,
@@ -200,10 +202,10 @@ def test_every_field_reaches_its_attribute() -> None:
         shutdown_delay_seconds=5,
         shutdown_timeout_seconds=2.5,
     )
-    assert actual.client_connection == config.ClientConnection(
+    assert actual.client_connection == ClientConnection(
         kubeconfig=Path("k"), context="c", qps=0.5, burst=1
     )
-    assert actual.logging == config.Logging(format=config.LogFormat.JSON, verbosity=5)
+    assert actual.logging == schema.Logging(format=config.LogFormat.JSON, verbosity=5)
     assert actual.cluster_files == (Path("a.json"), Path("b.yaml.gz"))
 
 

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender import config
+from extender.config import schema
+from extender.config.connections import ClientConnection
 from extender.config.document import decode, effective, parse, to_yaml
 from extender.config.node_affinity import NodeAffinityTerms
-from extender.config.schema import NodeAffinity
+from extender.config.schema import NodeAffinityArgs
 
 _files = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9).map(
     Path
@@ -37,20 +39,20 @@ def configurations(draw: st.DrawFn) -> config.Config:
         api_version="affinity-extender.io/v1alpha1",
         kind="AffinityExtenderConfiguration",
         mode=draw(st.sampled_from([config.Mode.ASSIST, config.Mode.REPLACE])),
-        inter_pod_affinity=config.InterPodAffinity(
+        inter_pod_affinity=schema.InterPodAffinityArgs(
             hard_pod_affinity_weight=draw(st.integers(0, 100)),
             ignore_preferred_terms_of_existing_pods=draw(st.booleans()),
             weight=draw(st.integers(1, 100)),
         ),
-        filter=config.Filter(resolvable=draw(st.booleans())),
-        prioritize=config.Prioritize(max_score=draw(st.integers(1, 100))),
-        hints=config.Hints(
+        filter=schema.Filter(resolvable=draw(st.booleans())),
+        prioritize=schema.Prioritize(max_score=draw(st.integers(1, 100))),
+        hints=schema.Hints(
             enabled=draw(st.booleans()),
             per_second=draw(st.integers(1, 1000)),
             max_outstanding=draw(st.integers(1, 10_000)),
             patience_seconds=draw(st.integers(1, 300)),
         ),
-        preemption=config.Preemption(enabled=draw(st.booleans())),
+        preemption=schema.PreemptionSettings(enabled=draw(st.booleans())),
         serving=config.Serving(
             bind_address=draw(st.ip_addresses().map(str)),
             port=port,
@@ -63,13 +65,13 @@ def configurations(draw: st.DrawFn) -> config.Config:
             shutdown_delay_seconds=draw(st.floats(0, 300)),
             **tls,
         ),
-        client_connection=config.ClientConnection(
+        client_connection=ClientConnection(
             kubeconfig=draw(st.none() | _files),
             context=draw(st.none() | st.text(st.characters(codec="utf-8"))),
             qps=draw(st.floats(0, 10_000, exclude_min=True)),
             burst=draw(st.integers(1, 10_000)),
         ),
-        logging=config.Logging(
+        logging=schema.Logging(
             format=draw(st.sampled_from(config.LogFormat)), verbosity=draw(st.integers(0, 10))
         ),
         cluster_files=tuple(draw(st.lists(_files, max_size=3))),
@@ -108,8 +110,8 @@ def test_terms_survive_as_well() -> None:
 
 
 def test_no_terms_is_empty() -> None:
-    assert NodeAffinity().added_affinity.empty
-    assert NodeAffinityTerms() == NodeAffinity().added_affinity
+    assert NodeAffinityArgs().added_affinity.empty
+    assert NodeAffinityTerms() == NodeAffinityArgs().added_affinity
 
 
 def test_unset_names_are_left_out() -> None:

@@ -17,7 +17,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
 from extender.metrics import Metrics
-from extender.metrics.callbacks import EVICTIONS, PREEMPTIONS
+from extender.metrics.table import EVICTIONS, PREEMPTIONS
 from extender.model.disruption import preemptor_in
 from extender.model.objects import Pod as ModelPod
 from extender.model.verdict import Reason

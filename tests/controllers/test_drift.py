@@ -7,47 +7,29 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from extender.cluster.audits.drift import DriftWatch
 from extender.cluster.state import ClusterState
 from extender.controllers.drift import MOST_LINES, keep_watching_drift
 from extender.metrics import Metrics
 from tests.builders import ZONE, Json, model_pod, node, pod, requirement, selector, state_of, term
+from tests.ringing import AwaitedGauge
 
 WAIT = 10.0
 
 NODES = [node("a1", {ZONE: "a"}), node("a2", {ZONE: "a"})]
 
 
-class Gauge(Metrics):
-    """Tells how many pods have been noted as drifted."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        super().__init__(self.registry, "test")
-        self._noted = asyncio.Event()
-
-    def set_drifted(self, pods: int) -> None:
-        """Note the number, and wake who waits for it."""
-        super().set_drifted(pods)
-        self._noted.set()
-
-    async def shows_drifted(self, pods: int) -> None:
-        """Return once so many pods are noted as drifted."""
-        async with asyncio.timeout(WAIT):
-            while self.registry.get_sample_value("affinity_extender_drifted_pods") != pods:
-                await self._noted.wait()
-                self._noted.clear()
-
-
 @asynccontextmanager
-async def watching_drift(state: ClusterState, unready: str | None = None) -> AsyncIterator[Gauge]:
+async def watching_drift(
+    state: ClusterState, unready: str | None = None
+) -> AsyncIterator[AwaitedGauge]:
     """Watch without pauses."""
-    gauge = Gauge()
+    metrics = Metrics()
+    gauge = AwaitedGauge(metrics.drifted_pods)
     watch = DriftWatch(state)
     task = asyncio.create_task(
-        keep_watching_drift(watch, gauge, lambda: unready, step_pause=0, round_pause=0.01)
+        keep_watching_drift(watch, metrics, lambda: unready, step_pause=0, round_pause=0.01)
     )
     try:
         yield gauge
@@ -65,15 +47,15 @@ def tracked(name: str, version: str | None) -> Json:
 async def test_labels_that_rules_do_not_follow_are_told(caplog: pytest.LogCaptureFixture) -> None:
     state = state_of(NODES, [], [tracked("w1", "1"), tracked("w2", "1"), tracked("w3", "1")])
     async with watching_drift(state) as gauge:
-        await gauge.shows_drifted(0)
+        await gauge.shows(0)
         for name in ("w1", "w2"):
             state.upsert_pod(model_pod(tracked(name, "2")))
-        await gauge.shows_drifted(2)
+        await gauge.shows(2)
         state.upsert_pod(model_pod(tracked("w3", None)))
-        await gauge.shows_drifted(3)
+        await gauge.shows(3)
         for name in ("w1", "w2", "w3"):
             state.remove_pod(f"default/{name}", f"default-{name}")
-        await gauge.shows_drifted(0)
+        await gauge.shows(0)
 
     told = "labels were edited that matchLabelKeys or mismatchLabelKeys name: default"
     kept = "its rules stay as they were when it was created"
@@ -87,7 +69,7 @@ async def test_only_so_many_kinds_of_drift_are_told(caplog: pytest.LogCaptureFix
     kinds = MOST_LINES + 3
     state = state_of(NODES, [], [tracked(f"w{n}", f"edited-{n}") for n in range(kinds)])
     async with watching_drift(state) as gauge:
-        await gauge.shows_drifted(kinds)
+        await gauge.shows(kinds)
     assert len(caplog.messages) == MOST_LINES + 1
     assert caplog.messages[-1] == "and 3 more kinds of pods like these"
 
@@ -95,4 +77,4 @@ async def test_only_so_many_kinds_of_drift_are_told(caplog: pytest.LogCaptureFix
 async def test_no_drift_is_looked_for_before_everything_is_known() -> None:
     state = state_of(NODES, [], [tracked("w", "2")])
     async with watching_drift(state, unready="pods not synced yet") as gauge:
-        await gauge.shows_drifted(0)
+        await gauge.shows(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.controllers.upkeep import (
@@ -17,21 +16,9 @@ from extender.controllers.upkeep import (
 from extender.metrics import Metrics
 from tests.builders import model_pod, node, pod, selector, state_of, term
 from tests.hostile import hostile
+from tests.ringing import ring
 
 WAIT = 10.0
-
-
-class Alarm(Metrics):
-    """Tells when a mismatch was counted."""
-
-    def __init__(self) -> None:
-        super().__init__(CollectorRegistry(), "test")
-        self.rung = asyncio.Event()
-
-    def count_mismatches(self, number: int) -> None:
-        """Count, and ring."""
-        super().count_mismatches(number)
-        self.rung.set()
 
 
 async def test_a_wrong_counter_is_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -39,10 +26,11 @@ async def test_a_wrong_counter_is_counted_and_logged(caplog: pytest.LogCaptureFi
     state = state_of([node("n", {"zone": "z"})], [], [loner])
     (existing_term,) = state.existing_terms
     existing_term.owners.counts.clear()
-    alarm = Alarm()
-    auditing = asyncio.create_task(keep_auditing(state, alarm, pause=0))
+    metrics = Metrics()
+    rung = ring(metrics.mismatches)
+    auditing = asyncio.create_task(keep_auditing(state, metrics, pause=0))
     async with asyncio.timeout(WAIT):
-        await alarm.rung.wait()
+        await rung.wait()
     auditing.cancel()
     assert "counters differ from a recount: zone of " in caplog.text
 

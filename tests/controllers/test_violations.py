@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
 from extender.controllers.violations import (
@@ -17,6 +16,7 @@ from extender.controllers.violations import (
 )
 from extender.metrics import Metrics
 from tests.builders import ZONE, model_pod, node, pod, selector, state_of, term
+from tests.ringing import AwaitedGauge
 
 PLUGIN = "InterPodAffinity"
 WAIT = 10.0
@@ -27,34 +27,15 @@ PLAIN = pod("plain").labels(app="web").on("a2")
 NEAR_DB = pod("api").affinity(term(ZONE, selector(app="db"))).on("a1")
 
 
-class Gauge(Metrics):
-    """Tells how many broken rules have been noted."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        super().__init__(self.registry, "test")
-        self._noted = asyncio.Event()
-
-    def set_violations(self, plugin: str, rule: str, number: int) -> None:
-        """Note the number, and wake who waits for it."""
-        super().set_violations(plugin, rule, number)
-        self._noted.set()
-
-    async def shows(self, rule: str, number: int) -> None:
-        """Return once so many rules of a kind are noted as broken."""
-        labels = {"plugin": PLUGIN, "rule": rule}
-        async with asyncio.timeout(WAIT):
-            while self.registry.get_sample_value("affinity_extender_violations", labels) != number:
-                await self._noted.wait()
-                self._noted.clear()
-
-
 @asynccontextmanager
-async def patrolling(state: ClusterState, unready: str | None = None) -> AsyncIterator[Gauge]:
+async def patrolling(
+    state: ClusterState, unready: str | None = None
+) -> AsyncIterator[AwaitedGauge]:
     """Patrol without pauses."""
-    gauge = Gauge()
+    metrics = Metrics()
+    gauge = AwaitedGauge(metrics.violations)
     task = asyncio.create_task(
-        keep_patrolling(state, gauge, PLUGIN, lambda: unready, step_pause=0, round_pause=0)
+        keep_patrolling(state, metrics, PLUGIN, lambda: unready, step_pause=0, round_pause=0)
     )
     try:
         yield gauge
@@ -68,13 +49,13 @@ async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
     caplog.set_level(logging.INFO, "extender.controllers.violations")
     state = state_of(NODES, [], [GUARD])
     async with patrolling(state) as gauge:
-        await gauge.shows("antiAffinity", 0)
+        await gauge.shows(0, PLUGIN, "antiAffinity")
         assert caplog.messages == []
 
         state.upsert_pod(model_pod(PLAIN))
-        await gauge.shows("antiAffinity", 1)
+        await gauge.shows(1, PLUGIN, "antiAffinity")
         state.remove_pod("default/plain", "default-plain")
-        await gauge.shows("antiAffinity", 0)
+        await gauge.shows(0, PLUGIN, "antiAffinity")
 
     which = "(pods with app in (web) in namespace default)"
     begun = f"is broken: default/guard must not share {ZONE}=a with default/plain {which}"
@@ -85,8 +66,8 @@ async def test_a_violation_is_told_when_it_begins_and_when_it_ends(
 async def test_a_pod_without_company_is_told_apart(caplog: pytest.LogCaptureFixture) -> None:
     state = state_of(NODES, [], [NEAR_DB])
     async with patrolling(state) as gauge:
-        await gauge.shows("affinity", 1)
-        await gauge.shows("antiAffinity", 0)
+        await gauge.shows(1, PLUGIN, "affinity")
+        await gauge.shows(0, PLUGIN, "antiAffinity")
     which = "(pods with app in (db) in namespace default)"
     begun = f"is broken: default/api has no matching pod in {ZONE}=a {which}"
     assert caplog.messages == [f"required affinity {begun}"]
@@ -96,7 +77,7 @@ async def test_a_cluster_that_is_not_known_yet_is_not_judged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with patrolling(state_of(NODES, [], [NEAR_DB]), "pods not synced yet") as gauge:
-        await gauge.shows("affinity", 0)
+        await gauge.shows(0, PLUGIN, "affinity")
     assert caplog.messages == []
 
 
@@ -109,6 +90,6 @@ async def test_a_flood_is_cut_short(caplog: pytest.LogCaptureFixture) -> None:
     webs = [pod("plain", f"n{n}").labels(app="web").on("a2") for n in range(number)]
     state = state_of(NODES, [], [*(guard.on("a1") for guard in guards), *webs])
     async with patrolling(state) as gauge:
-        await gauge.shows("antiAffinity", number)
+        await gauge.shows(number, PLUGIN, "antiAffinity")
     assert len(caplog.messages) == MOST_LINES + 1
     assert caplog.messages[-1] == "and 3 more like these"

@@ -74,7 +74,7 @@ def test_every_path_of_the_map_is_there() -> None:
     [
         ("Where is the first-pod exception?", "def is_first"),
         ("Where does a reservation expire?", "state.expire("),
-        ("What happens on 410 Gone?", "GONE = 410"),
+        ("What happens on 410 Gone?", "self.status == HTTPStatus.GONE"),
         ("Who may write `nominatedNodeName`?", "/status/nominatedNodeName"),
         ("When do two pods get in each other's way?", "def interact("),
         ("Which counter does an event move?", "class Counters"),

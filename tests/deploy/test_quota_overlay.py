@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.config import Plugin
+from extender.config import PluginName
 from extender.config.checks import faults
 from extender.config.document import decode, parse
 from tests.deploy.kustomize import render
@@ -33,7 +33,10 @@ def test_the_scheduler_is_the_one_of_assist_that_also_asks_whom_to_refuse() -> N
 def test_the_extender_is_the_one_of_assist_with_the_plugin() -> None:
     config = decode(parse(generated("affinity-extender-config"), "config.yaml"))
     assert list(faults(config)) == []
-    assert config.plugins == (Plugin.INTER_POD_AFFINITY, Plugin.CROSS_NAMESPACE_POD_AFFINITY)
+    assert config.plugins == (
+        PluginName.INTER_POD_AFFINITY,
+        PluginName.CROSS_NAMESPACE_POD_AFFINITY,
+    )
     base = shipped_config()
     same = ("mode", "inter_pod_affinity", "logging", "cross_namespace_pod_affinity")
     assert [getattr(config, name) for name in same] == [getattr(base, name) for name in same]

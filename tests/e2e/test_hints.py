@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.credentials import load_credentials
-from extender.kube.nominator import Nominator
 from extender.wire.objects import PodReader
 from tests.e2e.api import for_each
 from tests.e2e.extending import EXTENDER, REPLACE
@@ -128,7 +128,7 @@ async def test_a_refused_pod_is_tried_again_when_it_is_woken(sandbox: Sandbox) -
         seen = PodReader().read(json.dumps(sandbox.pods.objects["default/lonely"]).encode())
         await asyncio.sleep(QUIET_S)
         before = await sandbox.extender.calls("filter")
-        assert await Nominator(client).wake(seen)
+        assert await ApiNominator(client).wake(seen)
         async with asyncio.timeout(5):
             while await sandbox.extender.calls("filter") == before:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)

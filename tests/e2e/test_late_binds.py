@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
-from extender.kube.binder import LOOK_SECONDS
+from extender.kube.calls import WITHIN
 from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STOPPED_S = 37.0
 """Longer than the API server works on a request: requestTimeoutUpperBound is 34 s."""
-GIVEN_UP_S = ANSWER_SECONDS - LOOK_SECONDS
+GIVEN_UP_S = ANSWER_SECONDS - WITHIN.look
 RECOVERED_S = 30.0
 IMPATIENT = [f"impatient-{number}" for number in range(16)]
 """What etcd has in its hands when it goes on, it carries out or not; each is a throw of a coin."""

@@ -18,7 +18,7 @@ from extender.errors import ObjectError
 from extender.kube.client import ApiClient, Timeouts
 from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
-from extender.kube.pacing import Timing
+from extender.kube.pacing import MirrorSettings, Timing
 from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers, build_reflectors
 from extender.resources import WatchedResource
@@ -206,6 +206,7 @@ class Rig:
         self.time = VirtualTime()
         self.sink = RecordingSink(self.pulse)
         self.observer = RecordingObserver(self.pulse)
+        self.settings = MirrorSettings(self.observer, self.time.timing)
         self.timeouts = Timeouts()
         self.reads = 0
 
@@ -226,9 +227,7 @@ class Rig:
         """Run the reflector; the test fails when it ends by itself."""
         async with self.client() as client:
             resource = Resource("things", PATH, self._read, {"fieldSelector": "shape!=round"})
-            reflector = Reflector(
-                client, resource, self.sink, observer=self.observer, timing=self.time.timing
-            )
+            reflector = Reflector(client, resource, self.sink, self.settings)
             task = asyncio.create_task(reflector.run())
             task.add_done_callback(lambda _: self.pulse.beat())
             try:
@@ -246,14 +245,7 @@ class Rig:
         """Run a reflector of the product, from the moment that it is synced and watching."""
         state = ClusterState()
         async with self.client() as client:
-            reflectors = build_reflectors(
-                client,
-                state,
-                [resource],
-                PodReader(),
-                observer=self.observer,
-                timing=self.time.timing,
-            )
+            reflectors = build_reflectors(client, state, [resource], PodReader(), self.settings)
             async with Watchers(reflectors) as watchers:
                 await watchers.wait_synced()
                 await self.pulse.until(lambda: bool(collection.open))

@@ -13,6 +13,7 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube import binder as binder_module
 from extender.kube.binder import Binder
+from extender.kube.calls import RequestSeconds
 from extender.kube.client import ApiClient
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
@@ -79,7 +80,7 @@ def reader() -> Reading:
 async def binder(
     server: Server, reader: Reading, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Binder]:
-    monkeypatch.setattr(binder_module, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(binder_module, "WITHIN", RequestSeconds(look=0.3))
     app = web.Application()
     app.router.add_post(f"{PATH}/binding", server.post)
     app.router.add_get(PATH, server.get)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
-from extender.kube.evictor import LONGEST_NOTE, Evictor
+from extender.kube.evictor import LONGEST_NOTE, ApiEvictor
 from extender.kube.reader import ObjectReader
 from extender.ports import Evicted, Eviction, Occurrence
 from extender.wire.objects import PodReader
@@ -60,7 +60,7 @@ def server() -> Marking:
 
 
 @pytest.fixture
-async def evictor(server: Marking, aiohttp_server: Any) -> AsyncIterator[Evictor]:
+async def evictor(server: Marking, aiohttp_server: Any) -> AsyncIterator[ApiEvictor]:
     app = web.Application()
     app.router.add_get("/api/v1/namespaces/default/pods/victim", server.read)
     app.router.add_patch("/api/v1/namespaces/default/pods/victim/status", server.patch)
@@ -69,11 +69,11 @@ async def evictor(server: Marking, aiohttp_server: Any) -> AsyncIterator[Evictor
     app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Evictor(client, ObjectReader(client, PodReader()))
+        yield ApiEvictor(client, ObjectReader(client, PodReader()))
 
 
 async def test_the_condition_says_why_and_names_the_very_pod(
-    server: Marking, evictor: Evictor
+    server: Marking, evictor: ApiEvictor
 ) -> None:
     assert await evictor.mark(VICTIM, "for a better one")
     ((kind, body),) = server.bodies
@@ -89,14 +89,14 @@ async def test_the_condition_says_why_and_names_the_very_pod(
     assert body["metadata"] == {"uid": "default-victim", "resourceVersion": "7"}
 
 
-async def test_a_mark_is_written_for_the_pod_as_it_is(server: Marking, evictor: Evictor) -> None:
+async def test_a_mark_is_written_for_the_pod_as_it_is(server: Marking, evictor: ApiEvictor) -> None:
     server.meanwhile = [{}, {}]
     assert await evictor.mark(VICTIM, "for a better one")
     assert [body["metadata"]["resourceVersion"] for _, body in server.bodies] == ["7", "8", "9"]
 
 
 async def test_a_pod_that_changes_all_the_time_is_not_marked(
-    server: Marking, evictor: Evictor
+    server: Marking, evictor: ApiEvictor
 ) -> None:
     server.meanwhile = [{}, {}, {}]
     with pytest.raises(ApiError, match="because"):
@@ -111,7 +111,7 @@ async def test_a_pod_that_changes_all_the_time_is_not_marked(
     ],
 )
 async def test_a_mark_comes_too_late(
-    server: Marking, evictor: Evictor, became: dict[str, str]
+    server: Marking, evictor: ApiEvictor, became: dict[str, str]
 ) -> None:
     server.meanwhile = [became]
     assert not await evictor.mark(VICTIM, "for a better one")
@@ -120,7 +120,7 @@ async def test_a_mark_comes_too_late(
 
 @pytest.mark.parametrize("dry_run", [False, True])
 async def test_a_deletion_keeps_the_pod_s_own_grace_period(
-    server: Marking, evictor: Evictor, *, dry_run: bool
+    server: Marking, evictor: ApiEvictor, *, dry_run: bool
 ) -> None:
     assert await evictor.delete(VICTIM, dry_run=dry_run)
     assert server.bodies == [
@@ -137,7 +137,7 @@ async def test_a_deletion_keeps_the_pod_s_own_grace_period(
     ]
 
 
-async def test_an_event_names_both_pods(server: Marking, evictor: Evictor) -> None:
+async def test_an_event_names_both_pods(server: Marking, evictor: ApiEvictor) -> None:
     await evictor.tell(VICTIM, PREEMPTOR, "x" * 2000)
     ((_, event),) = server.bodies
     assert event["metadata"]["name"].startswith("victim.")
@@ -153,21 +153,21 @@ async def test_an_event_names_both_pods(server: Marking, evictor: Evictor) -> No
 
 
 async def test_an_event_about_a_victim_does_not_name_a_preemptor_of_another_namespace(
-    server: Marking, evictor: Evictor
+    server: Marking, evictor: ApiEvictor
 ) -> None:
     await evictor.tell(VICTIM, model_pod(pod("payroll-db-0", "payroll")), "why")
     ((_, event),) = server.bodies
     assert "payroll" not in json.dumps(event)
 
 
-async def test_a_victim_that_is_gone_is_no_failure(server: Marking, evictor: Evictor) -> None:
+async def test_a_victim_that_is_gone_is_no_failure(server: Marking, evictor: ApiEvictor) -> None:
     server.code = 404
     assert not await evictor.mark(VICTIM, "")
     assert not await evictor.delete(VICTIM)
 
 
 @pytest.mark.parametrize("code", [403, 409, 500])
-async def test_a_refusal_is_an_error(server: Marking, evictor: Evictor, code: int) -> None:
+async def test_a_refusal_is_an_error(server: Marking, evictor: ApiEvictor, code: int) -> None:
     server.code = code
     with pytest.raises(ApiError, match="because"):
         await evictor.mark(VICTIM, "")
@@ -177,7 +177,7 @@ async def test_a_refusal_is_an_error(server: Marking, evictor: Evictor, code: in
         await evictor.tell(VICTIM, PREEMPTOR, "")
 
 
-async def test_an_eviction_names_the_very_pod(server: Marking, evictor: Evictor) -> None:
+async def test_an_eviction_names_the_very_pod(server: Marking, evictor: ApiEvictor) -> None:
     for dry_run in (False, True):
         answer = await evictor.evict(VICTIM, version="17", dry_run=dry_run, may_go=lambda: True)
         assert answer == Eviction(Evicted.DONE)
@@ -198,7 +198,7 @@ async def test_an_eviction_names_the_very_pod(server: Marking, evictor: Evictor)
     ids=["a budget says no", "it is gone", "it was changed, or another pod has its name"],
 )
 async def test_what_an_eviction_comes_to(
-    server: Marking, evictor: Evictor, code: int, became: Evicted
+    server: Marking, evictor: ApiEvictor, code: int, became: Evicted
 ) -> None:
     server.code = code
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
@@ -207,7 +207,7 @@ async def test_what_an_eviction_comes_to(
 
 
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
-    server: Marking, evictor: Evictor
+    server: Marking, evictor: ApiEvictor
 ) -> None:
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: False)
     assert answer.became is Evicted.NOT_SENT
@@ -216,7 +216,7 @@ async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
 
 
 async def test_an_event_can_be_about_the_pod_or_the_lease(
-    server: Marking, evictor: Evictor
+    server: Marking, evictor: ApiEvictor
 ) -> None:
     await evictor.report(VICTIM, Occurrence("Reason", "Action", "note", warns=True))
     ((_, event),) = server.bodies

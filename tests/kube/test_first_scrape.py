@@ -11,8 +11,8 @@ from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.kube.failures import Relist, Restart
-from extender.kube.frames import Kind, Skip
-from extender.metrics.callbacks import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
+from extender.kube.frames import EventType, Skip
+from extender.metrics.table import ATTEMPTS, BINDS, HINTS, PREEMPTIONS
 from extender.model.verdict import OF_NODES, Reason
 from extender.runtime import running
 from tests.kube.program import live
@@ -47,7 +47,7 @@ PER_RESOURCE = {
     "cache_objects": 1,
     "cache_synced": 1,
     "cache_last_event_timestamp_seconds": 1,
-    "watch_events_total": len(Kind),
+    "watch_events_total": len(EventType),
     "watch_events_skipped_total": len(Skip),
     "watch_restarts_total": len(Restart),
     "relists_total": len(Relist),

@@ -21,8 +21,9 @@ from extender.kube.calls import pod_path
 from extender.kube.client import Timeouts
 from extender.kube.failures import BrokenAnswerError, IdleStreamError
 from extender.kube.frames import Lines
-from extender.kube.observers import INTERVAL_SECONDS, LONGEST_DETAIL
+from extender.kube.observers import LONGEST_DETAIL
 from extender.kube.pacing import Patience
+from extender.timing import LOG_SECONDS
 from tests.kube.fake_api import (
     CLOSE,
     DRIP_SECONDS,
@@ -249,7 +250,7 @@ async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
         await rig.until_watching(2)
         rig.things.send(line("RENAMED\n", at(160, thing("b"))))
         await rig.pulse.until(lambda: rig.observer.skips.total() == 102)
-        rig.time.now += INTERVAL_SECONDS
+        rig.time.now += LOG_SECONDS
         await rig.until_watching(3)
         rig.things.send(b"?\n")
         await rig.pulse.until(lambda: rig.observer.skips.total() == 103)

@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 
 from extender.errors import ApiError
-from extender.kube import nominator as nominator_module
-from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE
+from extender.kube import binder as binder_module
+from extender.kube.binder import ApiNominator
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, RequestSeconds
 from extender.kube.client import ApiClient
 from extender.kube.failures import NoAnswerError
-from extender.kube.nominator import Nominator
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told
@@ -30,13 +30,13 @@ def server() -> Told:
 @pytest.fixture
 async def nominator(
     server: Told, aiohttp_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Nominator]:
-    monkeypatch.setattr(nominator_module, "PATCH_SECONDS", 0.1)
+) -> AsyncIterator[ApiNominator]:
+    monkeypatch.setattr(binder_module, "WITHIN", RequestSeconds(nomination=0.1))
     app = web.Application()
     app.router.add_patch("/api/v1/namespaces/default/pods/web/status", server.take)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
-        yield Nominator(client)
+        yield ApiNominator(client)
     assert {kind for kind, _ in server.bodies} <= {JSON_PATCH, STRATEGIC_MERGE}
 
 
@@ -49,7 +49,7 @@ def conditions(before: str | None) -> list[dict[str, Any]]:
 
 
 async def test_a_nomination_names_what_must_not_have_changed(
-    server: Told, nominator: Nominator
+    server: Told, nominator: ApiNominator
 ) -> None:
     assert await nominator.nominate(WEB, None, "n")
     assert await nominator.nominate(WEB, "n", "m")
@@ -64,7 +64,7 @@ async def test_a_nomination_names_what_must_not_have_changed(
 
 
 async def test_a_pod_is_woken_by_a_change_that_says_nothing(
-    server: Told, nominator: Nominator
+    server: Told, nominator: ApiNominator
 ) -> None:
     assert await nominator.wake(WEB)
     ((kind, patch),) = server.bodies
@@ -77,19 +77,19 @@ async def test_a_pod_is_woken_by_a_change_that_says_nothing(
 
 
 @pytest.mark.parametrize("code", [404, 409, 422])
-async def test_somebody_else_was_faster(server: Told, nominator: Nominator, code: int) -> None:
+async def test_somebody_else_was_faster(server: Told, nominator: ApiNominator, code: int) -> None:
     server.code = code
     assert not await nominator.nominate(WEB, None, "n")
 
 
 @pytest.mark.parametrize("code", [403, 500])
-async def test_a_refusal_is_an_error(server: Told, nominator: Nominator, code: int) -> None:
+async def test_a_refusal_is_an_error(server: Told, nominator: ApiNominator, code: int) -> None:
     server.code = code
     with pytest.raises(ApiError, match="because"):
         await nominator.nominate(WEB, None, "n")
 
 
-async def test_silence_is_told_from_a_refusal(server: Told, nominator: Nominator) -> None:
+async def test_silence_is_told_from_a_refusal(server: Told, nominator: ApiNominator) -> None:
     server.silent = True
     with pytest.raises(NoAnswerError):
         await nominator.nominate(WEB, None, "n")

@@ -10,11 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from extender.callbacks.binding import ANSWER_SECONDS
-from extender.kube.binder import Binder
+from extender.kube.binder import ApiNominator, Binder
 from extender.kube.client import ApiClient
 from extender.kube.failures import NotSentError, ThrottledError
 from extender.kube.flowcontrol import Flow, FlowControl
-from extender.kube.nominator import Nominator
 from extender.kube.pacing import Timing
 from extender.model.verdict import BindOutcome, Bound
 from extender.wire.objects import PodReader
@@ -75,10 +74,13 @@ async def world(qps: float = QPS, burst: int = BURST) -> AsyncIterator[World]:
     clock = asyncio.get_running_loop().time
     pulse = Pulse()
     observer = RecordingObserver(pulse)
-    limit = FlowControl(qps, burst, Timing(clock=clock))
+    timing = Timing(clock=clock)
+    limit = FlowControl(qps, burst, timing)
     async with (
         BindingApi(pulse, seconds=0.005, clock=clock) as api,
-        ApiClient(credentials_for(api.url), observer=observer, limit=limit, clock=clock) as client,
+        ApiClient(
+            credentials_for(api.url), observer=observer, limit=limit, timing=timing
+        ) as client,
     ):
         yield World(api, client, observer)
 
@@ -124,7 +126,7 @@ def test_binds_in_excess_hold_up_neither_reads_nor_patches_nor_watches() -> None
             start = there.loop.time()
             for _ in range(5):
                 await there.client.get(PODS, {})
-                assert await Nominator(there.client).nominate(model_pod(pod("p1")), None, "n")
+                assert await ApiNominator(there.client).nominate(model_pod(pod("p1")), None, "n")
             params = {"watch": "true", "resourceVersion": str(there.api.version)}
             async with there.client.stream(PODS, params):
                 assert there.loop.time() - start < 0.2

@@ -74,8 +74,7 @@ class Cluster:
                 self.state,
                 [each for each in RESOURCES if each.name in VITAL],
                 PodReader(),
-                observer=self.rig.observer,
-                timing=self.rig.time.timing,
+                self.rig.settings,
             )
             async with Watchers(reflectors) as watchers:
                 await watchers.wait_synced()

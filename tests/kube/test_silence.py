@@ -12,14 +12,15 @@ import pytest
 from aiohttp import web
 
 from extender.config import Config
-from extender.kube.reflector import SILENCE_SECONDS, SPREAD_SECONDS
+from extender.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import CLOSE, Answer, answering, failure
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
 
 HOUR = 3600.0
-SHORTEST = SILENCE_SECONDS - SPREAD_SECONDS
+SILENCE = USUAL_MIRROR.silence
+SHORTEST = SILENCE - USUAL_MIRROR.spread
 """Between two lists of a quiet resource."""
 
 OBJECTS = {
@@ -82,7 +83,7 @@ def test_a_change_behind_such_a_proxy_that_no_watch_shows_is_found() -> None:
             pods.delete("shop/web")
             # What came after is not replayed either: nobody says that the watch is behind.
             pods.history.clear()
-            assert await there.until(lambda: there.equal, SILENCE_SECONDS + 6.0) > 1.0
+            assert await there.until(lambda: there.equal, SILENCE + 6.0) > 1.0
 
     run_virtually(main())
 
@@ -175,7 +176,7 @@ def test_a_restored_history_that_has_passed_what_is_known_is_seen_after_an_outag
     ("closes", "least", "most"),
     [
         pytest.param(False, 70.0, 90.0, id="as soon as a watch is given up"),
-        pytest.param(True, SHORTEST - 1.0, SILENCE_SECONDS + 6.0, id="after two bookmarks"),
+        pytest.param(True, SHORTEST - 1.0, SILENCE + 6.0, id="after two bookmarks"),
     ],
 )
 def test_a_restore_behind_a_proxy_that_hides_the_break_is_seen(
@@ -193,7 +194,7 @@ def test_a_restore_behind_a_proxy_that_hides_the_break_is_seen(
                 each.send(CLOSE)
             await asyncio.sleep(1.0)
             assert not there.equal, "watches from the future are accepted, and say nothing"
-            took = 1.0 + await there.until(lambda: there.equal, SILENCE_SECONDS + 10.0)
+            took = 1.0 + await there.until(lambda: there.equal, SILENCE + 10.0)
             assert least < took < most
             assert there.failing == []
             there.at["pods"].put(pod("after", "b"))
@@ -223,7 +224,7 @@ def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_
             await there.until(lambda: there.equal, 1.0)
             pods.lists.extend([old] * 20)
             put_through_a_proxy(there)
-            end = there.now + SILENCE_SECONDS + 30.0
+            end = there.now + SILENCE + 30.0
             while there.now < end:
                 await asyncio.sleep(1.0)
                 assert there.equal, "a deleted pod has not come back, nor is one unbound"

@@ -37,8 +37,7 @@ def reflectors(rig: Rig, client: ApiClient) -> list[Reflector[Thing]]:
             client,
             Resource(name, path, read_thing, {}),
             sink,
-            observer=rig.observer,
-            timing=rig.time.timing,
+            rig.settings,
         )
         for name, path, sink in (
             ("things", PATH, rig.sink),
@@ -100,7 +99,7 @@ async def test_reflector_that_fails_is_logged_and_started_again(
     rig.api.collection(OTHERS)
     rig.things.put(thing("a", 1))
     async with rig.client() as client:
-        watchers = Watchers(reflectors(rig, client), observer=rig.observer, timing=rig.time.timing)
+        watchers = Watchers(reflectors(rig, client))
         async with watchers:
             await watchers.wait_synced()
     assert rig.sink.values == {"a": 1}

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from extender.kube.client import Timeouts
-from extender.kube.reflector import SILENCE_SECONDS, SPREAD_SECONDS
+from extender.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import (
     CLOSE,
     CUT,
@@ -361,7 +361,7 @@ async def test_throttled_watch_waits_and_goes_on_without_a_list(
         await rig.until_watching(2)
     assert rig.observer.restarts == {reason: 1}
     assert rig.time.slept[0] == slept
-    silent = slept > SILENCE_SECONDS - SPREAD_SECONDS
+    silent = slept > USUAL_MIRROR.silence - USUAL_MIRROR.spread
     assert len(rig.things.listed) == 1 + silent, "no list but for the silence"
 
 

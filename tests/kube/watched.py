@@ -20,7 +20,7 @@ from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
 from extender.metrics import Metrics
 from extender.resources import NAMESPACES, NODES, PODS, VITAL, needed, object_counts
-from extender.source import Live, mirror
+from extender.source import Source, mirror
 from tests.kube.fake_api import Collection, FakeApi, Json, Seen
 from tests.kube.pulse import Pulse
 from tests.kube.rig import credentials_for
@@ -47,7 +47,7 @@ class Watched:
 
     api: FakeApi
     state: ClusterState
-    source: Live
+    source: Source
     freshness: Freshness
     at: dict[str, Collection]
     """By the names of the resources."""
@@ -107,19 +107,15 @@ async def watched(
             for obj in objects.get(name, ()):
                 collection.put(msgspec.json.decode(msgspec.json.encode(obj)))
         limit = FlowControl(config.client_connection.qps, config.client_connection.burst, timing)
-        client = ApiClient(
-            credentials_for(api.url), limit=limit, clock=loop.time, sleep=asyncio.sleep
-        )
+        client = ApiClient(credentials_for(api.url), limit=limit, timing=timing)
         await parts.enter_async_context(client)
-        source = await mirror(
-            client, config, state, metrics=metrics, parts=parts, description="", timing=timing
-        )
+        source = await mirror(client, config, state, metrics=metrics, parts=parts, timing=timing)
         stale_after = config.client_connection.stale_after_seconds
-        freshness = Freshness(lambda: source.silent_for, stale_after, state, VITAL)
+        freshness = Freshness(lambda: source.picture.silent_for, stale_after, state, VITAL)
         looking = asyncio.create_task(freshness.run())
         parts.callback(looking.cancel)
         there = Watched(api, state, source, freshness, at)
-        await there.until(lambda: all(source.synced.values()), 10.0)
+        await there.until(lambda: all(source.picture.synced.values()), 10.0)
         await there.until(lambda: all(each.open for each in at.values()), 10.0)
         assert there.equal, object_counts(state)
         yield there

@@ -326,8 +326,8 @@ BUGS = (
     Bug(
         "an error that says Expired and no code is none of that kind",
         "kube.failures",
-        'self.status == GONE or self.reason in {"Expired", "Gone"}',
-        "self.status == GONE",
+        'self.status == HTTPStatus.GONE or self.reason in {"Expired", "Gone"}',
+        "self.status == HTTPStatus.GONE",
         "kube/test_failures.py::test_expired",
     ),
     Bug(

@@ -20,9 +20,8 @@ from extender.cluster.ledgers.nominated_pods import NominationLedger
 from extender.cluster.ledgers.reservations import Claim
 from extender.cluster.state import ClusterState
 from extender.controllers.nomination.records import Records
-from extender.kube.binder import Binder
+from extender.kube.binder import ApiNominator, Binder
 from extender.kube.flowcontrol import FlowControl
-from extender.kube.nominator import Nominator
 from extender.kube.watchers import StateSink
 from extender.model.objects import Pod
 from extender.model.verdict import BindOutcome, Bound
@@ -143,12 +142,12 @@ def _answers_late(patch: Patch) -> None:
 
 
 def _withdraws_no_hint(patch: Patch) -> None:
-    nominate = Nominator.nominate
+    nominate = ApiNominator.nominate
 
-    async def kept(self: Nominator, pod: Pod, before: str | None, node: str | None) -> bool:
+    async def kept(self: ApiNominator, pod: Pod, before: str | None, node: str | None) -> bool:
         return True if node is None else await nominate(self, pod, before, node)
 
-    patch.setattr(Nominator, "nominate", kept)
+    patch.setattr(ApiNominator, "nominate", kept)
 
 
 def _binds_whoever_has_the_name(patch: Patch) -> None:

@@ -20,7 +20,7 @@ from extender.controllers.eviction.owner_locks import (
 )
 from extender.controllers.eviction.record import BrokenRules
 from extender.controllers.last_look import LastLook, Looked
-from extender.kube.evictor import Evictor
+from extender.kube.evictor import ApiEvictor
 from extender.kube.lease import Lease
 from extender.model.objects import Controller, Pod
 from extender.ports import Evicted, Eviction
@@ -54,12 +54,12 @@ def _confirms_nothing(patch: Patch) -> None:
 
 def _deletes(patch: Patch) -> None:
     async def evict(
-        self: Evictor, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
+        self: ApiEvictor, pod: Pod, *, version: str, dry_run: bool, may_go: Callable[[], bool]
     ) -> Eviction:
         del version, may_go
         return Eviction(Evicted.DONE if await self.delete(pod, dry_run=dry_run) else Evicted.GONE)
 
-    patch.setattr(Evictor, "evict", evict)
+    patch.setattr(ApiEvictor, "evict", evict)
 
 
 def _limits_each_replica(patch: Patch) -> None:

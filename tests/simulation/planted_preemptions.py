@@ -17,9 +17,9 @@ from extender.cluster.state import ClusterState
 from extender.controllers.preemption.evictions import Evictions
 from extender.controllers.preemption.nominations import Nominations
 from extender.controllers.preemption.preemptions import Preemptions
+from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
-from extender.kube.evictor import Evictor
-from extender.kube.nominator import Nominator
+from extender.kube.evictor import ApiEvictor
 from extender.model.objects import Pod
 from tests.simulation.planting import Planted as AnyPlanted
 
@@ -101,7 +101,7 @@ def _deletes_what_it_has_not_marked(patch: Patch) -> None:
     async def marked(*_: object) -> bool:
         return True
 
-    patch.setattr(Evictor, "mark", marked)
+    patch.setattr(ApiEvictor, "mark", marked)
     patch.setattr(Evictions, "_is_shown", marked)
 
 
@@ -109,7 +109,7 @@ def _wakes_nobody(patch: Patch) -> None:
     async def asleep(*_: object) -> bool:
         return True
 
-    patch.setattr(Nominator, "wake", asleep)
+    patch.setattr(ApiNominator, "wake", asleep)
 
 
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)

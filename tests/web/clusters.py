@@ -12,11 +12,12 @@ from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History, Kind
 from extender.metrics import Metrics
+from extender.metrics.table import USUAL_CODES
 from extender.model.verdict import Reason
 from extender.web.page.activity import RESULTS
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import Resource
+from extender.web.page.status import ResourceStatus
 from tests.builders import (
     HOST,
     ZONE,
@@ -93,14 +94,15 @@ def _of(
     for step in patrol(state, 100_000):
         list(watch.take(step))
     for verb in ("filter", "prioritize", "bind", "preempt"):
-        metrics.begin_verb(verb)
+        metrics.requests.begin((verb,), USUAL_CODES)
         for place in range(200):
-            metrics.observe_request(verb, 200 if place % 50 else 499, 0.0004 * (place % 7 + 1))
+            code = "200" if place % 50 else "499"
+            metrics.requests.observe(0.0004 * (place % 7 + 1), verb, code)
     resources = ("namespaces", "nodes", "pods", "resourcequotas")
     state_shown = status(
         source=source,
         resources=tuple(
-            Resource(name, synced=name != "pods", objects=5_000, last_event=now - 3)
+            ResourceStatus(name, synced=name != "pods", objects=5_000, last_event=now - 3)
             for name in resources
         ),
         calls={"filter": now - 2, "prioritize": now - 2, "bind": now - 60, "preempt": None},

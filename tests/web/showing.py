@@ -20,7 +20,7 @@ from extender.ports import Check
 from extender.web.domains import Domains
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages, Shown
-from extender.web.page.status import RecentCalls, Resource, Status
+from extender.web.page.status import RecentCalls, ResourceStatus, Status
 from tests.answering import explaining
 
 
@@ -32,7 +32,7 @@ def status(**changed: Any) -> Status:
         source="cluster.yaml",
         callbacks="http://127.0.0.1:10280",
         started=now - 61,
-        resources=(Resource("pods", synced=True, objects=1234, last_event=now - 2),),
+        resources=(ResourceStatus("pods", synced=True, objects=1234, last_event=now - 2),),
     )
     return replace(known, **changed)
 

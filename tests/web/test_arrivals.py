@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from extender.web.arrivals import LARGE_BYTES, MOST_LARGE, Arrivals
+from extender.web.app import LARGE_BYTES, MOST_LARGE, Arrivals
 
 
 @dataclass

@@ -15,10 +15,12 @@ import pytest
 import trustme
 import uvloop
 from aiohttp import web
+from msgspec import structs
 
+from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
-from extender.metrics.process import CLOSED, HANDSHAKE_FAILURES
-from extender.web.connections import ConnectionLimits, Connections, GuardedSite
+from extender.metrics.observers import CLOSED, HANDSHAKE_FAILURES
+from extender.web.connections import Connections, GuardedSite
 from extender.web.handshakes import Handshakes, client_names
 from extender.web.listening import callback_connections
 from extender.web.server_log import ServerLog
@@ -27,7 +29,12 @@ WAIT = 10.0
 """Seconds after which a test that waits has failed."""
 
 SHORT = 0.2
-LIMITS = ConnectionLimits(100, handshake=WAIT, header=WAIT, body=WAIT, idle=WAIT)
+LIMITS = Serving(
+    handshake_timeout_seconds=WAIT,
+    header_timeout_seconds=WAIT,
+    body_timeout_seconds=WAIT,
+    idle_timeout_seconds=WAIT,
+)
 
 
 class Observed:
@@ -121,7 +128,10 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def serving(
-    tls: ssl.SSLContext | None = None, allowed: tuple[str, ...] = (), **limits: float
+    tls: ssl.SSLContext | None = None,
+    allowed: tuple[str, ...] = (),
+    number: int = 100,
+    **limits: float,
 ) -> AsyncIterator[Server]:
     """Serve with these limits."""
     release = asyncio.Event()
@@ -144,12 +154,13 @@ async def serving(
     runner = web.AppRunner(app, shutdown_timeout=SHORT)
     await runner.setup()
     seen = Observed()
-    connections = Connections("callbacks", dataclasses.replace(LIMITS, **limits), seen)  # type: ignore[arg-type]
+    timeouts = {f"{name}_timeout_seconds": seconds for name, seconds in limits.items()}
+    connections = Connections("callbacks", number, structs.replace(LIMITS, **timeouts), seen)
     where = ("127.0.0.1", 0)
     if tls is None:
         site = GuardedSite(runner, where, connections, ServerLog())
     else:
-        wrap = Handshakes(tls, connections, seen, allowed).wrap
+        wrap = Handshakes(tls, connections, allowed).wrap
         site = GuardedSite(runner, where, connections, ServerLog(), wrap)
     await site.start()
     try:
@@ -194,7 +205,7 @@ def test_who_does_not_finish_a_request_is_closed(
     dripping: bool,
 ) -> None:
     async def scenario() -> None:
-        async with serving(None, (), **limits) as server:
+        async with serving(None, (), 100, **limits) as server:
             client = await server.connect()
             client.say(start)
             closed = asyncio.create_task(client.closed())

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
-from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.metrics import Metrics
 from extender.ports import Check
 from extender.web.health import LoopLag, report
 from extender.web.page.layout import PAGES
+from tests.ringing import ring
 from tests.web.showing import app_of, shown
 
 Start = Callable[..., Awaitable[TestClient[web.Request, web.Application]]]
@@ -197,19 +197,12 @@ async def test_metrics_are_compressed_for_those_who_can(start: Start) -> None:
 
 
 async def test_the_loop_is_measured_while_serving(start: Start) -> None:
-    class Listening(Metrics):
-        """Tells when the first measurement arrives."""
-
-        arrived = asyncio.Event()
-
-        def observe_lag(self, seconds: float) -> None:
-            assert seconds >= 0
-            self.arrived.set()
-
-    metrics = Listening(CollectorRegistry(), "1")
+    metrics = Metrics()
+    measured = ring(metrics.loop_lag)
     await start(metrics=metrics)
     async with asyncio.timeout(10):
-        await metrics.arrived.wait()
+        await measured.wait()
+    assert next(iter(metrics.loop_lag[()].collect())).samples[-1].value >= 0
 
 
 @pytest.mark.parametrize(

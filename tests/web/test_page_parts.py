@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from extender.metrics import Metrics
 from extender.metrics.latencies import NONE, Latencies
+from extender.metrics.table import USUAL_CODES
 from extender.model.stepping import at_once
 from extender.web.page import html as html_module
 from extender.web.page import tables
@@ -165,17 +166,17 @@ def test_quantiles(counts: tuple[float, ...], share: float, expected: float | No
 async def test_only_what_came_lately_counts_as_recent() -> None:
     now, metrics = [0.0], Metrics()
     recent = RecentCalls(metrics, lambda: now[0])
-    metrics.begin_verb("filter")
+    metrics.requests.begin(("filter",), USUAL_CODES)
     for _ in range(3):
-        metrics.observe_request("filter", 200, 0.003)
-    metrics.count_attempt("feasible")
+        metrics.requests.observe(0.003, "filter", "200")
+    metrics.attempts.count("feasible")
     found = await recent.read()
     assert (found.latest.of("filter").count, found.latest.attempts["feasible"]) == (3, 1.0)
     for _ in range(30):
         now[0] += 15
         await recent.take()
-    metrics.observe_request("filter", 200, 0.006)
-    metrics.observe_request("filter", 499, 6.0)
+    metrics.requests.observe(0.006, "filter", "200")
+    metrics.requests.observe(6.0, "filter", "499")
     now[0] += 1
     found = await recent.read()
     fine = found.latest.of("filter", fine=True)

@@ -20,7 +20,7 @@ from extender.web.page import pages
 from extender.web.page.layout import PAGES
 from extender.web.page.pages import Shown
 from extender.web.page.quotas import QuotaSettings
-from extender.web.page.status import MODES, Resource, Status
+from extender.web.page.status import MODES, ResourceStatus, Status
 from tests.answering import explaining
 from tests.builders import (
     HOST,
@@ -74,9 +74,9 @@ async def test_the_overview(read: Read) -> None:
     seen = shown(
         status=lambda: status(
             resources=(
-                Resource("nodes", synced=True, objects=5000, last_event=now - 2),
-                Resource("pods", synced=False, objects=148_213),
-                Resource("namespaces", synced=True, objects=3, last_event=now - 3600),
+                ResourceStatus("nodes", synced=True, objects=5000, last_event=now - 2),
+                ResourceStatus("pods", synced=False, objects=148_213),
+                ResourceStatus("namespaces", synced=True, objects=3, last_event=now - 3600),
             ),
             calls={"filter": now - 100, "bind": None},
             stale_after=60.0,

@@ -9,7 +9,8 @@ import pytest
 
 from extender.errors import RequestError
 from extender.model.keys import key_of
-from extender.wire.binding import BindingArgs, read_binding_args, write_binding_result
+from extender.wire.extender_args import BindingArgs, read_binding_args
+from extender.wire.extender_results import write_binding_result
 
 ODD_UID = b'{"PodName":"x","PodNamespace":"ns","PodUID":1,"Node":"n"}'
 

@@ -14,7 +14,7 @@ from extender.cluster.counts.nodes import NodeList
 from extender.model.verdict import Reason
 from extender.verbs.plugins import FilterResult
 from extender.wire.extender_args import ExtenderArgs, error_text, read_args
-from extender.wire.filtering import write_filter_error, write_filter_result, write_names
+from extender.wire.extender_results import write_filter_error, write_filter_result, write_names
 from extender.wire.objects import PodReader
 from tests.builders import node, pod
 

@@ -44,7 +44,7 @@ NODE_AFFINITY = {
         pytest.param(AffinityManifest, affinity(*alike(TERM)), id="terms"),
         pytest.param(NodeAffinityManifest, NODE_AFFINITY, id="node terms"),
         pytest.param(
-            annotation_manifests.AnnotatedAffinity,
+            annotation_manifests.StrictAffinity,
             {"nodeAffinity": NODE_AFFINITY},
             id="node terms in an annotation",
         ),

@@ -6,7 +6,7 @@ import pytest
 
 from extender.cluster.counts.nodes import NodeRegistry
 from extender.verbs.prioritizing import Scored
-from extender.wire.prioritizing import PriorityWriter
+from extender.wire.extender_results import PriorityWriter
 
 
 def nodes_named(*names: str) -> NodeRegistry:

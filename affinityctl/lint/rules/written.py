@@ -12,7 +12,7 @@ from affinityctl.lint.finding import Level, Rule, Spot
 from affinityctl.lint.template import PREFERRED, REQUIRED, Template
 from extender.model.node_affinity import int64
 from extender.verbs.interaction import MOST_COMPARED
-from extender.wire.annotation_manifests import AnnotatedAffinity, faults_of
+from extender.wire.annotation_manifests import StrictAffinity, faults_of
 from extender.wire.manifests import PodAffinityTerm
 from extender.wire.node_terms import COMPARING, NodeAffinityManifest, TermManifest
 
@@ -33,7 +33,7 @@ def _unreadable(template: Template) -> Iterator[Spot]:
 def _refused(template: Template) -> Iterator[Spot]:
     """Yield what the API server refuses, beside what has a rule of its own."""
     try:
-        affinity = msgspec.convert(template.raw, AnnotatedAffinity)
+        affinity = msgspec.convert(template.raw, StrictAffinity)
     except msgspec.ValidationError:
         return  # a field that the API does not know: once it is gone, the rest is looked at
     others = {path for path, _ in _comparisons(template)}

@@ -17,13 +17,13 @@ from extender.controllers.eviction.moving import REST_SECONDS, Clocks, EvictionL
 from extender.controllers.eviction.owner_locks import UNSEEN_SECONDS, CircuitBreaker
 from extender.controllers.eviction.record import BrokenRules, Record
 from extender.controllers.history import History
-from extender.controllers.reconciling import LOG_SECONDS, LOOK_SECONDS, Reconciler, Words
+from extender.controllers.reconciling import LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
 from extender.metrics import Metrics
 from extender.model.execution import Execution
 from extender.model.keys import namespace_of
 from extender.ports import Check, Leadership, PodMover
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.evicting import Outcome, first_look
 from extender.verbs.nominating import Chooser
 from extender.verbs.plugins import Plugins
@@ -81,7 +81,7 @@ class EvictionController:
             warm_up=warm_up or WarmUp(state, metrics),
         )
         self._led = False
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
         self._queue: WorkQueue[str] = WorkQueue(MOST_WAITING, clocks.clock)
         self._reconciler = Reconciler(
             state,

@@ -12,6 +12,7 @@ from extender.controllers.eviction.record import Record
 from extender.controllers.history import History, Kind
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
+from extender.metrics.table import MOVES
 from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import Occurrence, PodMover
@@ -25,7 +26,6 @@ EVENTS_PER_SECOND: Final = 1.0
 EVENTS_AT_ONCE: Final = 25.0
 """Of pods that stay, and as many of pauses; whoever is evicted has an Event in any case, and
 `/violations` has them all."""
-LOG_SECONDS: Final = 60.0
 LINES: Final = 20
 
 _log = logging.getLogger(__name__)
@@ -42,9 +42,10 @@ class EventRecorder:
         self._history = history
         self._spare = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
         self._pauses = TokenBucket(EVENTS_PER_SECOND, clock, EVENTS_AT_ONCE)
-        self._lines = LogThrottle(_log, seconds=LOG_SECONDS, burst=LINES, clock=clock)
-        self._faults = LogThrottle(_log, seconds=LOG_SECONDS, clock=clock)
-        metrics.begin_moves(REASON, [each.value for each in Outcome])
+        self._lines = LogThrottle(_log, burst=LINES, clock=clock)
+        self._faults = LogThrottle(_log, clock=clock)
+        metrics.evictions.begin((REASON,), MOVES)
+        metrics.violating_pods.begin([each.value for each in Outcome])
 
     async def went(self, pod: Pod, record: Record, target: str, *, dry_run: bool) -> None:
         """Tell that a pod was evicted, or would have been."""
@@ -113,14 +114,15 @@ class EventRecorder:
     def publish(self, records: Iterable[Record], pauses: Pauses, *, leads: bool) -> None:
         """Have the gauges say how things are."""
         found = Counter(each.outcome.value for each in records)
-        self._metrics.set_moves({each.value: found[each.value] for each in Outcome})
-        self._metrics.set_eviction_state(
-            paused=pauses.all, paused_namespaces=len(pauses.namespaces), leads=leads
-        )
+        for each in Outcome:
+            self._metrics.violating_pods.set(found[each.value], each.value)
+        self._metrics.evictions_paused.set(pauses.all)
+        self._metrics.evictions_paused_namespaces.set(len(pauses.namespaces))
+        self._metrics.evictions_leader.set(leads)
 
     def count(self, result: str, pod: Pod, record: Record) -> None:
         """Count an eviction, and remember whose it was."""
-        self._metrics.count_eviction(REASON, result)
+        self._metrics.evictions.count(REASON, result)
         note = record.why or _what(pod, record)
         self._history.note(Kind.EVICTION, result, pod.key, pod.node, note)
 

@@ -179,7 +179,7 @@ class NominationController:
                 await self._nominations.look_after(record, record.nomination)
             case State.CLAIMED:
                 # The scheduler is evicting for it, and nominates a node itself.
-                self._metrics.count_hint("skipped", int(self._records.has_news(record)))
+                self._metrics.hints.count("skipped", by=int(self._records.has_news(record)))
                 after = None if refusal is None else await self._try_again(record, refusal)
                 if after is not None:
                     return after
@@ -218,7 +218,7 @@ class NominationController:
             return None
         if is_elses(refusal, seen, (), news=news):
             # Others are being evicted there for this pod.
-            self._metrics.count_hint("skipped", int(news))
+            self._metrics.hints.count("skipped", by=int(news))
             return None
         return news
 
@@ -228,7 +228,7 @@ class NominationController:
             return False
         if self.outstanding < self._limits.most_outstanding and self._bucket.left():
             return True
-        self._metrics.count_hint("skipped", int(news))
+        self._metrics.hints.count("skipped", by=int(news))
         return False
 
     async def _nominate(self, record: Record, refusal: Refusal, seen: Observed) -> float | None:

@@ -64,7 +64,7 @@ class Patches:
 
     def count(self, result: str, pod: Pod, node: str | None) -> None:
         """Count what became of a hint, and remember whose it was."""
-        self._metrics.count_hint(result)
+        self._metrics.hints.count(result)
         self._history.note(Kind.HINT, result, pod.key, node)
 
     async def restore(self, pod: Pod, node: str) -> bool:
@@ -80,7 +80,7 @@ class Patches:
         await self._patches.wake(pod)
 
     def _note_failure(self, pod: Pod, node: str | None, why: str) -> None:
-        self._metrics.count_hint("failed")
+        self._metrics.hints.count("failed")
         self._history.note(Kind.HINT, "failed", pod.key, node, why)
 
 
@@ -156,7 +156,7 @@ class Nominations:
         # A watch or a scheduler that lags still shows what we have withdrawn.
         ours = {nomination.node, *record.withdrawals}
         if refusal is not None and settled and is_elses(refusal, seen, ours, news=news):
-            self._metrics.count_hint("skipped", int(news))
+            self._metrics.hints.count("skipped", by=int(news))
             self._records.end(record)
         elif nomination.deadline <= now:
             await self.withdraw(record, nomination, nomination.ending or "withdrawn")

@@ -13,6 +13,7 @@ from extender.controllers.last_look import LastLook
 from extender.controllers.pod_events import PodEvents
 from extender.errors import ApiError, ExtenderError
 from extender.metrics import Metrics
+from extender.metrics.table import EVICTIONS
 from extender.model.keys import name_of
 from extender.model.objects import Pod
 from extender.ports import Evictor
@@ -24,8 +25,6 @@ DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
 SHOWN_SECONDS = 1.0
 """How long the watch may take to show the mark of a victim."""
-LOG_SECONDS = 60.0
-"""Between two lines about failures of the same kind."""
 FORBIDDEN = 403
 
 _log = logging.getLogger(__name__)
@@ -64,13 +63,13 @@ class Evictions:
         self._last_look = LastLook(state, evictor.objects)
         self._metrics = metrics
         self._plugin = plugin
-        metrics.begin_evictions(plugin)
+        metrics.evictions.begin((plugin,), EVICTIONS)
         self._clock = clock
         self._history = history
         self._allowed = False
         self._denied_until = 0.0
         self._turns = asyncio.Semaphore(AT_A_TIME)
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log)
         self._said = False
 
     @property
@@ -138,7 +137,7 @@ class Evictions:
         return await self._evictor.delete(victim)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
-        self._metrics.count_eviction(self._plugin, result)
+        self._metrics.evictions.count(self._plugin, result)
         note = f"for {preemptor.key}" + (f": {why}" if why else "")
         self._history.note(Kind.EVICTION, result, victim.key, victim.node, note)
 

@@ -69,7 +69,7 @@ class Nominations:
             record.forget_node()
         if patched is not Patched.DONE:
             result = "overtaken" if patched is Patched.OVERTAKEN else "failed"
-            self._metrics.count_preemption(result)
+            self._metrics.preemptions.count(result)
             self._history.note(Kind.PREEMPTION, result, pod.key, node)
         return patched is Patched.DONE
 

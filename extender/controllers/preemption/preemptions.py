@@ -263,7 +263,7 @@ class Preemptions:
         self._forget(record)
 
     def _count(self, result: str, preemption: Preemption, note: str = "") -> None:
-        self._metrics.count_preemption(result)
+        self._metrics.preemptions.count(result)
         self._history.note(Kind.PREEMPTION, result, preemption.pod.key, preemption.node, note)
 
     def _end(self, record: Record, preemption: Preemption, result: str) -> None:

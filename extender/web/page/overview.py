@@ -10,7 +10,7 @@ from extender.callbacks.refused_pods import RefusedPod
 from extender.model.keys import name_of, namespace_of
 from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import ago, clock_time, duration, heading, latency, links, rate, soft
-from extender.web.page.status import MODES, Recent, Resource, Status
+from extender.web.page.status import MODES, Recent, ResourceStatus, Status
 from extender.web.page.tables import Column, table
 
 MOST_REFUSED: Final = 10
@@ -205,7 +205,7 @@ def explain_link(key: str) -> Html:
     return named(key, "/page/explain", query)
 
 
-def _watch(resource: Resource, shown: Overview) -> Sequence[str]:
+def _watch(resource: ResourceStatus, shown: Overview) -> Sequence[str]:
     silent = None if resource.last_event is None else shown.now - resource.last_event
     limit = shown.status.stale_after
     if not resource.synced:

@@ -20,7 +20,7 @@ from extender.cluster.state import ClusterState
 from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.history import History
 from extender.ports import Check
-from extender.timing import LogThrottle
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.steps import taking_apart
 from extender.web.explain import Explain
@@ -31,12 +31,11 @@ from extender.web.page.layout import PAGES, closing, links, opening
 from extender.web.page.overview import LINKS, Numbers, Overview, overview
 from extender.web.page.quotas import NOT_LOOKED_AT, QuotaSettings
 from extender.web.page.status import RecentCalls, Status
-from extender.web.page.tables import MOST_QUERY, Asked, Steps
+from extender.web.page.tables import Asked, Steps
 from extender.web.turns import QueryError, in_slices
 from extender.wire.explanation import Explained
+from extender.wire.validation import LONGEST_KEY
 
-LOG_SECONDS: Final = 10.0
-"""Between two lines about the same failure: a page may be asked for all the time."""
 MOST_BYTES: Final = 2 << 20
 """Of a page."""
 
@@ -69,7 +68,7 @@ class Pages:
     def __init__(self, shown: Shown, readiness: Mapping[str, Check]) -> None:
         self._shown = shown
         self._readiness = readiness
-        self._log = LogThrottle(_log, seconds=LOG_SECONDS)
+        self._log = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
         self._parts: Mapping[str, tuple[Collection[str], Build]] = {
             "/": ((), self._overview),
             explanation.PATH: (explanation.PARAMETERS, self._explanation),
@@ -174,8 +173,8 @@ def _asked(path: str, query: Mapping[str, str], parameters: Collection[str]) -> 
     """Refuse what would otherwise be ignored without a word."""
     for name, value in query.items():
         if name not in parameters:
-            raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name[:MOST_QUERY]}")
-        if len(value) > MOST_QUERY:
+            raise QueryError(HTTPStatus.BAD_REQUEST, f"no parameter {name[:LONGEST_KEY]}")
+        if len(value) > LONGEST_KEY:
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: longer than any name")
     return Asked(path, dict(query))
 

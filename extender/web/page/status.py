@@ -26,7 +26,7 @@ MODES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ResourceStatus:
     """One kind of objects that answers depend on."""
 
     name: str
@@ -55,7 +55,7 @@ class Status:
     started: float
     """In seconds since the epoch."""
 
-    resources: tuple[Resource, ...]
+    resources: tuple[ResourceStatus, ...]
 
     calls: Mapping[str, float | None] = field(default_factory=dict)
     """When the scheduler last called each verb, in seconds since the epoch; None before it did."""

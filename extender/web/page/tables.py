@@ -12,14 +12,13 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from extender.web.page.html import Html, address, element, joined
 from extender.web.turns import QueryError
 from extender.wire.decoding import whole_number
+from extender.wire.validation import LONGEST_KEY
 
 ROWS: Final = 100
 """Of one page."""
 AT_ONCE: Final = 250
 """Rows that are sorted in one step."""
 MOST_DIGITS: Final = 9
-MOST_QUERY: Final = 317
-"""Characters of what is asked for: 253 of a label key's prefix, a slash, 63 of its name."""
 
 T = TypeVar("T")
 
@@ -210,7 +209,7 @@ def field(name: str, label: str, value: str, *, required: bool = False) -> Html:
             name=name,
             value=value or None,
             type="text",
-            maxlength=str(MOST_QUERY),
+            maxlength=str(LONGEST_KEY),
             autocomplete="off",
             spellcheck="false",
             required=required,
