@@ -55,7 +55,7 @@ def build_callbacks(
 ) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     refusing = enforced(config)
-    pods = pods_apart(pod_reader(config, MOST_ENTRIES, explained=False))
+    pods = pods_apart(pod_reader(config, MOST_ENTRIES, asked=True))
     shadow = (
         ShadowDifferences(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW
