@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TypeAlias
 
 import msgspec
@@ -67,8 +68,8 @@ def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
     if spread := spec.topologySpreadConstraints:
         is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
         found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
-    volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes") or ()
-    if any([kind not in _ANYWHERE for volume in volumes for kind in volume]):
+    volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes")
+    if volumes and not all(map(_ANYWHERE.issuperset, volumes)):
         found.append("volumes")
     if spec.schedulingGates:
         found.append("schedulingGates")
@@ -162,9 +163,12 @@ class HostPortsReader:
 
     def read(self, spec: PodSpec) -> HostPorts:
         """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler)."""
-        found = [*_of_containers(spec)]
-        if not found:
+        for container in chain(spec.containers or (), spec.initContainers or ()):
+            if container.ports is not NULL and _MENTION in bytes(container.ports):
+                break
+        else:
             return ()
+        found = [*_of_containers(spec)]
         size = sum(6 * PER_STRING + len(port.address) + len(port.protocol) for port in found)
         return self._distinct.shared(tuple(dict.fromkeys(found)), size)
 
@@ -179,8 +183,6 @@ def _of_containers(spec: PodSpec) -> Iterator[HostPort]:
 
 
 def _ports(container: Container, path: str) -> Iterator[HostPort]:
-    if _MENTION not in bytes(container.ports):
-        return
     for port in decode(_PORTS, container.ports, path) or ():
         if port.hostPort is not None and port.hostPort > 0:
             address = port.hostIP or EVERY_ADDRESS
