@@ -36,7 +36,7 @@ def explaining(
     names_all: bool = False,
 ) -> Explain:
     """Build what answers /explain by the rules of inter-pod affinity."""
-    pods = pods or PodReader(node_affinity=True, waiting=True)
+    pods = pods or PodReader(node_affinity=True)
     return Explain(
         *(state, AFFINITY, AFFINITY, pods, lambda: unready),
         max_score=max_score,

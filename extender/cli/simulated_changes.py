@@ -59,7 +59,7 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Mani
 
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[Manifest]:
-    check = PodReader(charges=True, node_affinity=True, tenures=True)
+    check = PodReader(charges=True, node_affinity=True, owners=True, requirements=True)
     found = []
     for index, (kind, raw) in enumerate(objects_in(path)):
         if kind in kinds:

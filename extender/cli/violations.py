@@ -124,7 +124,7 @@ def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     from extender.wire.objects import PodReader  # noqa: PLC0415
 
     state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
-    pods = PodReader(node_affinity=True, tenures=True)
+    pods = PodReader(node_affinity=True, owners=True, requirements=True)
     fill(flags, state, pods, (NAMESPACES, NODES, BUDGETS, PODS))
     return state
 

@@ -18,10 +18,10 @@ from extender.model.workload import DAEMON_SET, STATIC, Owner
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration, requirements_of
+from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.verbs.victims import Preemptor, candidates, choose
+from extender.verbs.victims import candidates, choose
 from extender.whatif.rooms import Rooms, shape_of
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
@@ -71,7 +71,7 @@ BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePod
 
 def owner_of(pod: Pod) -> Owner | None:
     """Return the controller of a pod."""
-    return None if pod.tenure is None else pod.tenure.owner
+    return pod.owner
 
 
 def belongs_to_node(pod: Pod) -> bool:
@@ -208,8 +208,7 @@ class Scheduler:
         state = self.state
         if not pod.may_preempt or not state.has_less_important(pod.priority):
             return None
-        preemptor = Preemptor(pod, requirements_of(pod))
-        found = choose(candidates(state, preemptor, self.profile.rules, chance=self._chance()))
+        found = choose(candidates(state, pod, self.profile.rules, chance=self._chance()))
         if found is None:
             return None
         for victim in found.victims:

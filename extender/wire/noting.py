@@ -13,9 +13,7 @@ class NotingReader(PodReader):
     """Reads pods, and notes what those without an end ask beyond what is read."""
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(
-            gates, charges=True, node_affinity=True, owners=True, requirements=True
-        )
+        super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
         self.beyond: dict[str, list[Key]] = {}
         """The pods by the field that is not looked at."""
 
