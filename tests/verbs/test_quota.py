@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import Requirements
 from extender.model.verdict import Reason
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -333,11 +332,6 @@ def test_a_pod_waits_for_the_place_of_its_victim() -> None:
 
 def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
     chooser = Chooser(state([], BARRED), [AFFINITY, QUOTA])
-    assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0)
-        is None
-    )
+    assert chooser.choose(model_pod(NEW), avoid=(), placements=(), chance=0.0) is None
     chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])
-    assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0) == "a"
-    )
+    assert chooser.choose(model_pod(NEW), avoid=(), placements=(), chance=0.0) == "a"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.state import ClusterState
+from extender.model.node_resources import NO_REQUIREMENTS
 from extender.wire.objects import PodReader
 from tests.answering import explaining
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
@@ -36,7 +37,7 @@ def cluster(waits: Any) -> ClusterState:
     placed = pod("web").labels(app="web").requests(cpu="1").on("free")
     for raw in (placed, waits):
         state.upsert_pod(reader.read(json.dumps(raw).encode()))
-    assert state.pods["default/web"].tenure is None
+    assert state.pods["default/web"].requirements is NO_REQUIREMENTS
     return state
 
 
@@ -108,7 +109,7 @@ async def test_a_pod_with_a_node_keeps_neither(aiohttp_client: Any) -> None:
     state = cluster(with_spec(ROOMY, schedulingGates=[{"name": "later"}]))
     state.upsert_pod(PodReader().read(json.dumps(ROOMY.on("free")).encode()))
     known = state.pods["default/new"]
-    assert (known.tenure, known.beyond) == (None, ())
+    assert (known.owner, known.requirements) == (None, NO_REQUIREMENTS)
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["placed"]
