@@ -18,7 +18,7 @@ from extender.whatif.nodes import add_nodes, drain, lose, names_in
 from extender.whatif.outcome import Looks
 from extender.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from extender.whatif.rolling import Version, roll, scale
-from extender.whatif.scheduling import Scheduler, owner_of
+from extender.whatif.scheduling import Scheduler
 from extender.wire.applied import ROLLING, Applied, as_applied, read_applied
 from extender.wire.decoding import Json
 from extender.wire.explanation import KINDS, in_namespace
@@ -223,7 +223,7 @@ def _some(found: list[str], kind: Kind, why: str) -> list[str]:
 
 
 def _belongs(pod: Pod, identity: Identity) -> bool:
-    owner = owner_of(pod)
+    owner = pod.owner
     if owner is None or pod.pod_class.namespace != identity.namespace:
         return False
     direct = Identity(identity.namespace, owner.kind, owner.name)

@@ -14,7 +14,7 @@ from extender.verbs.explaining.words import plural, some
 from extender.whatif.nodes import only_on
 from extender.whatif.outcome import After, Looks, Removal, Step, Update, UpdateStep, ended, explain
 from extender.whatif.placing import MakePod, replicas
-from extender.whatif.scheduling import Scheduler, owner_of
+from extender.whatif.scheduling import Scheduler
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
@@ -46,7 +46,7 @@ def expendable(scheduler: Scheduler, pods: Sequence[Pod], beside: Iterable[Pod] 
     nodes with most pods of the workload, then the youngest (ActivePodsWithRanks); `beside` are its
     pods of other versions.
     """
-    owner = owner_of(pods[0]) if pods else None
+    owner = pods[0].owner if pods else None
     if owner is not None and owner.kind == STATEFUL_SET:
         return sorted(pods, key=lambda pod: -ordinal(pod))
     together = Counter(pod.node for pod in (*pods, *beside) if not scheduler.waits(pod.key))

@@ -14,7 +14,7 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, STATIC, Owner
+from extender.model.workload import DAEMON_SET, STATIC
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
@@ -69,15 +69,9 @@ BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePod
 """The scheduler's own arguments."""
 
 
-def owner_of(pod: Pod) -> Owner | None:
-    """Return the controller of a pod."""
-    return pod.owner
-
-
 def belongs_to_node(pod: Pod) -> bool:
     """Return whether a pod comes and goes with its node."""
-    owner = owner_of(pod)
-    return owner is not None and owner.kind in STAYING
+    return pod.owner is not None and pod.owner.kind in STAYING
 
 
 def successor(pod: Pod) -> Pod | None:
@@ -85,7 +79,7 @@ def successor(pod: Pod) -> Pod | None:
 
     It has the other's name here, so that one can tell where it was.
     """
-    if owner_of(pod) is None or belongs_to_node(pod) or pod.deleting:
+    if pod.owner is None or belongs_to_node(pod) or pod.deleting:
         return None
     return replace(pod, uid=f"{pod.uid}'", node=None, preempted=False, victim_of=None, started=None)
 

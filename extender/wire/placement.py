@@ -1,4 +1,4 @@
-"""What is between a pod and its node alone: tolerations, host ports, and who would replace it."""
+"""What a pod asks of its placing besides rules and resources, and who would replace it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ class _Toleration(msgspec.Struct, gc=False):
 _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Decoder(
     list[_Toleration] | None
 )
-
-
 _VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
     list[dict[str, msgspec.Raw]] | None
 )
@@ -61,7 +59,7 @@ def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
 
 
 def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
-    """Return the fields that are looked at nowhere here."""
+    """Return the fields that are looked at nowhere here: volumes, devices, even spread."""
     found = []
     if spec.resourceClaims:
         found.append("resourceClaims")
