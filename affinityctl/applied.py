@@ -13,7 +13,6 @@ from extender.model.workload import DAEMON_SET, STATEFUL_SET, Identity, revision
 from extender.wire.affinity import EVERY_GATE_ON, Gates
 from extender.wire.decoding import Json
 from extender.wire.objects import GenerateName, PodReader
-from extender.wire.unmodelled import fields_beyond
 from extender.wire.workloads import Workload, read_workload
 
 POD: Final = "Pod"
@@ -50,7 +49,7 @@ class NotingReader(PodReader):
     """Reads pods, and notes what those without an end ask beyond what is read."""
 
     def __init__(self, gates: Gates = EVERY_GATE_ON) -> None:
-        super().__init__(gates, charges=True, node_affinity=True, tenures=True)
+        super().__init__(gates, charges=True, node_affinity=True, owners=True, requirements=True)
         self.beyond: dict[str, list[Key]] = {}
         """The pods by the field that is not looked at."""
 
@@ -58,7 +57,7 @@ class NotingReader(PodReader):
         """Read a v1.Pod; ObjectError names the field that is broken."""
         pod = super().read(raw, generate)
         if not pod.terminal:
-            for field in fields_beyond(raw):
+            for field in pod.requirements.unmodelled:
                 self.beyond.setdefault(field, []).append(pod.key)
             if pod.group is not None:
                 self.beyond.setdefault("schedulingGroup", []).append(pod.key)

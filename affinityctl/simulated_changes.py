@@ -17,7 +17,7 @@ from affinityctl.whatif.nodes import add_nodes, drain, lose, names_in
 from affinityctl.whatif.outcome import Looks
 from affinityctl.whatif.placing import MOST_UNTIL_FULL, daemons, fill, place, replicas
 from affinityctl.whatif.rolling import Version, roll, scale
-from affinityctl.whatif.scheduling import Scheduler, owner_of
+from affinityctl.whatif.scheduling import Scheduler
 from extender.errors import ConfigError, ObjectError
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.objects import Pod
@@ -59,7 +59,7 @@ def read_files(changes: Sequence[Change], namespace: str) -> dict[str, list[Give
 
 
 def _read(path: Path, kinds: frozenset[str], namespace: str) -> list[GivenManifest]:
-    check = PodReader(charges=True, node_affinity=True, tenures=True)
+    check = PodReader(charges=True, node_affinity=True, owners=True, requirements=True)
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
         read_applied(kind, raw, check, 1, "")
@@ -227,7 +227,7 @@ def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:
 
 
 def _belongs(pod: Pod, identity: Identity) -> bool:
-    owner = owner_of(pod)
+    owner = pod.owner
     if owner is None or pod.pod_class.namespace != identity.namespace:
         return False
     direct = Identity(identity.namespace, owner.kind, owner.name)

@@ -52,7 +52,7 @@ def run(flags: argparse.Namespace) -> int:
 
 def _cluster(flags: argparse.Namespace, by: Judging) -> ClusterState:
     state = ClusterState(execution=Execution(EVERYTHING), annotations=by.annotations)
-    pods = PodReader(node_affinity=True, tenures=True)
+    pods = PodReader(node_affinity=True, owners=True, requirements=True)
     fill(flags, ClusterFiles(state, pods), (NAMESPACES, NODES, BUDGETS, PODS))
     return state
 

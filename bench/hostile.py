@@ -52,7 +52,6 @@ from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
 from extender.kube.watchers import PreparedObjects
 from extender.metrics import Metrics
-from extender.model.node_resources import Requirements
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
 from extender.reading import ApartReader, pods_apart
@@ -112,7 +111,7 @@ class _Bench:
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
         self.requests = pods_apart(self.reader)
-        self.feed = PodReader(node_affinity=True, tenures=True)
+        self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
         self.mirrored = PreparedObjects(ApartReader(self.feed.read, self.feed.another().read))
         self.warm_up = WarmUp(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
@@ -185,16 +184,14 @@ class _Bench:
         pod = self.hostile_pod
         with suppress(OverBudgetError):
             await self.warm_up.prepare(pod)
-            Chooser(self.state, self.plugins).choose(
-                pod, Requirements(), avoid=(), placements=(), chance=0.5
-            )
+            Chooser(self.state, self.plugins).choose(pod, avoid=(), placements=(), chance=0.5)
 
     async def search(self, raw: msgspec.Raw) -> None:
         """Have victims searched for a pod that was refused everywhere, and evicted."""
         await self.watch(raw)
         with suppress(ObjectError):
             pod = await self.requests.read(len(memoryview(raw)), lambda pods: pods.read(raw))
-            self.preempting.refused(pod, raw, ())
+            self.preempting.refused(pod, ())
             await asyncio.sleep(2 * SETTLING_SECONDS)
             for _ in range(LOOKS):
                 await self.preempting.process_next()

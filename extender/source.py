@@ -88,12 +88,12 @@ def pod_reader(
     most_entries: int | None = None,
     *,
     manifests: bool = False,
-    explained: bool = True,
+    asked: bool = False,
 ) -> PodReader:
     """Build what reads pods: which fields of a term count, and whether quotas are of interest.
 
-    With `manifests`, they may come from people, whatever the cluster comes from. Without
-    `explained`, nobody asks of them why they wait.
+    With `manifests`, they may come from people, whatever the cluster comes from. With `asked`, they
+    come with requests about them, whether they have a node or not.
     """
     # What comes from files was never created, or says by its version that it was.
     live = not config.cluster_files and not manifests
@@ -101,8 +101,8 @@ def pod_reader(
         gates=gates_of(config),
         charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity,
-        tenures=config.moves_pods,
-        waiting=explained,
+        owners=config.moves_pods,
+        requirements=asked or config.moves_pods,
         most_entries=most_entries,
         stored=live,
         # Files are read once, and whoever asks about them is told what is wrong in any case.

@@ -75,7 +75,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     config, state, metrics = context.config, context.state, context.metrics
     clock, warm_up, unsynced = context.clocks.clock, context.warm_up, context.unsynced
     refusing = enforced(config)
-    pods = pods_apart(pod_reader(config, MOST_ENTRIES, explained=False))
+    pods = pods_apart(pod_reader(config, MOST_ENTRIES, asked=True))
     shadow = (
         ShadowDifferences(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW

@@ -39,7 +39,7 @@ def explaining(
     names_all: bool = False,
 ) -> Explain:
     """Build what answers /explain by the rules of inter-pod affinity."""
-    pods = pods or PodReader(node_affinity=True, waiting=True)
+    pods = pods or PodReader(node_affinity=True)
     question = partial(
         Question, plugins=AFFINITY, scoring=AFFINITY, max_score=max_score, names_all=names_all
     )

@@ -13,7 +13,6 @@ from affinityctl.whatif.scheduling import Scheduler
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
 from extender.verbs.explaining.words import plural
-from extender.verbs.node_room import requirements_of
 from extender.verbs.nominating import suitable
 
 MOST_UNTIL_FULL: Final = 20_000
@@ -83,11 +82,10 @@ def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:
 def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     """Make the pods of a DaemonSet: one for each node that its template may go to."""
     state = scheduler.state
-    tenure = template.tenure
-    if tenure is not None:
-        tolerations = (*tenure.tolerations, *DAEMON_TOLERATIONS)
-        template = replace(template, tenure=replace(tenure, tolerations=tolerations))
-    suits = suitable(state, template, requirements_of(template))
+    asks = template.requirements
+    tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
+    template = replace(template, requirements=replace(asks, tolerations=tolerations))
+    suits = suitable(state, template)
     for name in state.nodes:
         if suits(name):
             yield only_on(template, name)

@@ -20,7 +20,7 @@ from affinityctl.whatif.outcome import (
     explain,
 )
 from affinityctl.whatif.placing import MakePod, replicas
-from affinityctl.whatif.scheduling import Scheduler, owner_of
+from affinityctl.whatif.scheduling import Scheduler
 from extender.model.objects import Pod
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
 from extender.verbs.explaining.words import plural, some
@@ -55,7 +55,7 @@ def expendable(scheduler: Scheduler, pods: Sequence[Pod], beside: Iterable[Pod] 
     nodes with most pods of the workload, then the youngest (ActivePodsWithRanks); `beside` are its
     pods of other versions.
     """
-    owner = owner_of(pods[0]) if pods else None
+    owner = pods[0].owner if pods else None
     if owner is not None and owner.kind == STATEFUL_SET:
         return sorted(pods, key=lambda pod: -ordinal(pod))
     together = Counter(pod.node for pod in (*pods, *beside) if not scheduler.waits(pod.key))

@@ -11,7 +11,7 @@ from extender.cluster.state import ClusterState
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import HostPorts, Requests, Toleration
 from extender.model.objects import Pod
-from extender.verbs.node_room import has_room, requirements_of
+from extender.verbs.node_room import has_room
 from extender.verbs.nominating import suitable
 
 MOST_SHAPES: Final = 64
@@ -28,7 +28,7 @@ Shape: TypeAlias = tuple[Requests, HostPorts, tuple[Toleration, ...], NodeAffini
 
 def shape_of(pod: Pod) -> Shape:
     """Return what room a pod asks for."""
-    return pod.requests, pod.ports, requirements_of(pod).tolerations, pod.node_affinity
+    return pod.requests, pod.ports, pod.requirements.tolerations, pod.node_affinity
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Rooms:
         return found
 
     def _has_room(self, pod: Pod, names: Sequence[str]) -> list[str]:
-        suits = suitable(self._state, pod, requirements_of(pod))
+        suits = suitable(self._state, pod)
         return [name for name in names if has_room(self._state, pod, name) and suits(name)]
 
     def _score(self, pod: Pod, node: str) -> int:

@@ -15,14 +15,14 @@ from extender.errors import ObjectError
 from extender.model.keys import Key
 from extender.model.node_affinity import NO_NODE_AFFINITY
 from extender.model.objects import Pod
-from extender.model.workload import DAEMON_SET, STATIC, Owner
+from extender.model.workload import DAEMON_SET, STATIC
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration, requirements_of
+from extender.verbs.node_room import NodePorts, NodeResourcesFit, TaintToleration
 from extender.verbs.plugins import Plugins, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.verbs.victims import Preemptor, candidates, choose
+from extender.verbs.victims import candidates, choose
 
 STAYING: Final = frozenset((DAEMON_SET, STATIC))
 """Controllers whose pods belong to their node: they are not drained, and not made elsewhere."""
@@ -69,15 +69,9 @@ BY_DEFAULT = Profile(NodeAffinityPlugin(), InterPodAffinity(), CrossNamespacePod
 """The scheduler's own arguments."""
 
 
-def owner_of(pod: Pod) -> Owner | None:
-    """Return the controller of a pod."""
-    return None if pod.tenure is None else pod.tenure.owner
-
-
 def belongs_to_node(pod: Pod) -> bool:
     """Return whether a pod comes and goes with its node."""
-    owner = owner_of(pod)
-    return owner is not None and owner.kind in STAYING
+    return pod.owner is not None and pod.owner.kind in STAYING
 
 
 def successor(pod: Pod) -> Pod | None:
@@ -85,7 +79,7 @@ def successor(pod: Pod) -> Pod | None:
 
     It has the other's name here, so that one can tell where it was.
     """
-    if owner_of(pod) is None or belongs_to_node(pod) or pod.deleting:
+    if pod.owner is None or belongs_to_node(pod) or pod.deleting:
         return None
     return replace(pod, uid=f"{pod.uid}'", node=None, preempted=False, victim_of=None, started=None)
 
@@ -208,8 +202,7 @@ class Scheduler:
         state = self.state
         if not pod.may_preempt or not state.has_less_important(pod.priority):
             return None
-        preemptor = Preemptor(pod, requirements_of(pod))
-        found = choose(candidates(state, preemptor, self.profile.rules, chance=self._chance()))
+        found = choose(candidates(state, pod, self.profile.rules, chance=self._chance()))
         if found is None:
             return None
         for victim in found.victims:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
-import msgspec
-
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import Defer, Laps, fault_log, fault_text, soon
 from extender.callbacks.requests import NotReadyError, Requests
@@ -51,7 +49,7 @@ class IndeterminateError(ExtenderError):
 class Helper(Protocol):
     """Hears of pods that were refused on every node, and tries to help them."""
 
-    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+    def refused(self, pod: Pod, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about."""
 
     def admitted(self, pod: Pod) -> None:
@@ -240,7 +238,7 @@ class Filters:
             if verdicts.fits.names:
                 helper.admitted(args.pod)
             else:
-                helper.refused(args.pod, args.pod_json, verdicts.refused)
+                helper.refused(args.pod, verdicts.refused)
         self._requests.remember(names_json, verdicts.fits)
         if listeners.answered is not None:
             listeners.answered(args, verdicts.fits, names_json)

@@ -22,14 +22,13 @@ from extender.reading import ApartReader
 from extender.verbs.filtering import indeterminate
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
-from extender.verbs.victims import Preemptor, needed
+from extender.verbs.victims import needed
 from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
 from extender.wire.preempting import (
     PreemptionArgs,
     read_preemption_args,
-    read_preemptor,
     write_preemption_result,
 )
 
@@ -126,7 +125,7 @@ class Preemptions:
         if chosen:
             self._preemption.defer_to_scheduler(args.pod)
         elif args.pod.may_preempt:
-            self._preemption.unhelped(args.pod, args.pod_json)
+            self._preemption.unhelped(args.pod)
 
     async def _chosen(self, args: PreemptionArgs) -> Mapping[str, Victims]:
         """Return the candidates that help, as the cluster is at the end."""
@@ -175,7 +174,7 @@ class Preemptions:
         known = [each.rank for each in found.values() if each.rank is not None]
         if self._preemption is None or not known or len(known) < len(found):
             return False
-        return await self._preemption.has_better_ones(args.pod, args.pod_json, min(known))
+        return await self._preemption.has_better_ones(args.pod, min(known))
 
     async def _looked_at_again(
         self, args: PreemptionArgs, found: Mapping[str, _Found]
@@ -258,16 +257,10 @@ class Preemptions:
         does not fit yet, and names them again: with fewer victims left there than now, that node
         is still the best one.
         """
-        if len(victims.uids) == len(args.candidates[node].uids):
+        added = len(victims.uids) != len(args.candidates[node].uids)
+        if not added or not args.pod.requirements.is_plain:
             return victims
-        try:
-            manifest = read_preemptor(args.pod_json, args.pod.requests)
-        except ObjectError:
-            return victims
-        if not manifest.is_plain:
-            return victims
-        preemptor = Preemptor(args.pod, manifest.requirements)
-        found = needed(self._state, preemptor, self._plugins, node, victims.uids)
+        found = needed(self._state, args.pod, self._plugins, node, victims.uids)
         if found is None:
             return victims
         return Victims([each.uid for each in found.victims], found.violations)

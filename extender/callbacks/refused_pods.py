@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from time import time
 from typing import Final
 
-import msgspec
-
 from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
@@ -45,9 +43,8 @@ class RefusedPods:
         self._clock = clock
         self._pods: LruCache[str, RefusedPod] = LruCache(MOST_BYTES, most=MOST)
 
-    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+    def refused(self, pod: Pod, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about."""
-        del pod_json
         now, known = self._clock(), self._pods.get(pod.uid)
         since, times = (now, 0) if known is None else (known.since, known.times)
         counted = sorted(

@@ -6,11 +6,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from extender.cluster.state import ClusterState
 from extender.model.lru_cache import LruCache
-from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.timing import LONGEST_PAUSE_SECONDS, Pause
 from extender.verbs.plugins import Refused
@@ -48,8 +45,6 @@ class Refusal:
     """Until it may be helped again."""
     _shown: bool = False
     """Whether the watch has shown it since it was refused first."""
-    _unread: bytes | None = None
-    """The request, until somebody wants to know what it says."""
 
     @property
     def settled_at(self) -> float:
@@ -59,18 +54,11 @@ class Refusal:
     @property
     def size(self) -> int:
         """Return about what it takes, in bytes."""
-        # The JSON is there for a moment; what is read from it is measured when it was read.
-        unread = 0 if self._unread is None else len(self._unread)
-        return PER_POD + self.pod.size + unread + self.read_size
+        return PER_POD + self.pod.size
 
-    @property
-    def read_size(self) -> int:
-        """Return about what that takes which was read from the request, in bytes."""
-        return 0
-
-    def hear(self, pod: Pod, pod_json: msgspec.Raw, now: float) -> None:
-        """Take over what the latest request says; it is read when somebody wants to know."""
-        self.pod, self.heard, self._unread = pod, now, bytes(pod_json)
+    def hear(self, pod: Pod, now: float) -> None:
+        """Take over what the latest request says."""
+        self.pod, self.heard = pod, now
 
     def wait_for_watch(self, now: float, *, known: bool) -> float | None:
         """Return after how many seconds to look for the pod again, None if there is no need to.
@@ -157,9 +145,15 @@ class RefusalRecords(Generic[R]):
             self._forgotten(record.uid)
 
 
-def prospects(pod: Pod, requirements: Requirements) -> Hashable:
+def prospects(pod: Pod) -> Hashable:
     """Return what is the same for all pods with the same prospects, such as replicas."""
-    return pod.pod_class, pod.node_affinity, pod.ports, pod.priority, pod.charge, requirements
+    return pod.pod_class, wishes(pod)
+
+
+def wishes(pod: Pod) -> Hashable:
+    """Return what a pod asks of nodes and of others beside the rules of its class."""
+    of_node = pod.node_affinity, pod.ports, pod.requests, pod.requirements.tolerations
+    return *of_node, pod.priority, pod.charge
 
 
 class UnschedulableCache:

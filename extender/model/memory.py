@@ -26,8 +26,10 @@ ALLOCATABLE: Final = 4 * MIB
 """Allocatable resources and taints of nodes."""
 NAMES: Final = 8 * MIB
 """Names of nodes, namespaces and pod groups, one object each: some 23,000."""
-TENURES: Final = 4 * MIB
-"""Controllers of pods with the tolerations of these, where pods may be evicted."""
+OWNERS: Final = 3 * MIB
+"""Controllers of pods that wait, and of all where pods may be evicted."""
+REQUIREMENTS: Final = MIB
+"""Tolerations and whatever else such pods ask of their placing."""
 NUMBERS: Final = MIB // 4
 """Of each: priorities, distinct requests, distinct charges, distinct host ports."""
 
@@ -82,7 +84,8 @@ TOTAL: Final = (
     + CHARGES
     + ALLOCATABLE
     + NAMES
-    + TENURES
+    + OWNERS
+    + REQUIREMENTS
     + 4 * NUMBERS
     + PREFILTER_STATES
     + LARGE_MATCHES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from extender.model.signed import shift
 
@@ -14,6 +14,10 @@ Requests: TypeAlias = tuple[tuple[str, int], ...]
 PODS = "pods"
 JUST_A_POD: Requests = ((PODS, 1),)
 """A pod without requests still takes one of the places that a node has for pods."""
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
+"""Fields of a pod for which the scheduler may refuse nodes on its own."""
 
 EVERY_ADDRESS = ""
 """In the place of one address of the node: the port is taken on all of them."""
@@ -64,10 +68,15 @@ NOTHING_ALLOCATABLE = Allocatable({})
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a pod requires of a node besides its labels, as far as we look."""
+    """What a pod asks of its placing besides rules, requests and ports; replicas share it."""
 
-    requests: Requests = JUST_A_POD
     tolerations: tuple[Toleration, ...] = ()
+    scheduler: str = DEFAULT_SCHEDULER
+    """Name of the scheduler (profile) that places it."""
+    unmodelled: tuple[str, ...] = ()
+    """Fields of its spec that only the scheduler looks at."""
+    keep: str | None = None
+    """The annotation by which it asks to be left where it is."""
     size: int = field(default=0, compare=False)
     """About what it takes, in bytes."""
 
@@ -76,11 +85,19 @@ class Requirements:
         """Return how many conditions a node is compared with, at most."""
         return 1 + len(self.tolerations)
 
+    @property
+    def is_plain(self) -> bool:
+        """Return whether there is nothing that only the scheduler knows the right nodes for."""
+        return not any(each in HARD for each in self.unmodelled)
+
     def tolerates(self, allocatable: Allocatable) -> bool:
         """Return whether a node's taints do not keep the pod away."""
         return all(
             any(each.covers(taint) for each in self.tolerations) for taint in allocatable.taints
         )
+
+
+NO_REQUIREMENTS = Requirements()
 
 
 class HostPort(NamedTuple):

@@ -12,10 +12,12 @@ from extender.model.labels import Labels
 from extender.model.node_affinity import NodeAffinity
 from extender.model.node_resources import (
     JUST_A_POD,
+    NO_REQUIREMENTS,
     NOTHING_ALLOCATABLE,
     Allocatable,
     HostPorts,
     Requests,
+    Requirements,
 )
 from extender.model.pod_affinity import (
     NO_AFFINITY,
@@ -25,7 +27,7 @@ from extender.model.pod_affinity import (
     WrittenAffinity,
 )
 from extender.model.quota import Charge
-from extender.model.workload import Tenure
+from extender.model.workload import Owner
 
 
 class Controller(NamedTuple):
@@ -261,11 +263,10 @@ class Pod:
     node_affinity: NodeAffinity | None = None
     """Which nodes it asks for and prefers; None when any will do, or when nobody asks for that. No
     part of its class: each pod of a DaemonSet asks for another node."""
-    tenure: Tenure | None = None
+    owner: Owner | None = None
     """Who would replace it, should it be evicted; None when nobody asks for that."""
-    beyond: tuple[str, ...] = ()
-    """Fields of its spec that only the scheduler looks at; known where somebody asks for that, and
-    while it waits."""
+    requirements: Requirements = NO_REQUIREMENTS
+    """Of a pod that has its node, they are known only where somebody asks for that."""
     started: int | None = field(default=None, compare=False)
     """When its kubelet took it up, in seconds since 1970; no news for whoever only counts it."""
     broken_annotation: tuple[str, str] | None = None
@@ -306,14 +307,15 @@ class Pod:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes its rules and labels take."""
+        """Return about how many bytes its rules, labels and tolerations take."""
         affinity = self.node_affinity
-        return self.pod_class.size + (0 if affinity is None else affinity.size)
+        nodes = 0 if affinity is None else affinity.size
+        return self.pod_class.size + nodes + self.requirements.size
 
     @property
     def controller(self) -> Controller | None:
         """Return who made it and would replace it; None when nobody would, or nobody asks."""
-        owner = None if self.tenure is None else self.tenure.owner
+        owner = self.owner
         return None if owner is None else Controller(self.pod_class.namespace, owner.uid)
 
     def after(self, old: Pod) -> Pod:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from extender.model.labels import TEMPLATE_HASH
-from extender.model.node_resources import Toleration
 
 STATEFUL_SET: Final = "StatefulSet"
 DAEMON_SET: Final = "DaemonSet"
@@ -78,14 +77,3 @@ class Owner:
     kind: str
     name: str
     uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """What counts of a placed pod when it is asked whether it can be moved."""
-
-    owner: Owner | None = None
-    """None for a pod that nobody would replace."""
-    tolerations: tuple[Toleration, ...] = ()
-    keep: str | None = None
-    """The annotation by which it asks not to be evicted."""

@@ -14,7 +14,6 @@ from extender.cluster.audits.breaches import Breach, excludes, in_the_way
 from extender.cluster.state import ClusterState
 from extender.model.execution import SYSTEM_CRITICAL, Execution, ExecutionRule, RuleKind
 from extender.model.keys import Key, namespace_of
-from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.model.wording import nodes_of, pods_of
 from extender.model.workload import DAEMON_SET, STATIC
@@ -141,7 +140,7 @@ def fate(state: ClusterState, execution: Execution, pod: Pod, found: Sequence[Br
         return Fate(Outcome.LEAVING, worst.breach)
     if worst.outcome is not Outcome.GOES:
         return worst
-    owner = None if pod.tenure is None else pod.tenure.owner
+    owner = pod.owner
     if owner is None:
         return Fate(Outcome.NO_CONTROLLER, worst.breach)
     if owner.kind == STATIC:
@@ -201,12 +200,11 @@ def _may_push(state: ClusterState, pod: Pod, breach: Breach, other: Pod) -> bool
 
 def spared(pod: Pod) -> str | None:
     """Say what spares a pod, after what descheduler and autoscalers leave alone; None: nothing."""
-    tenure = pod.tenure
-    if tenure is not None and tenure.keep is not None:
-        return f"its annotation {tenure.keep} says so"
+    if pod.requirements.keep is not None:
+        return f"its annotation {pod.requirements.keep} says so"
     if pod.priority >= SYSTEM_CRITICAL:
         return f"its priority, {pod.priority}, is that of pods critical to the system"
-    if tenure is not None and tenure.owner is not None and tenure.owner.kind == DAEMON_SET:
+    if pod.owner is not None and pod.owner.kind == DAEMON_SET:
         return "it belongs to a DaemonSet"
     return None
 
@@ -249,10 +247,8 @@ def second_look(
     """
     if first.outcome is not Outcome.GOES:
         return first
-    tolerations = () if pod.tenure is None else pod.tenure.tolerations
-    requirements = Requirements(pod.requests, tolerations)
     avoid = {pod.node or "", *_full(state, pod, placements)}
-    target = chooser.choose(pod, requirements, avoid=avoid, placements=placements, chance=chance)
+    target = chooser.choose(pod, avoid=avoid, placements=placements, chance=chance)
     outcome = Outcome.NO_OTHER_NODE if target is None else Outcome.GOES
     return Assessment(outcome, first.cause, target)
 

@@ -20,7 +20,6 @@ from extender.model.node_resources import (
     EVERY_ADDRESS,
     PODS,
     HostPort,
-    Requirements,
     Taint,
 )
 from extender.model.objects import Pod, PodClass
@@ -107,7 +106,7 @@ class TaintToleration(_OfNode):
 
     def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]:
         """Yield each taint that some node has and the pod does not tolerate; O(nodes)."""
-        tolerations, resources = requirements_of(pod).tolerations, state.node_resources
+        tolerations, resources = pod.requirements.tolerations, state.node_resources
         every = dict.fromkeys(
             taint for name in state.nodes for taint in resources.allocatable(name).taints
         )
@@ -146,15 +145,10 @@ class NodeResourcesFit(_OfNode):
 
 def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:
     """Yield in words the taints of a node that a pod does not tolerate."""
-    tolerations = requirements_of(pod).tolerations
+    tolerations = pod.requirements.tolerations
     for taint in state.node_resources.allocatable(node).taints:
         if not any(each.covers(taint) for each in tolerations):
             yield _said(taint)
-
-
-def requirements_of(pod: Pod) -> Requirements:
-    """Return what a pod asks of a node; its tolerations are known where its tenure is read."""
-    return Requirements(pod.requests, () if pod.tenure is None else pod.tenure.tolerations)
 
 
 def is_unmeasured(state: ClusterState, node: str) -> bool:
@@ -198,10 +192,8 @@ class NodeFit:
     Pods nominated to the node that ours yields to count as there: with them is harder than without.
     """
 
-    def __init__(
-        self, state: ClusterState, pod: Pod, requirements: Requirements, node: str
-    ) -> None:
-        self._requests = requirements.requests
+    def __init__(self, state: ClusterState, pod: Pod, node: str) -> None:
+        self._requests = pod.requests
         self._wanted = pod.ports
         self._allocatable = state.node_resources.allocatable(node).amounts
         self._used = Counter(state.node_resources.used(node))

@@ -8,7 +8,6 @@ from itertools import chain, islice
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.verbs.filtering import judge
 from extender.verbs.interaction import interact
@@ -62,7 +61,7 @@ def loses_victims(state: ClusterState, pod: Pod, node: str) -> bool:
     return any(each.deleting and each.priority < pod.priority for each in state.pods_on(node))
 
 
-def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Callable[[str], bool]:
+def suitable(state: ClusterState, pod: Pod) -> Callable[[str], bool]:
     """Return what tells whether a pod may run on a node and tolerates its taints, as of now.
 
     Room and our rules aside. What the pod's spec requires of nodes counts even where an annotation
@@ -73,7 +72,7 @@ def suitable(state: ClusterState, pod: Pod, requirements: Requirements) -> Calla
     judged = [state.node_rules.judge(rule) for rule in rules]
 
     def suits(node: str) -> bool:
-        return all(each.of(node) for each in judged) and requirements.tolerates(
+        return all(each.of(node) for each in judged) and pod.requirements.tolerates(
             state.node_resources.allocatable(node)
         )
 
@@ -97,7 +96,6 @@ class Chooser:
     def choose(
         self,
         pod: Pod,
-        requirements: Requirements,
         *,
         avoid: Collection[str],
         placements: Sequence[ExpectedPlacement],
@@ -112,13 +110,13 @@ class Chooser:
         """
         state = self._state
         fits = judge(state, pod, self._all(), self._plugins).fits.names
-        suits = suitable(state, pod, requirements)
+        suits = suitable(state, pod)
         taken: set[str] | None = None
-        most = MOST_CONDITIONS // (requirements.conditions + len(pod.ports))
+        most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
         for name in islice(from_somewhere(fits, chance), most):
             if name in avoid or not suits(name):
                 continue
-            if not state.node_resources.has(name, requirements.requests, pod.ports):
+            if not state.node_resources.has(name, pod.requests, pod.ports):
                 continue
             if taken is None:
                 taken = set(self._taken(pod, placements))

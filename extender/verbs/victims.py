@@ -14,7 +14,6 @@ from math import inf
 from typing import Final
 
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import Requirements
 from extender.model.objects import Pod, PodClass
 from extender.verbs.filtering import judge
 from extender.verbs.interaction import MOST_COMPARED, exclusive_keys
@@ -30,14 +29,6 @@ NO_VICTIMS: Final[Rank] = (-1, 0, 0, 0, 0.0)
 
 MOST_KEYS: Final = 3
 """Topology keys named when it is said why, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Preemptor:
-    """A pod that others may be evicted for, and what it asks of its node."""
-
-    pod: Pod
-    requirements: Requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +49,12 @@ class Candidate:
         return rank(self.victims, self.violations) if self.victims else NO_VICTIMS
 
 
-def ineligible(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> str | None:
+def ineligible(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
     """Say why nobody is evicted for a pod whatever the nodes are like, None when some may be.
 
     Not while victims of a preemption are on their way out of the node that it is nominated to,
     unless evicting pods there cannot help any more (PodEligibleToPreemptOthers).
     """
-    pod = preemptor.pod
     if not pod.may_preempt:
         return "its preemptionPolicy is Never"
     if len(pod.pod_class.affinity) > MOST_COMPARED:
@@ -72,7 +62,7 @@ def ineligible(state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> s
     node = pod.nominated
     if node is None or not _victims_leave(state, pod, node):
         return None
-    if not _is_curable(state, preemptor, node, plugins):
+    if not _is_curable(state, pod, node, plugins):
         return None
     return f"pods are on their way out of {node}"
 
@@ -81,15 +71,15 @@ def _victims_leave(state: ClusterState, pod: Pod, node: str) -> bool:
     return any(each.preempted and each.priority < pod.priority for each in state.pods_on(node))
 
 
-def _is_curable(state: ClusterState, preemptor: Preemptor, node: str, plugins: Plugins) -> bool:
+def _is_curable(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> bool:
     """Return whether a node fits, or would if pods left it, as the first that refuses it says."""
-    pod, requirements, asked = preemptor.pod, preemptor.requirements, state.nodes.asked([node])
+    asked = state.nodes.asked([node])
     fixed, by_pods = _by_what_they_see(plugins)
-    if not suitable(state, pod, requirements)(node):
+    if not suitable(state, pod)(node):
         return False
     if judge(state, pod, asked, fixed, nominated=False).refused:
         return False
-    fit = NodeFit(state, pod, requirements, node)
+    fit = NodeFit(state, pod, node)
     if not fit.fits:
         return fit.is_curable
     return all(reason.resolvable for reason, _ in judge(state, pod, asked, by_pods).refused)
@@ -97,7 +87,7 @@ def _is_curable(state: ClusterState, preemptor: Preemptor, node: str, plugins: P
 
 def candidates(
     state: ClusterState,
-    preemptor: Preemptor,
+    pod: Pod,
     plugins: Plugins,
     *,
     chance: float,
@@ -119,25 +109,24 @@ def candidates(
     The scheduler judges room before it judges affinity, and a node is given up for the first
     refusal that nothing cures.
     """
-    pod, requirements = preemptor.pod, preemptor.requirements
     asked = state.nodes.asked(list(state.nodes))
     fixed, by_pods = _by_what_they_see(plugins)
     left = judge(state, pod, asked, fixed, nominated=False).fits
     verdicts = judge(state, pod, left, by_pods)
     reasons = {name: reason for reason, names in verdicts.refused for name in names}
-    run = _DryRun(state, preemptor, plugins)
+    run = _DryRun(state, pod, plugins)
     names = left.names if evicting else verdicts.fits.names
-    most = MOST_CONDITIONS // (requirements.conditions + len(pod.ports))
+    most = MOST_CONDITIONS // (pod.requirements.conditions + len(pod.ports))
     for name in islice(from_somewhere(names, chance), most):
         # What suits is looked up anew each time: nodes change between two steps.
-        if name not in state.nodes or not suitable(state, pod, requirements)(name):
+        if name not in state.nodes or not suitable(state, pod)(name):
             yield None
             continue
         if name in reasons and not run.repels(name):
             # Whatever leaves this node, the rules refuse it as before.
             yield None
             continue
-        fit = NodeFit(state, pod, requirements, name)
+        fit = NodeFit(state, pod, name)
         if not fit.fits:
             yield run.with_fit(name, fit) if evicting and for_room else None
         elif passed is not None and name not in passed:
@@ -157,21 +146,19 @@ def choose(found: Iterable[Candidate | None]) -> Candidate | None:
     return best
 
 
-def on_node(
-    state: ClusterState, preemptor: Preemptor, plugins: Plugins, node: str
-) -> Candidate | None:
+def on_node(state: ClusterState, pod: Pod, plugins: Plugins, node: str) -> Candidate | None:
     """Return the victims on one node as things are now, None when evicting pods there is no use."""
-    return _DryRun(state, preemptor, plugins).on(node)
+    return _DryRun(state, pod, plugins).on(node)
 
 
 def needed(
-    state: ClusterState, preemptor: Preemptor, plugins: Plugins, node: str, victims: Collection[str]
+    state: ClusterState, pod: Pod, plugins: Plugins, node: str, victims: Collection[str]
 ) -> Candidate | None:
     """Return who of some victims has to go for our rules and for room; None where that is unclear.
 
     The others may have been named for reasons that we do not see.
     """
-    return _DryRun(state, preemptor, plugins).among(node, victims)
+    return _DryRun(state, pod, plugins).among(node, victims)
 
 
 def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
@@ -188,7 +175,7 @@ def _by_what_they_see(plugins: Plugins) -> tuple[Plugins, Plugins]:
 class _DryRun:
     """Chooses victims node by node; remembers what pods of a class have to do with the pod."""
 
-    def __init__(self, state: ClusterState, preemptor: Preemptor, plugins: Plugins) -> None:
+    def __init__(self, state: ClusterState, preemptor: Pod, plugins: Plugins) -> None:
         self._state = state
         self._preemptor = preemptor
         self._plugins = plugins
@@ -197,10 +184,10 @@ class _DryRun:
 
     def on(self, node: str) -> Candidate | None:
         """Return the victims on a node, None where none are of use or none are needed."""
-        state, pod, requirements = self._state, self._preemptor.pod, self._preemptor.requirements
-        if not suitable(state, pod, requirements)(node):
+        state, pod = self._state, self._preemptor
+        if not suitable(state, pod)(node):
             return None
-        return self.with_fit(node, NodeFit(state, pod, requirements, node))
+        return self.with_fit(node, NodeFit(state, pod, node))
 
     def with_fit(self, node: str, fit: NodeFit) -> Candidate | None:
         """Return the victims on a node that suits the pod; what is taken there changes in `fit`.
@@ -226,7 +213,7 @@ class _DryRun:
         there = [each for each in self._lesser(node) if each.uid in victims]
         if len(there) < len(victims):
             return None
-        fit = NodeFit(self._state, self._preemptor.pod, self._preemptor.requirements, node)
+        fit = NodeFit(self._state, self._preemptor, node)
         for each in there:
             fit.free(each)
         return self._reprieve(node, sorted(there, key=importance), fit) if fit.fits else None
@@ -241,12 +228,12 @@ class _DryRun:
         One whose bind is under way, or has ended unclearly, may turn out to be elsewhere. Those of
         pod groups stay.
         """
-        state, pod = self._state, self._preemptor.pod
+        state, pod = self._state, self._preemptor
         there = (*state.pods_on(node), *state.reservations.confirmed_on(node))
         return [each for each in there if may_be_chosen(each, pod)]
 
     def _obeys_rules_without(self, lesser: Iterable[Pod], node: str) -> bool:
-        state, pod = self._state, self._preemptor.pod
+        state, pod = self._state, self._preemptor
         concerned = [each for each in lesser if self._keys(each.pod_class) is not None]
         return fits_without(state, pod, node, concerned, self._by_pods) and bool(
             judge(state, pod, state.nodes.asked([node]), self._fixed, nominated=False).fits.names
@@ -270,7 +257,7 @@ class _DryRun:
         None where no rule of either is about the other.
         """
         if pod_class not in self._repelling:
-            own = self._state.class_of(self._preemptor.pod)
+            own = self._state.class_of(self._preemptor)
             interactions = (each.interaction(self._state, own, pod_class) for each in self._plugins)
             self._repelling[pod_class] = exclusive_keys(interactions)
         return self._repelling[pod_class]

@@ -126,6 +126,8 @@ class PodAnnotations(
     @property
     def keep(self) -> str | None:
         """Return the annotation that asks not to evict the pod."""
+        if self.safe_to_evict is self.do_not_disrupt is self.prefer_no_eviction is NULL:
+            return None
         if bytes(self.safe_to_evict) == b'"false"':
             return KEEP_ANNOTATIONS["safe_to_evict"]
         if bytes(self.do_not_disrupt) == b'"true"':
@@ -163,6 +165,12 @@ class SchedulingGroup(msgspec.Struct):
     podGroupName: str | None = None  # noqa: N815 - the API's spelling
 
 
+class TopologySpreadConstraint(msgspec.Struct, gc=False):
+    """v1.TopologySpreadConstraint."""
+
+    whenUnsatisfiable: str | None = None  # noqa: N815 - the API's spelling
+
+
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
@@ -179,6 +187,11 @@ class PodSpec(msgspec.Struct):
     priorityClassName: str | None = None  # noqa: N815 - the API's spelling
     activeDeadlineSeconds: Int64 | None = None  # noqa: N815 - the API's spelling
     schedulingGroup: SchedulingGroup | None = None  # noqa: N815 - the API's spelling
+    schedulingGates: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
+    schedulerName: str | None = None  # noqa: N815 - the API's spelling
+    resourceClaims: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
+    topologySpreadConstraints: list[TopologySpreadConstraint] | None = None  # noqa: N815 - the API's
+    volumes: msgspec.Raw = NULL
 
 
 class PodStatus(msgspec.Struct):

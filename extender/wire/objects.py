@@ -14,7 +14,7 @@ from extender.model.keys import Key, key_of
 from extender.model.labels import Labels
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_affinity import NodeAffinity
-from extender.model.node_resources import CORDONED, Allocatable, Taint
+from extender.model.node_resources import CORDONED, NO_REQUIREMENTS, Allocatable, Taint
 from extender.model.objects import Namespace, Node, OfSpec, Pod, PodClass
 from extender.model.pod_affinity import NO_WRITTEN_AFFINITY, WrittenAffinity
 from extender.model.quota import Charge
@@ -26,10 +26,9 @@ from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_si
 from extender.wire.conditions import preemption_message, recorded_rules
 from extender.wire.decoding import Json, decode
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
-from extender.wire.placement import HostPortsReader, TenureReader
+from extender.wire.placement import HostPortsReader, OwnerReader, RequirementsReader
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
-from extender.wire.unmodelled import fields_beyond
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
@@ -68,8 +67,8 @@ class PodReader:
         *,
         charges: bool = False,
         node_affinity: bool = False,
-        tenures: bool = False,
-        waiting: bool = False,
+        owners: bool = False,
+        requirements: bool = False,
         most_entries: int | None = None,
         stored: bool = False,
         annotations: bool = True,
@@ -77,11 +76,11 @@ class PodReader:
         """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
 
         With `node_affinity`, say which nodes pods ask for and prefer in their specs; what they say
-        in annotations is read in any case. With `tenures`, say who would replace them. With
-        `waiting`, say of those without a node which taints they tolerate, and what only the
-        scheduler looks at. With `most_entries`, longer affinity rules are an ObjectError. With
-        `stored`, all pods come from an API server, so that none has label keys that are still to
-        be merged. Without `annotations`, rules in them are not read.
+        in annotations is read in any case. With `owners`, say who would replace them. With
+        `requirements`, say of those that have a node, too, what else they ask of their placing.
+        With `most_entries`, longer affinity rules are an ObjectError. With `stored`, all pods come
+        from an API server, so that none has label keys that are still to be merged. Without
+        `annotations`, rules in them are not read.
         """
         self._most_entries = most_entries
         self._gates = gates
@@ -98,9 +97,9 @@ class PodReader:
         self._node_affinity = NodeAffinityReader(most_entries)
         self._reads_annotations = annotations
         self._annotations = AnnotationReader(gates, anywhere=annotations)
-        self._reads_tenures = tenures
-        self._reads_waiting = waiting
-        self._tenures = TenureReader()
+        self._owners = OwnerReader() if owners else None
+        self._reads_requirements = requirements
+        self._requirements = RequirementsReader()
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
@@ -108,8 +107,8 @@ class PodReader:
             gates=self._gates,
             charges=self._charges is not None,
             node_affinity=self._reads_node_affinity,
-            tenures=self._reads_tenures,
-            waiting=self._reads_waiting,
+            owners=self._owners is not None,
+            requirements=self._reads_requirements,
             most_entries=self._most_entries,
             stored=self._stored,
             annotations=self._reads_annotations,
@@ -146,7 +145,7 @@ class PodReader:
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
         terminal = status.phase in TERMINAL_PHASES
-        waits = self._reads_waiting and not node and not terminal
+        asks = self._reads_requirements or not (node or terminal)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -166,12 +165,10 @@ class PodReader:
             charge=charge,
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation),
-            tenure=(
-                self._tenures.read(metadata.ownerReferences, spec.tolerations, metadata.annotations)
-                if waits or self._reads_tenures
-                else None
+            owner=None if self._owners is None else self._owners.read(metadata.ownerReferences),
+            requirements=(
+                self._requirements.read(spec, metadata.annotations) if asks else NO_REQUIREMENTS
             ),
-            beyond=fields_beyond(raw) if waits else (),
             started=None if status.startTime is None else int(status.startTime.timestamp()),
             broken_annotation=annotation.fault,
             of_spec=(

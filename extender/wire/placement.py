@@ -1,30 +1,38 @@
-"""What is between a pod and its node alone: tolerations, host ports, and who would replace it."""
+"""What a pod asks of its placing besides rules and resources, and who would replace it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeAlias
 
 import msgspec
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import (
+    DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
     HostPort,
     HostPorts,
-    Requests,
     Requirements,
     Toleration,
 )
-from extender.model.workload import Owner, Tenure
+from extender.model.workload import Owner
 from extender.wire.class_cache import PER_STRING, decoded_size
 from extender.wire.decoding import Int32, Json, decode
-from extender.wire.manifests import ALWAYS, Container, PodAnnotations, PodSpec
+from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
 _TCP = "TCP"
 _MENTION = b"hostPort"
+_SPREAD = "topologySpreadConstraints"
+_ALWAYS_SCHEDULED = "ScheduleAnyway"
+_ANYWHERE = frozenset(
+    ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
+)
+"""Volumes that no node is refused for."""
 _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is bound here
 
 
@@ -35,18 +43,13 @@ class _Toleration(msgspec.Struct, gc=False):
     effect: str | None = None
 
 
-class _Spec(msgspec.Struct):
-    tolerations: list[_Toleration] | None = None
-
-
-class _Pod(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_POD = msgspec.json.Decoder(_Pod)
 _TOLERATIONS: msgspec.json.Decoder[list[_Toleration] | None] = msgspec.json.Decoder(
     list[_Toleration] | None
 )
+_VOLUMES: msgspec.json.Decoder[list[dict[str, msgspec.Raw]] | None] = msgspec.json.Decoder(
+    list[dict[str, msgspec.Raw]] | None
+)
+_Key: TypeAlias = tuple[bytes, str, tuple[str, ...], str | None]
 
 
 def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
@@ -55,15 +58,41 @@ def _read_tolerations(raw: Json) -> tuple[Toleration, ...]:
     return tuple(_tolerations(found or ()))
 
 
-def read_requirements(raw: Json, requests: Requests) -> Requirements:
-    """Read what a pod asks of its node."""
-    spec = decode(_POD, raw, "Pod").spec
-    return Requirements(
-        requests,
-        tuple(_tolerations(spec.tolerations or ())),
-        # The decoded part in JSON again: of the pod's, most is about other things.
-        decoded_size(msgspec.json.encode(spec)),
-    )
+def _unmodelled(spec: PodSpec) -> tuple[str, ...]:
+    """Return the fields that are looked at nowhere here: volumes, devices, even spread."""
+    found = []
+    if spec.resourceClaims:
+        found.append("resourceClaims")
+    if spread := spec.topologySpreadConstraints:
+        is_hard = any(each.whenUnsatisfiable != _ALWAYS_SCHEDULED for each in spread)
+        found.append(_SPREAD if is_hard else f"{_SPREAD} ({_ALWAYS_SCHEDULED})")
+    volumes = () if spec.volumes is NULL else decode(_VOLUMES, spec.volumes, "spec.volumes")
+    if volumes and not all(map(_ANYWHERE.issuperset, volumes)):
+        found.append("volumes")
+    if spec.schedulingGates:
+        found.append("schedulingGates")
+    if spec.schedulerName and spec.schedulerName != DEFAULT_SCHEDULER:
+        found.append("schedulerName")
+    return tuple(found)
+
+
+class RequirementsReader:
+    """Reads what pods ask of their placing; those that ask for the same share it."""
+
+    def __init__(self) -> None:
+        self._known: LruCache[_Key, Requirements] = LruCache(memory.REQUIREMENTS)
+
+    def read(self, spec: PodSpec, annotations: PodAnnotations | None) -> Requirements:
+        """Return what a pod asks for; ObjectError names the field that is broken."""
+        scheduler, tolerations = spec.schedulerName or DEFAULT_SCHEDULER, bytes(spec.tolerations)
+        keep = None if annotations is None else annotations.keep
+        key = (tolerations, scheduler, _unmodelled(spec), keep)
+        known = self._known.peek(key)
+        if known is None:
+            size = decoded_size(tolerations) + len(scheduler)
+            known = Requirements(_read_tolerations(tolerations), *key[1:], size=size)
+            self._known.put(key, known, size)
+        return known
 
 
 def _tolerations(found: Iterable[_Toleration]) -> Iterable[Toleration]:
@@ -89,27 +118,20 @@ _REFERENCES: msgspec.json.Decoder[list[_Reference] | None] = msgspec.json.Decode
 )
 
 
-class TenureReader:
-    """Reads them; pods of one controller share theirs, recognised by their bytes."""
+class OwnerReader:
+    """Reads who would replace a pod; those of one controller share it, recognised by its bytes."""
 
     def __init__(self) -> None:
-        self._known: LruCache[tuple[bytes, bytes, str | None], Tenure] = LruCache(memory.TENURES)
+        self._known: LruCache[bytes, Owner | None] = LruCache(memory.OWNERS)
 
-    def read(
-        self,
-        owners: msgspec.Raw,
-        tolerations: msgspec.Raw,
-        annotations: PodAnnotations | None = None,
-    ) -> Tenure:
-        """Return what counts of a pod; ObjectError names the field that is broken."""
-        keep = None if annotations is None else annotations.keep
-        key = (bytes(owners), bytes(tolerations), keep)
-        known = self._known.get(key)
+    def read(self, references: msgspec.Raw) -> Owner | None:
+        """Return the controller of a pod; ObjectError names the field that is broken."""
+        key = bytes(references)
+        known = self._known.peek(key)
         if known is None:
-            references = decode(_REFERENCES, key[0], "metadata.ownerReferences") or ()
-            owner = next(_controllers(references), None)
-            known = Tenure(owner, _read_tolerations(key[1]), keep)
-            self._known.put(key, known, decoded_size(*key[:2]))
+            found = decode(_REFERENCES, key, "metadata.ownerReferences") or ()
+            known = next(_controllers(found), None)
+            self._known.put(key, known, decoded_size(key))
         return known
 
 
@@ -139,9 +161,12 @@ class HostPortsReader:
 
     def read(self, spec: PodSpec) -> HostPorts:
         """Return the ports that a pod holds as long as it runs (GetHostPorts of kube-scheduler)."""
-        found = [*_of_containers(spec)]
-        if not found:
+        for container in chain(spec.containers or (), spec.initContainers or ()):
+            if container.ports is not NULL and _MENTION in bytes(container.ports):
+                break
+        else:
             return ()
+        found = [*_of_containers(spec)]
         size = sum(6 * PER_STRING + len(port.address) + len(port.protocol) for port in found)
         return self._distinct.shared(tuple(dict.fromkeys(found)), size)
 
@@ -156,8 +181,6 @@ def _of_containers(spec: PodSpec) -> Iterator[HostPort]:
 
 
 def _ports(container: Container, path: str) -> Iterator[HostPort]:
-    if _MENTION not in bytes(container.ports):
-        return
     for port in decode(_PORTS, container.ports, path) or ():
         if port.hostPort is not None and port.hostPort > 0:
             address = port.hostIP or EVERY_ADDRESS

@@ -1,4 +1,4 @@
-"""Preemption on the wire: the arguments and result of the callback, and preemptors of our own."""
+"""Preemption on the wire: the arguments and result of the callback."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import orjson
 
 from extender.errors import ObjectError, RequestError
 from extender.model.keys import key_of
-from extender.model.node_resources import Requests, Requirements
 from extender.model.objects import Pod
 from extender.verbs.preempting import Victims
-from extender.wire.decoding import Int64, Json, decode
+from extender.wire.decoding import Int64, decode
 from extender.wire.extender_args import NULL, folded
 from extender.wire.objects import PodReader
-from extender.wire.placement import read_requirements
-from extender.wire.unmodelled import DEFAULT_SCHEDULER, UnmodelledConstraints
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT_ORNULL = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
@@ -46,7 +43,6 @@ class PreemptionArgs:
     """For which pod others may be evicted, and which ones the scheduler thinks of, by node."""
 
     pod: Pod
-    pod_json: msgspec.Raw
     candidates: Mapping[str, Victims]
 
 
@@ -64,7 +60,7 @@ def read_preemption_args(body: bytes, pods: PodReader) -> PreemptionArgs:
         raise RequestError("the body is not an ExtenderPreemptionArgs object: it has no Pod")
     if bytes(args["pod"]) == NULL:
         raise ObjectError("Pod", "it is null")
-    return PreemptionArgs(pods.read(args["pod"]), args["pod"], _candidates(args))
+    return PreemptionArgs(pods.read(args["pod"]), _candidates(args))
 
 
 def write_preemption_result(candidates: Mapping[str, Victims]) -> bytes:
@@ -117,36 +113,3 @@ def _meta_uid(raw: msgspec.Raw, path: str) -> str:
         if key.lower() == "uid":
             return decode(_UID, value, f"{path}.UID")
     raise ObjectError(f"{path}.UID", "a victim needs a uid")
-
-
-class _Spec(UnmodelledConstraints, rename="camel"):
-    scheduler_name: str | None = None
-
-
-class _Pod(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_POD = msgspec.json.Decoder(_Pod)
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptorManifest:
-    """A pod as those see it who may evict others for it."""
-
-    requirements: Requirements
-    scheduler: str
-    """Name of the scheduler (profile) that places it."""
-    is_plain: bool
-    """Whether its requirements are all that it asks of a node, other pods aside. Only the scheduler
-    knows which nodes have the volumes, devices or even spread that it asks for."""
-
-
-def read_preemptor(raw: Json, requests: Requests) -> PreemptorManifest:
-    """Read a pod that we may evict others for; ObjectError names the field that is broken."""
-    spec = decode(_POD, raw, "Pod").spec
-    return PreemptorManifest(
-        read_requirements(raw, requests),
-        spec.scheduler_name or DEFAULT_SCHEDULER,
-        not any(spec.hard()),
-    )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from extender.callbacks import refused_pods
 from extender.callbacks.refused_pods import RefusedPods
 from extender.model.verdict import Reason
 from tests.builders import HOST, model_pod, node, pod, state_of
 
-RAW = msgspec.Raw(b"{}")
 REFUSED = ((Reason.ANTI_AFFINITY, ["b"]), (Reason.AFFINITY, ["c", "d"]))
 
 
@@ -20,7 +17,7 @@ def test_the_last_one_asked_about_comes_first_with_the_commonest_reason() -> Non
     known = RefusedPods(state, lambda: now[0])
     for at, name in ((1.0, first), (2.0, second), (3.0, first)):
         now[0] = at
-        known.refused(model_pod(name), RAW, REFUSED)
+        known.refused(model_pod(name), REFUSED)
     found = known.latest()
     assert [(each.key, each.since, each.last, each.times) for each in found] == [
         ("default/first", 1.0, 3.0, 2),
@@ -34,7 +31,7 @@ def test_who_is_admitted_placed_or_gone_is_forgotten() -> None:
     state = state_of([node("a", {HOST: "a"})], [], [pod(name) for name in names])
     known = RefusedPods(state)
     for name in names:
-        known.refused(model_pod(pod(name)), RAW, REFUSED)
+        known.refused(model_pod(pod(name)), REFUSED)
     known.admitted(model_pod(pod("admitted")))
     state.upsert_pod(model_pod(pod("placed").on("a")))
     state.remove_pod("default/gone", "default-gone")
@@ -46,6 +43,6 @@ def test_there_are_so_many_and_no_more() -> None:
     state = state_of([], [], [pod(f"p{each}") for each in range(number)])
     known = RefusedPods(state)
     for each in range(number):
-        known.refused(model_pod(pod(f"p{each}")), RAW, REFUSED)
+        known.refused(model_pod(pod(f"p{each}")), REFUSED)
     # Each takes its share of the bytes as well.
     assert 250 < len(known.latest()) <= refused_pods.MOST

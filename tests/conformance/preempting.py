@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.victims import Preemptor, candidates, choose, ineligible, on_node
+from extender.verbs.victims import candidates, choose, ineligible, on_node
 from extender.wire.objects import read_budget
-from extender.wire.placement import read_requirements
 from tests.builders import model_pod, state_of
 from tests.conformance.skipped import SKIPPED, without_rules_of_nominated
 
@@ -67,9 +66,7 @@ def attempts(case: Case) -> list[Attempt]:
 
 
 def _attempt(state: ClusterState, raw: Mapping[str, Any]) -> Attempt:
-    pod = model_pod(raw)
-    requirements = read_requirements(json.dumps(raw).encode(), pod.requests)
-    asked = Preemptor(pod, requirements)
+    asked = model_pod(raw)
     each = [one for one in candidates(state, asked, PLUGINS, chance=0.0) if one is not None]
     fits = sorted(one.node for one in each if not one.victims)
     if fits:

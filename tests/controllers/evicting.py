@@ -111,7 +111,7 @@ class Rig:
         self.state = ClusterState(execution=execution, annotations=EVERYTHING)
         self.mover, self.leader = Mover(self.state), Leader()
         self.registry = CollectorRegistry()
-        self.reader = PodReader(node_affinity=True, tenures=True)
+        self.reader = PodReader(node_affinity=True, owners=True, requirements=True)
         self.history = History()
         self.controller = EvictionController(
             self.state,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
-from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -124,7 +122,7 @@ class NominationRig:
         """Tell of a refusal."""
         names = [f"asked-{number}" for number in range(asked)]
         refused = [(Reason.ANTI_AFFINITY, names)]
-        self.controller.refused(model_pod(raw), Raw(json.dumps(raw).encode()), refused)
+        self.controller.refused(model_pod(raw), refused)
 
     async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
         """Let time pass, and do what is due."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from msgspec import Raw
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
@@ -61,11 +59,6 @@ def loner(name: str) -> Pod:
 
 
 # Where the scheduler preempts
-
-
-def raw_of(each: Pod) -> Raw:
-    """Return a pod as the scheduler sends it."""
-    return Raw(json.dumps(each).encode())
 
 
 def short(key: str) -> str:
@@ -246,14 +239,13 @@ class PreemptionRig:
         names = list(asked) or list(self.state.nodes)
         verdicts = judge(self.state, known, self.state.nodes.asked(names), AFFINITY)
         assert not verdicts.fits.names, "filter would not refuse it"
-        self.tell_of_refusal(known, verdicts.refused, name)
+        self.tell_of_refusal(known, verdicts.refused)
 
     def tell_of_refusal(
-        self, known: ModelPod, refused: object = ((Reason.ANTI_AFFINITY, ()),), name: str = ""
+        self, known: ModelPod, refused: object = ((Reason.ANTI_AFFINITY, ()),)
     ) -> None:
         """Tell the controller."""
-        raw = Raw(json.dumps(self.raw[name or short(known.key)]).encode())
-        self.controller.refused(known, raw, refused)  # type: ignore[arg-type]
+        self.controller.refused(known, refused)  # type: ignore[arg-type]
 
     async def pass_time(self, seconds: float = SETTLING_SECONDS) -> None:
         """Let time pass, and do what is due."""

@@ -71,9 +71,8 @@ class Life:
         return Eviction(Evicted.DONE)
 
     def _owner(self, evicted: ModelPod) -> str:
-        assert evicted.tenure is not None
-        assert evicted.tenure.owner is not None
-        return evicted.tenure.owner.uid
+        assert evicted.owner is not None
+        return evicted.owner.uid
 
     def _check(self, evicted: ModelPod) -> None:
         """Judge an eviction when it is asked for."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
-from msgspec import Raw
 
 from extender.callbacks.preempting import Preemptions
 from extender.controllers.nomination import nominations
@@ -403,7 +402,7 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
         records.claim(model_pod(TWO.uid(f"uid-{number}")), {"b"})
     assert len(records) == MOST_CLAIMS
     assert forgotten == ["uid-0"]
-    first = records.refuse(model_pod(ONE), Raw(b"{}"))
+    first = records.refuse(model_pod(ONE))
     with records.withdrawing(first, "b") as withdrawal:
         withdrawal.fate = Fate.DONE
     records.admit(first)

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
-from msgspec import Raw
 
 from extender.controllers.nomination.controller import (
     CLOSING_SECONDS,
 )
 from extender.controllers.nomination.records import Records
 from extender.controllers.refusals import SETTLING_SECONDS, WHOLE_SEARCH
-from extender.errors import ApiError, ExtenderError
+from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.web.app import callbacks_app
 from tests.answering import Answering
 from tests.builders import HOST, Pod, model_node, model_pod, node
@@ -194,7 +193,8 @@ async def test_a_fault_of_ours_is_told_and_tried_again(caplog: pytest.LogCapture
 async def test_a_pod_whose_wishes_cannot_be_read_is_pointed_nowhere() -> None:
     rig = NominationRig(TWO)
     broken = Pod({**TWO, "spec": {**TWO["spec"], "tolerations": 7}})
-    rig.refuse(broken)
+    with pytest.raises(ObjectError, match=r"spec\.tolerations"):
+        rig.refuse(broken)
     await rig.pass_time()
     assert rig.api.made == []
 
@@ -214,7 +214,7 @@ def test_the_refusal_longest_ago_is_forgotten_first() -> None:
     forgotten: list[str] = []
     records = Records(lambda: 0.0, forgotten.append, most_refused=2)
     for raw in (ONE, TWO, ONE, THREE):
-        records.refuse(model_pod(raw), Raw(b"{}"))
+        records.refuse(model_pod(raw))
     assert [each.uid for each in records.refused] == ["default-one", "default-three"]
     assert forgotten == ["default-two"]
 

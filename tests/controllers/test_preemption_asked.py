@@ -15,7 +15,6 @@ from tests.controllers.preempting import (
     db,
     important,
     plain,
-    raw_of,
     server,
 )
 
@@ -24,7 +23,7 @@ async def test_what_filter_has_just_said_counts_when_no_candidate_helps() -> Non
     full = server("full", pods="1")
     rig = PreemptionRig([full, A], db("rock", "full", HIGH), ON_A, important())
     rig.refuse("important", "a")
-    rig.controller.unhelped(model_pod(important()), raw_of(important()))
+    rig.controller.unhelped(model_pod(important()))
     await rig.pass_time()
     assert rig.evicted() == ["on-a"]
 
@@ -37,15 +36,14 @@ NAMED = rank([model_pod(FILLER)], 0)
 
 async def has_better_ones(rig: PreemptionRig) -> bool:
     """Ask as preempt does, with the filler as the scheduler's victim."""
-    wanted = important()
-    return await rig.controller.has_better_ones(model_pod(wanted), raw_of(wanted), NAMED)
+    return await rig.controller.has_better_ones(model_pod(important()), NAMED)
 
 
 async def test_a_better_victim_where_only_we_refuse() -> None:
     rig = PreemptionRig([FULL, A], FILLER, ON_A, important())
     rig.refuse("important", "a")
     assert await has_better_ones(rig)
-    rig.controller.unhelped(model_pod(important()), raw_of(important()))
+    rig.controller.unhelped(model_pod(important()))
     await rig.pass_time()
     assert rig.evicted() == ["on-a"]
 
@@ -81,6 +79,6 @@ async def test_a_pod_that_no_candidate_helps_is_looked_after_everywhere() -> Non
     rocks = [db(f"on-{name}", name, HIGH) for name in ROCKY]
     nodes = [FULL, *map(server, ROCKY)]
     rig = PreemptionRig(nodes, *rocks, plain("x", "full"), important())
-    rig.controller.unhelped(model_pod(important()), raw_of(important()))
+    rig.controller.unhelped(model_pod(important()))
     await rig.pass_time()
     assert rig.evicted() == ["x"]

@@ -6,8 +6,7 @@ from itertools import count
 
 from extender.controllers.preemption.record import Refusal
 from extender.controllers.preemption.search import SLICE_SECONDS, Search
-from extender.model.node_resources import Requirements
-from extender.verbs.victims import Candidate, Preemptor
+from extender.verbs.victims import Candidate
 from tests.builders import model_pod, state_of
 from tests.controllers.preempting import HIGH, LOW, MIDDLE, db, important, server
 from tests.verbs.judging import AFFINITY
@@ -29,8 +28,7 @@ async def test_nodes_that_became_worse_since_they_were_ranked_are_looked_at_in_s
 
     async def choose(name: str) -> Candidate | None:
         pod = model_pod(important(name, priority=HIGH))
-        preemptor = Preemptor(pod, Requirements(pod.requests))
-        return await search.choose(Refusal(pod, 0.0), preemptor)
+        return await search.choose(Refusal(pod, 0.0), pod)
 
     first = await choose("first")
     assert first is not None

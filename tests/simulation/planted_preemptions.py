@@ -21,6 +21,7 @@ from extender.kube.binder import ApiNominator
 from extender.kube.client import ApiClient
 from extender.kube.evictor import ApiEvictor
 from extender.model.objects import Pod
+from extender.verbs.plugins import Plugins
 from tests.simulation.planting import Planted as AnyPlanted
 
 Patch = pytest.MonkeyPatch
@@ -89,12 +90,12 @@ def _evicts_equals(patch: Patch) -> None:
 
 
 def _evicts_for_anybody(patch: Patch) -> None:
-    preemptor = extender.verbs.victims.Preemptor
+    ineligible = extender.verbs.victims.ineligible
 
-    def eager(pod: Pod, requirements: Any) -> Any:
-        return preemptor(replace(pod, may_preempt=True), requirements)
+    def eager(state: ClusterState, pod: Pod, plugins: Plugins) -> str | None:
+        return ineligible(state, replace(pod, may_preempt=True), plugins)
 
-    patch.setattr(extender.controllers.preemption.controller, "Preemptor", eager)
+    patch.setattr(extender.controllers.preemption.controller, "ineligible", eager)
 
 
 def _deletes_what_it_has_not_marked(patch: Patch) -> None:

@@ -14,7 +14,6 @@ from extender.verbs.binding import Decision, may_bind
 from extender.verbs.filtering import judge
 from extender.verbs.nominating import Chooser
 from extender.verbs.preempting import Victims
-from extender.wire.placement import read_requirements
 from tests import oracle, strategies
 from tests.builders import (
     HOST,
@@ -201,11 +200,8 @@ def test_no_hint_points_to_a_node_that_is_held() -> None:
     held = [waiting(name, on=name) for name in ("a1", "a2", "bare")]
     state = state_of(NODES, [], held)
     incoming = model_pod(NEW.anti_affinity(term(HOST, DB)))
-    requirements = read_requirements(b"{}", incoming.requests)
     found = {
-        Chooser(state, AFFINITY).choose(
-            incoming, requirements, avoid=(), placements=(), chance=chance / 8
-        )
+        Chooser(state, AFFINITY).choose(incoming, avoid=(), placements=(), chance=chance / 8)
         for chance in range(8)
     }
     assert found == {"b1", "bare"}

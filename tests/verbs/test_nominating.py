@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -40,10 +41,14 @@ def host(name: str, room: Json | None = None, **more: Any) -> dict[str, Any]:
 NODES = [host("a"), host("b"), host("c")]
 
 
+Wish: TypeAlias = dict[str, Any]
+"""Fields of a pod that are other than the object has them."""
+
+
 def choose(
     state: ClusterState,
     raw: Pod,
-    wish: Requirements | None = None,
+    wish: Wish | None = None,
     *,
     chance: float = 0.0,
     avoid: tuple[str, ...] = (),
@@ -51,7 +56,7 @@ def choose(
 ) -> str | None:
     """Choose for a pod."""
     return Chooser(state, AFFINITY).choose(
-        model_pod(raw), wish or Requirements(), avoid=avoid, placements=placements, chance=chance
+        replace(model_pod(raw), **wish or {}), avoid=avoid, placements=placements, chance=chance
     )
 
 
@@ -107,21 +112,21 @@ def requests(**amounts: int) -> Requests:
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
-        pytest.param(Requirements(), {"a", "b", "c"}, id="no wish"),
-        pytest.param(Requirements(requests(cpu=4000)), {"b", "c"}, id="where cpu is left"),
-        pytest.param(Requirements(requests(cpu=3000)), {"a", "b", "c"}, id="just enough cpu"),
-        pytest.param(Requirements(requests(gpu=1)), set(), id="what no node has"),
+        pytest.param({}, {"a", "b", "c"}, id="no wish"),
+        pytest.param({"requests": requests(cpu=4000)}, {"b", "c"}, id="where cpu is left"),
+        pytest.param({"requests": requests(cpu=3000)}, {"a", "b", "c"}, id="just enough cpu"),
+        pytest.param({"requests": requests(gpu=1)}, set(), id="what no node has"),
         pytest.param(
-            Requirements(requests(gpu=0)), {"a", "b", "c"}, id="nothing of what no node has"
+            {"requests": requests(gpu=0)}, {"a", "b", "c"}, id="nothing of what no node has"
         ),
         pytest.param(
-            Requirements(tolerations=(Toleration("", None, ""),)),
+            {"requirements": Requirements((Toleration("", None, ""),))},
             {"a", "b", "c", "tainted"},
             id="tolerates everything",
         ),
     ],
 )
-def test_only_nodes_that_suit_the_pod_otherwise(wish: Requirements, expected: set[str]) -> None:
+def test_only_nodes_that_suit_the_pod_otherwise(wish: Wish, expected: set[str]) -> None:
     taint = {"key": "x", "effect": "NoExecute"}
     nodes = [*NODES, host("tainted", taints=[taint]), host("full", {"pods": "0"}), node("unready")]
     there = [pod("busy").requests(cpu="1").on("a")]
@@ -163,9 +168,9 @@ def test_a_host_port_is_had_once() -> None:
 def test_places_for_pods_are_counted() -> None:
     there = [pod(f"p{number}").on("a") for number in range(3)]
     state = state_of([host("a")], [], there)
-    assert choose(state, LONER, Requirements(JUST_A_POD)) is None
+    assert choose(state, LONER, {"requests": JUST_A_POD}) is None
     state.remove_pod("default/p0", "default-p0")
-    assert choose(state, LONER, Requirements(JUST_A_POD)) == "a"
+    assert choose(state, LONER, {"requests": JUST_A_POD}) == "a"
 
 
 def test_a_reserved_place_is_taken() -> None:
@@ -191,7 +196,7 @@ def test_nodes_that_come_are_seen() -> None:
     asker = model_pod(pod("x").labels(app="web"))
 
     def chosen() -> str | None:
-        return chooser.choose(asker, Requirements(), avoid=(), placements=(), chance=0.0)
+        return chooser.choose(asker, avoid=(), placements=(), chance=0.0)
 
     assert chosen() is None
     state.upsert_node(model_node(host("z")))

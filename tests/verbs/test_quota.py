@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import Requirements
 from extender.model.verdict import Reason
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
@@ -332,12 +332,8 @@ def test_a_pod_waits_for_the_place_of_its_victim() -> None:
 
 
 def test_no_pod_is_pointed_anywhere_that_its_quota_does_not_allow() -> None:
+    asks_nothing = replace(model_pod(NEW), requests=())
     chooser = Chooser(state([], BARRED), [AFFINITY, QUOTA])
-    assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0)
-        is None
-    )
+    assert chooser.choose(asks_nothing, avoid=(), placements=(), chance=0.0) is None
     chooser = Chooser(state([], LIMIT_2), [AFFINITY, QUOTA])
-    assert (
-        chooser.choose(model_pod(NEW), Requirements(()), avoid=(), placements=(), chance=0.0) == "a"
-    )
+    assert chooser.choose(asks_nothing, avoid=(), placements=(), chance=0.0) == "a"

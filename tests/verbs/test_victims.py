@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from extender.cluster.audits.recount import mismatches
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HostPort
+from extender.model.objects import Pod as ModelPod
 from extender.verbs import victims
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.verbs.victims import (
     Candidate,
-    Preemptor,
     candidates,
     choose,
     importance,
@@ -27,7 +27,6 @@ from extender.verbs.victims import (
     on_node,
 )
 from extender.wire.objects import read_budget
-from extender.wire.placement import read_requirements
 from tests import oracle, preemption_oracle, strategies
 from tests.builders import (
     HOST,
@@ -80,13 +79,6 @@ def everywhere(*but: str) -> list[Pod]:
     return [db(f"firm-{name}", name, HIGH) for name in ("a1", "a2", "b1") if name not in but]
 
 
-def preemptor(raw: Json) -> Preemptor:
-    """Read a pod as the one that others may be evicted for."""
-    read = model_pod(raw)
-    requirements = read_requirements(json.dumps(raw).encode(), read.requests)
-    return Preemptor(read, requirements)
-
-
 @pytest.mark.parametrize(
     ("ports", "looked_at"),
     [
@@ -100,14 +92,13 @@ def test_of_a_pod_with_very_many_host_ports_not_all_nodes_are_looked_at(
     monkeypatch.setattr(victims, "MOST_CONDITIONS", 10_000)
     state = state_of([node(f"n{number}", {}, ROOM) for number in range(100)], [], [])
     wanted = tuple(HostPort("", "TCP", number) for number in range(ports))
-    asked = preemptor(APART)
-    asked = replace(asked, pod=replace(asked.pod, ports=wanted))
+    asked = replace(model_pod(APART), ports=wanted)
     assert sum(1 for _ in candidates(state, asked, AFFINITY, chance=0.0)) == looked_at
 
 
 def look(state: ClusterState, raw: Json, plugins: Plugins = AFFINITY) -> dict[str, Candidate]:
     """Look at every node; return the candidates by node."""
-    asked = preemptor(raw)
+    asked = model_pod(raw)
     every = candidates(state, asked, plugins, chance=0.0)
     found = [each for each in every if each is not None and each.victims]
     assert mismatches(state) == [], "looking must leave the counters as they were"
@@ -336,21 +327,21 @@ def test_a_budget_for_pods_that_lack_a_label(labels: dict[str, str], expected: i
 )
 def test_the_node_is_chosen_as_the_scheduler_would(pods: Sequence[Json], taken: str) -> None:
     state = state_of(NODES, [], pods)
-    chosen = choose(candidates(state, preemptor(APART), AFFINITY, chance=0.0))
+    chosen = choose(candidates(state, model_pod(APART), AFFINITY, chance=0.0))
     assert chosen is not None
     assert chosen.node == taken
 
 
 def test_chance_says_which_of_equal_nodes_is_taken() -> None:
     state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
-    asked = preemptor(APART)
+    asked = model_pod(APART)
     found = [choose(candidates(state, asked, AFFINITY, chance=third / 3)) for third in range(3)]
     assert [each.node for each in found if each is not None] == ["a1", "a2", "b1"]
 
 
 def test_the_state_may_change_between_two_nodes() -> None:
     state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
-    steps = candidates(state, preemptor(APART), AFFINITY, chance=0.0)
+    steps = candidates(state, model_pod(APART), AFFINITY, chance=0.0)
     assert next(steps) is not None
     state.remove_pod("default/y", "default-y")
     state.remove_node("b1")
@@ -363,7 +354,7 @@ def test_nobody_goes_for_a_quota() -> None:
     plugins = (*AFFINITY, CrossNamespacePodAffinity(limited=True))
     assert named(look(state, APART, plugins)) == {"a1": ["x"]}
     assert look(state, across, plugins) == {}
-    assert on_node(state, preemptor(across), plugins, "a1") is None
+    assert on_node(state, model_pod(across), plugins, "a1") is None
 
 
 def test_nobody_goes_for_the_sake_of_a_quota_that_it_uses_itself() -> None:
@@ -373,7 +364,7 @@ def test_nobody_goes_for_the_sake_of_a_quota_that_it_uses_itself() -> None:
     plugins = (*AFFINITY, CrossNamespacePodAffinity())
     asked = NEW.anti_affinity(across)
     assert look(state, asked, plugins) == {}
-    assert on_node(state, preemptor(asked), plugins, "a1") is None
+    assert on_node(state, model_pod(asked), plugins, "a1") is None
     state.upsert_quota(model_quota(quota("q", {"pods": "2"}, crossing())))
     assert named(look(state, asked, plugins)) == {"a1": ["x"]}
 
@@ -391,48 +382,48 @@ def test_a_pod_that_is_known_to_be_bound_may_go_before_the_watch_shows_it() -> N
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        pytest.param(preemptor(APART), None, id="one that may"),
-        pytest.param(preemptor(APART.never_preempts()), "Never", id="one that never preempts"),
+        pytest.param(model_pod(APART), None, id="one that may"),
+        pytest.param(model_pod(APART.never_preempts()), "Never", id="one that never preempts"),
         pytest.param(
-            preemptor(NEW.anti_affinity(*[term(HOST, DB)] * 65)), "terms", id="one with many terms"
+            model_pod(NEW.anti_affinity(*[term(HOST, DB)] * 65)), "terms", id="one with many terms"
         ),
         pytest.param(
-            preemptor(APART.nominated("a1")), "on their way out of a1", id="one that waits"
+            model_pod(APART.nominated("a1")), "on their way out of a1", id="one that waits"
         ),
-        pytest.param(preemptor(APART.nominated("b1")), None, id="nobody leaves its node"),
+        pytest.param(model_pod(APART.nominated("b1")), None, id="nobody leaves its node"),
         pytest.param(
-            preemptor(APART.nominated("a2")), None, id="who leaves it was not preempted there"
+            model_pod(APART.nominated("a2")), None, id="who leaves it was not preempted there"
         ),
         pytest.param(
-            preemptor(APART.priority(LOW).nominated("a1")),
+            model_pod(APART.priority(LOW).nominated("a1")),
             None,
             id="who leaves it is as important as the pod",
         ),
-        pytest.param(preemptor(APART.nominated("gone")), None, id="its node is gone"),
+        pytest.param(model_pod(APART.nominated("gone")), None, id="its node is gone"),
         pytest.param(
-            preemptor(Pod(PICKY).nominated("a1")), None, id="its node is not what it selects"
+            model_pod(Pod(PICKY).nominated("a1")), None, id="its node is not what it selects"
         ),
         pytest.param(
-            preemptor(APART.requests(cpu="2").nominated("small")),
+            model_pod(APART.requests(cpu="2").nominated("small")),
             None,
             id="its node is too small, whoever leaves it",
         ),
         pytest.param(
-            preemptor(APART.requests(cpu="5").host_port(80).nominated("a1")),
+            model_pod(APART.requests(cpu="5").host_port(80).nominated("a1")),
             None,
             id="its node is too small, though it has the host port",
         ),
         pytest.param(
-            preemptor(NEW.nominated("a1")), "on their way out of a1", id="one that fits already"
+            model_pod(NEW.nominated("a1")), "on their way out of a1", id="one that fits already"
         ),
         pytest.param(
-            preemptor(NEW.affinity(term(HOST, selector(app="none"))).nominated("a1")),
+            model_pod(NEW.affinity(term(HOST, selector(app="none"))).nominated("a1")),
             None,
             id="one that cannot go to its node any more",
         ),
     ],
 )
-def test_who_may_preempt(asked: Preemptor, says: str | None) -> None:
+def test_who_may_preempt(asked: ModelPod, says: str | None) -> None:
     state = state_of(
         [*NODES, node("small", {HOST: "small"}, {"pods": "10", "cpu": "1"})],
         [],

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Final
 
-import msgspec
-
 from extender.callbacks.refused_pods import RefusedPods
 from extender.cluster.audits.violations import Watch, patrol
 from extender.cluster.state import ClusterState
@@ -31,7 +29,6 @@ from tests.builders import (
 )
 from tests.web.showing import shown, status
 
-RAW: Final = msgspec.Raw(b"{}")
 SCRIPT: Final = "<script>pwned=1</script><img src=x onerror=pwned=1>\"'&lt;"
 TURNED: Final = "\u202egnol\u2066\u200f שלום \u200b\u2028"
 CONTROL: Final = "\x00\x07\x1b[31m\n\r\t\x85"
@@ -90,7 +87,7 @@ def _of(
     for namespace, names in waiting.items():
         for name in names:
             found = state.pods[f"{namespace}/{name}"]
-            refused.refused(found, RAW, ((Reason.ANTI_AFFINITY, ["a"] * 5_000),))
+            refused.refused(found, ((Reason.ANTI_AFFINITY, ["a"] * 5_000),))
     for step in patrol(state, 100_000):
         list(watch.take(step))
     for verb in ("filter", "prioritize", "bind", "preempt"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from extender.cluster.state import ClusterState
+from extender.model.node_resources import NO_REQUIREMENTS
 from extender.wire.objects import PodReader
 from tests.answering import explaining
 from tests.builders import HOST, Pod, model_node, node, pod, selector, term
@@ -30,13 +31,13 @@ def with_spec(raw: Pod, **fields: Any) -> Any:
 
 def cluster(waits: Any) -> ClusterState:
     """Build a cluster as the watch does: the pod that waits is read as all others are."""
-    state, reader = ClusterState(), PodReader(waiting=True)
+    state, reader = ClusterState(), PodReader()
     for each in NODES:
         state.upsert_node(model_node(each))
     placed = pod("web").labels(app="web").requests(cpu="1").on("free")
     for raw in (placed, waits):
         state.upsert_pod(reader.read(json.dumps(raw).encode()))
-    assert state.pods["default/web"].tenure is None
+    assert state.pods["default/web"].requirements is NO_REQUIREMENTS
     return state
 
 
@@ -85,7 +86,7 @@ async def test_what_else_keeps_a_pod_waiting(
     waits: Any, kinds: list[str], said: str, aiohttp_client: Any
 ) -> None:
     state = cluster(waits)
-    reader = PodReader(node_affinity=True, waiting=True)
+    reader = PodReader(node_affinity=True)
     client = await aiohttp_client(app_of(shown(state, explain=explaining(state, pods=reader))))
     got = await (await client.get("/explain?pod=new")).json()
     posted = await (await client.post("/explain", json=waits)).json()
@@ -98,7 +99,7 @@ async def test_what_else_keeps_a_pod_waiting(
 async def test_a_gate_that_is_removed_is_told_of_no_more(aiohttp_client: Any) -> None:
     gated = with_spec(ROOMY, schedulingGates=[{"name": "later"}])
     state = cluster(gated)
-    state.upsert_pod(PodReader(waiting=True).read(json.dumps(ROOMY).encode()))
+    state.upsert_pod(PodReader().read(json.dumps(ROOMY).encode()))
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["room"]
@@ -106,9 +107,9 @@ async def test_a_gate_that_is_removed_is_told_of_no_more(aiohttp_client: Any) ->
 
 async def test_a_pod_with_a_node_keeps_neither(aiohttp_client: Any) -> None:
     state = cluster(with_spec(ROOMY, schedulingGates=[{"name": "later"}]))
-    state.upsert_pod(PodReader(waiting=True).read(json.dumps(ROOMY.on("free")).encode()))
+    state.upsert_pod(PodReader().read(json.dumps(ROOMY.on("free")).encode()))
     known = state.pods["default/new"]
-    assert (known.tenure, known.beyond) == (None, ())
+    assert (known.owner, known.requirements) == (None, NO_REQUIREMENTS)
     client = await aiohttp_client(app_of(shown(state)))
     told = await (await client.get("/explain?pod=new")).json()
     assert [each["kind"] for each in told["notes"]] == ["placed"]

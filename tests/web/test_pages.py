@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from extender.callbacks.refused_pods import RefusedPods
@@ -46,7 +45,6 @@ NODES = [
     node("b1", {HOST: "b1", ZONE: "b"}),
 ]
 DB_0 = pod("db-0").labels(app="db").anti_affinity(term(ZONE, DB)).on("a1")
-RAW = msgspec.Raw(b"{}")
 WAITS = pod("db-1").labels(app="db").anti_affinity(term(ZONE, DB))
 
 
@@ -126,7 +124,7 @@ def refused_state() -> tuple[ClusterState, RefusedPods]:
     state = state_of(NODES, [], [DB_0, WAITS, pod("other")])
     refused = RefusedPods(state)
     refused.refused(
-        model_pod(WAITS), RAW, ((Reason.ANTI_AFFINITY, ["a1", "a2"]), (Reason.AFFINITY, ["b1"]))
+        model_pod(WAITS), ((Reason.ANTI_AFFINITY, ["a1", "a2"]), (Reason.AFFINITY, ["b1"]))
     )
     return state, refused
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from extender.model.node_resources import JUST_A_POD, Allocatable, Requirements, Taint
-from extender.wire.placement import read_requirements
+from extender.model.node_resources import Allocatable, Requirements, Taint
+from tests.builders import model_pod, pod
 
 
 def wish(**spec: Any) -> Requirements:
     """Read the wish of a pod with this spec."""
-    return read_requirements(json.dumps({"spec": spec}).encode(), JUST_A_POD)
+    raw = pod("one")
+    return model_pod({**raw, "spec": {**raw["spec"], **spec}}).requirements
 
 
 GPU = Taint("gpu", "yes", "NoSchedule")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from extender.errors import ObjectError
-from extender.model.node_resources import JUST_A_POD
-from extender.wire.preempting import PreemptorManifest, read_preemptor
+from extender.model.node_resources import Requirements
+from tests.builders import model_pod, pod
 
 
-def read(**spec: Any) -> PreemptorManifest:
+def read(**spec: Any) -> Requirements:
     """Read a pod with such a spec."""
-    return read_preemptor(json.dumps({"spec": spec}).encode(), JUST_A_POD)
+    raw = pod("one")
+    return model_pod({**raw, "spec": {**raw["spec"], **spec}}).requirements
 
 
 def test_defaults() -> None:
@@ -25,7 +25,7 @@ def test_defaults() -> None:
 def test_its_scheduler_and_its_tolerations() -> None:
     found = read(schedulerName="mine", tolerations=[{"operator": "Exists"}])
     assert found.scheduler == "mine"
-    assert found.requirements.tolerations
+    assert found.tolerations
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
-import msgspec
-
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.controllers.nomination.nominations import Nominations, Patches, is_elses
@@ -113,9 +111,9 @@ class NominationController:
 
     # Told by filter
 
-    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+    def refused(self, pod: Pod, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about; O(log n)."""
-        record = self._records.refuse(pod, pod_json)
+        record = self._records.refuse(pod)
         nomination = record.nomination
         if nomination is not None and pod.nominated == nomination.node:
             # A request from before the scheduler saw the nomination would say nothing about it.
@@ -214,8 +212,6 @@ class NominationController:
             self._records.admit(record)
             return None
         news = self._records.has_news(record)
-        if record.refusal is None:
-            return None
         if is_elses(refusal, seen, (), news=news):
             # Others are being evicted there for this pod.
             self._metrics.hints.count("skipped", by=int(news))
@@ -252,7 +248,7 @@ class NominationController:
     def _outlook(self, refusal: Refusal) -> Hashable:
         """Return what a pod's chances hang on: itself, and everything but nominations."""
         changes = self._state.version - self._state.nominations
-        return changes, prospects(refusal.pod, refusal.requirements)
+        return changes, prospects(refusal.pod)
 
     # Nominated by the scheduler
 

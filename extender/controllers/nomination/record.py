@@ -36,10 +36,8 @@ from enum import Enum
 
 from extender.controllers import refusals
 from extender.controllers.reconciling import LOOK_SECONDS
-from extender.model.node_resources import Requirements
 from extender.model.objects import Pod
 from extender.timing import LONGEST_PAUSE_SECONDS, Pause
-from extender.wire.placement import read_requirements
 
 TRIED = 8
 """Nodes remembered that a pod was nominated for in vain."""
@@ -76,25 +74,17 @@ class Refusal(refusals.Refusal):
     outlook: Hashable = None
     """What the pod's chances hung on when a node was chosen that the scheduler then refused."""
     _held_until: float = 0.0
-    _wish: Requirements | None = None
+    _is_news: bool = False
 
-    def read(self) -> bool:
-        """Read the latest request, ObjectError when it is broken; return whether it is news."""
-        if self._unread is None:
-            return False
-        unread, self._unread = self._unread, None
-        self._wish = read_requirements(unread, self.pod.requests)
-        return True
+    def hear(self, pod: Pod, now: float) -> None:
+        """Take over what the latest request says."""
+        refusals.Refusal.hear(self, pod, now)
+        self._is_news = True
 
-    @property
-    def read_size(self) -> int:
-        """Return about what its requirements take, in bytes."""
-        return self.requirements.size
-
-    @property
-    def requirements(self) -> Requirements:
-        """Return what the pod asks of its node."""
-        return self._wish or Requirements(self.pod.requests)
+    def take_up(self) -> bool:
+        """Return whether the latest request is news, and from now on it is not."""
+        is_news, self._is_news = self._is_news, False
+        return is_news
 
     def fail(self, node: str, now: float) -> None:
         """Note that a nomination for a node was of no use."""

@@ -9,12 +9,9 @@ But it asks /preempt first: before it evicts anybody and before it nominates.
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-
-import msgspec
 
 from extender.controllers.nomination.record import (
     Claim,
@@ -25,13 +22,11 @@ from extender.controllers.nomination.record import (
     Withdrawal,
 )
 from extender.controllers.refusals import RefusalRecords
-from extender.errors import ObjectError
 from extender.model import memory
 from extender.model.objects import Pod
 
 MOST_REFUSED = 512
-"""Refused pods, within memory.REFUSALS; with the last request of each until it is looked at, a few
-kilobytes."""
+"""Refused pods, within memory.REFUSALS."""
 CLAIM_SECONDS = 30.0
 """From the answer to /preempt until we may nominate a node for the pod again. By then the scheduler
 has asked for all evictions, or has failed to, and the watch has shown its nomination."""
@@ -42,8 +37,6 @@ MOST_WITHDRAWALS = 4096
 """More than there are in REMEMBERED_SECONDS at 20 a second; the oldest is forgotten first."""
 MOST_KEPT = MOST_REFUSED + MOST_CLAIMS + MOST_WITHDRAWALS
 """Records, beside those of pods that have a nomination of ours."""
-
-_log = logging.getLogger(__name__)
 
 
 class Records(RefusalRecords[Record]):
@@ -71,28 +64,20 @@ class Records(RefusalRecords[Record]):
 
     # Refusals
 
-    def refuse(self, pod: Pod, pod_json: msgspec.Raw) -> Record:
+    def refuse(self, pod: Pod) -> Record:
         """Remember a refusal; those that nobody heard of for longest go when there are too many."""
         record = self._of(pod.uid)
         record.refusal = record.refusal or Refusal(pod, self._clock())
-        record.refusal.hear(pod, pod_json, self._clock())
+        record.refusal.hear(pod, self._clock())
         self.keep_refusal(record)
         return record
 
     def has_news(self, record: Record) -> bool:
-        """Read the latest request and return whether it is news; a broken one is forgotten."""
+        """Return whether the latest request is news, and from now on it is not."""
         refusal = record.refusal
         if refusal is None or refusal.settled_at > self._clock():
             return False
-        try:
-            news = refusal.read()
-        except ObjectError as error:
-            _log.debug("no hints for %s: %s", refusal.pod.key, error)
-            self.admit(record)
-            return False
-        if news:
-            self.keep_refusal(record)
-        return news
+        return refusal.take_up()
 
     # Nominations
 

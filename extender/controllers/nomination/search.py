@@ -35,15 +35,14 @@ class Search:
 
     def choose(self, refusal: Refusal, placements: Sequence[ExpectedPlacement]) -> str | None:
         """Choose a node, if there is one that the pod was not pointed to in vain."""
-        pod, requirements = refusal.pod, refusal.requirements
-        key = prospects(pod, requirements)
+        pod, key = refusal.pod, prospects(refusal.pod)
         if self._unschedulable.knows(key):
             return None
         start = self._clock()
         node = self._chooser.choose(
-            pod, requirements, avoid=refusal.tried, placements=placements, chance=self._chance()
+            pod, avoid=refusal.tried, placements=placements, chance=self._chance()
         )
         self._spent += self._clock() - start
         if node is None and not refusal.tried and not placements:
-            self._unschedulable.note(key, pod.size + requirements.size)
+            self._unschedulable.note(key, pod.size)
         return node

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import replace
 from typing import NoReturn
 
-import msgspec
-
 from extender.cluster.state import ClusterState
 from extender.controllers.history import History
 from extender.controllers.preemption.evictions import Evictions
@@ -23,16 +21,14 @@ from extender.controllers.preemption.record import MOST_ACTIVE, MOST_KEPT, Recor
 from extender.controllers.preemption.search import Search, earlier_nodes
 from extender.controllers.reconciling import BEGUN, LOOK_SECONDS, Reconciler, Words
 from extender.controllers.workqueue import WorkQueue
-from extender.errors import ObjectError
 from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Evictor, Nominator, ReleaseNomination
 from extender.verbs.nominating import observe
 from extender.verbs.plugins import Plugins, Refused, leading
 from extender.verbs.preempting import Rank
-from extender.verbs.victims import Candidate, Preemptor, ineligible, on_node
+from extender.verbs.victims import Candidate, ineligible, on_node
 from extender.warm_up import WarmUp
-from extender.wire.preempting import PreemptorManifest, read_preemptor
 
 WORDS = Words("nobody is evicted", "preemption failed unexpectedly")
 WORKERS = 8
@@ -110,14 +106,14 @@ class PreemptionController:
 
     # Told by filter
 
-    def refused(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> None:
+    def refused(self, pod: Pod, refused: Refused) -> None:
         """Note that a pod was refused on every node it was asked about; O(log n)."""
         record = self._records.get(pod.uid)
         if record is not None and record.preemption is not None:
             record.preemption.unwanted = False
         elif pod.group is not None or not self._state.has_less_important(pod.priority):
             return
-        record = self._records.refuse(pod, pod_json, refused)
+        record = self._records.refuse(pod, refused)
         if pod.nominated is not None and not self._is_hint(pod.uid):
             record.remember(pod.nominated, self._clock())
         refusal = record.refusal
@@ -139,16 +135,12 @@ class PreemptionController:
         preemption = self._records.active.get(pod.uid)
         return None if preemption is None else preemption.victims.keys()
 
-    async def has_better_ones(self, pod: Pod, pod_json: msgspec.Raw, rank: Rank) -> bool:
+    async def has_better_ones(self, pod: Pod, rank: Rank) -> bool:
         """Return whether victims on a node that only we refuse are better than some of a rank."""
         refusal = self._records.latest(pod.uid)
         if refusal is None or pod.group is not None or self._evictions.denied_until > self._clock():
             return False
-        try:
-            manifest = read_preemptor(pod_json, pod.requests)
-        except ObjectError:
-            return False
-        return await self._search.beats(refusal, Preemptor(pod, manifest.requirements), rank)
+        return await self._search.beats(refusal, pod, rank)
 
     def leaving(self, pod: Pod) -> Collection[str] | None:
         """Return the uids of those of whose deletion the watch should tell any moment, if any."""
@@ -157,10 +149,10 @@ class PreemptionController:
         lagging = self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS
         return preemption.victims.keys() if lagging else None
 
-    def unhelped(self, pod: Pod, pod_json: msgspec.Raw) -> None:
+    def unhelped(self, pod: Pod) -> None:
         """Note that no candidate of the scheduler's helps a pod; it looks at a tenth of all."""
         if self._records.latest(pod.uid) is None:
-            self.refused(pod, pod_json, ())
+            self.refused(pod, ())
 
     def defer_to_scheduler(self, pod: Pod) -> None:
         """Leave a pod to the scheduler, which is about to evict others for it."""
@@ -212,34 +204,27 @@ class PreemptionController:
         wait = self._wait(record, refusal)
         if wait is not None:
             return wait
-        try:
-            manifest = refusal.read()
-        except ObjectError as error:
-            _log.debug("nobody is evicted for %s: %s", refusal.pod.key, error)
-            self._records.admit(record)
-            return None
+        refusal.take_up()
         self._records.keep_refusal(record)
-        preemptor = self._preemptor(record, refusal, manifest)
+        preemptor = self._preemptor(record, refusal)
         candidate = None
         if preemptor is not None:
-            await self._warm_up.prepare(preemptor.pod)
+            await self._warm_up.prepare(preemptor)
             candidate = await self._choose(record, refusal, preemptor)
         if candidate is None or record.refusal is not refusal:
             return None
-        return await self._begin(record, refusal, manifest, candidate)
+        return await self._begin(record, refusal, candidate)
 
-    async def _begin(
-        self, record: Record, refusal: Refusal, manifest: PreemptorManifest, candidate: Candidate
-    ) -> float | None:
+    async def _begin(self, record: Record, refusal: Refusal, candidate: Candidate) -> float | None:
         """Evict the victims of a candidate, if it is still one that is as good."""
         # Nothing is awaited from here to the nomination.
-        preemptor, wait = self._preemptor(record, refusal, manifest), self._wait(record, refusal)
+        preemptor, wait = self._preemptor(record, refusal), self._wait(record, refusal)
         if preemptor is None or wait is not None:
             return wait
         found = on_node(self._state, preemptor, self._plugins, candidate.node)
         if found is None or found.rank > candidate.rank:
             return 0.0
-        return await self._preemptions.begin(record, preemptor, manifest.scheduler, found)
+        return await self._preemptions.begin(record, preemptor, found)
 
     def _wait(self, record: Record, refusal: Refusal) -> float | None:
         """Return for how many seconds a pod has to wait for its turn, None when it is there."""
@@ -257,31 +242,26 @@ class PreemptionController:
         known = self._state.pod(refusal.pod.key, refusal.pod.uid) is not None
         return LOOK_SECONDS if busy else refusal.wait_for_watch(now, known=known)
 
-    def _preemptor(
-        self, record: Record, refusal: Refusal, manifest: PreemptorManifest
-    ) -> Preemptor | None:
+    def _preemptor(self, record: Record, refusal: Refusal) -> Pod | None:
         """Return a pod as it is now, None when nobody is to be evicted for it."""
         seen = observe(self._state, refusal.pod)
         if not seen.known or seen.node is not None:
             self._records.admit(record)
             return None
         pod = replace(refusal.pod, node=None, nominated=seen.nominated)
-        preemptor = Preemptor(pod, manifest.requirements)
-        why = ineligible(self._state, preemptor, self._plugins)
+        why = ineligible(self._state, pod, self._plugins)
         if why is None:
-            return preemptor
+            return pod
         _log.debug("nobody is evicted for %s: %s", pod.key, why)
         return None
 
-    async def _choose(
-        self, record: Record, refusal: Refusal, preemptor: Preemptor
-    ) -> Candidate | None:
+    async def _choose(self, record: Record, refusal: Refusal, preemptor: Pod) -> Candidate | None:
         """Return whose eviction is best, None when nobody's helps or is needed.
 
         Where victims were to make room for the pod before, they do: those that are left.
         """
         hint = self._is_hint(record.uid)
-        for node in earlier_nodes(self._state, record, preemptor.pod, self._clock(), is_hint=hint):
+        for node in earlier_nodes(self._state, record, preemptor, self._clock(), is_hint=hint):
             before = on_node(self._state, preemptor, self._plugins, node)
             if before is not None:
                 return before

@@ -26,7 +26,7 @@ from extender.ports import Nominator, ReleaseNomination
 from extender.verbs.nominating import Observed, observe
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import fits_without
-from extender.verbs.victims import Candidate, Preemptor, cause_of, on_node
+from extender.verbs.victims import Candidate, cause_of, on_node
 
 LAG_SECONDS = 2.0
 """How long the watch may take to show that a pod is being deleted."""
@@ -72,9 +72,7 @@ class Preemptions:
             history=history,
         )
 
-    async def begin(
-        self, record: Record, preemptor: Preemptor, scheduler: str, candidate: Candidate
-    ) -> float | None:
+    async def begin(self, record: Record, preemptor: Pod, candidate: Candidate) -> float | None:
         """Nominate a node and evict the victims on it; return when to look again, in seconds.
 
         Nothing is awaited before the nomination counts here, so that of two preemptors that exclude
@@ -83,7 +81,6 @@ class Preemptions:
         now = self._clock()
         preemption = Preemption(
             preemptor,
-            scheduler,
             candidate.node,
             now,
             {victim.uid: victim for victim in candidate.victims},
@@ -152,7 +149,7 @@ class Preemptions:
     async def _evict(self, record: Record, preemption: Preemption, seen: Observed) -> float | None:
         """Have the victims deleted that still are to go, as things are now."""
         now, pod, node = self._clock(), preemption.pod, preemption.node
-        candidate = on_node(self._state, preemption.preemptor, self._plugins, node)
+        candidate = on_node(self._state, preemption.pod, self._plugins, node)
         fits = candidate is None and fits_without(self._state, pod, node, (), self._plugins)
         if candidate is None and not fits:
             await self._give_up(record, preemption, "useless")
@@ -193,7 +190,7 @@ class Preemptions:
         causes = {each.uid: self._cause(pod, each, preemption.node) for each in victims}
         order = Order(
             pod,
-            mark_message(preemption.scheduler, pod.uid),
+            mark_message(pod.requirements.scheduler, pod.uid),
             lambda victim: causes[victim.uid],
             lambda: self._is_wanted(preemption),
         )
@@ -219,7 +216,7 @@ class Preemptions:
 
     def _helps(self, preemption: Preemption) -> bool:
         """Return whether evicting pods is of use and needed, as things are now."""
-        of, node = preemption.preemptor, preemption.node
+        of, node = preemption.pod, preemption.node
         return on_node(self._state, of, self._plugins, node) is not None
 
     def _cause(self, pod: Pod, victim: Pod, node: str) -> str:

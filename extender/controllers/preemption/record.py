@@ -28,16 +28,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 
-import msgspec
-
 from extender.controllers import refusals
 from extender.controllers.refusals import RefusalRecords
 from extender.model import memory
 from extender.model.objects import Pod
 from extender.timing import Pause
 from extender.verbs.plugins import Refused
-from extender.verbs.victims import Candidate, Preemptor
-from extender.wire.preempting import PreemptorManifest, read_preemptor
+from extender.verbs.victims import Candidate
 
 PER_NAME = 8
 """Bytes of a place in a list."""
@@ -66,26 +63,23 @@ MOST_KEPT = MOST_REFUSED + MOST_ACTIVE
 class Refusal(refusals.Refusal):
     """A pod that was refused, and by which nodes."""
 
-    refused: Refused = ()
-    """Until the request is read."""
+    refused: Refused | None = None
+    """Until the pod is looked at."""
     unschedulable: bool = False
     """Whether nobody was found whose eviction would help, when it was looked at last."""
     pause: Pause = field(default_factory=lambda: Pause(FIRST_PAUSE_SECONDS))
     _ended: float = -inf
-    _manifest: PreemptorManifest | None = None
     _passed: frozenset[str] | None = None
 
-    def read(self) -> PreemptorManifest:
-        """Read the latest request; ObjectError when it is broken."""
-        if self._unread is not None or self._manifest is None:
-            raw, self._unread = self._unread or b"{}", None
-            self._manifest = read_preemptor(raw, self.pod.requests)
-            if refusals.is_whole_search(self.refused) or not self._manifest.is_plain:
-                self._passed = frozenset(name for _, names in self.refused for name in names)
-            else:
-                self._passed = None
-            self.refused = ()
-        return self._manifest
+    def take_up(self) -> None:
+        """Keep of the nodes that refused the pod what a search needs."""
+        refused, self.refused = self.refused, None
+        if refused is None:
+            return
+        if refusals.is_whole_search(refused) or not self.pod.requirements.is_plain:
+            self._passed = frozenset(name for _, names in refused for name in names)
+        else:
+            self._passed = None
 
     def note_end(self, now: float) -> None:
         """Note that the watch has shown the pod: the scheduler writes to it as its attempt ends.
@@ -106,16 +100,10 @@ class Refusal(refusals.Refusal):
         return self._passed
 
     @property
-    def is_plain(self) -> bool:
-        """Return whether we see all that the pod asks of a node, as far as its spec tells."""
-        return self._manifest is not None and self._manifest.is_plain
-
-    @property
-    def read_size(self) -> int:
-        """Return about what its requirements and the names of nodes take, in bytes."""
-        names = sum(len(names) for _, names in self.refused) + len(self._passed or ())
-        read = 0 if self._manifest is None else self._manifest.requirements.size
-        return read + PER_NAME * names
+    def size(self) -> int:
+        """Return about what it takes with the names of nodes, in bytes."""
+        names = sum(len(names) for _, names in self.refused or ()) + len(self._passed or ())
+        return refusals.PER_POD + self.pod.size + PER_NAME * names
 
 
 class State(Enum):
@@ -133,9 +121,8 @@ class State(Enum):
 class Preemption:
     """One set of victims for one pod."""
 
-    preemptor: Preemptor
-    scheduler: str
-    """Who schedules it, by name."""
+    pod: Pod
+    """Which they are evicted for."""
     node: str
     began: float
     victims: dict[str, Pod]
@@ -164,11 +151,6 @@ class Preemption:
     """Whether less important pods that were nominated to the node are so no more."""
     unwanted: bool = False
     """Whether filter has found a node for the pod meanwhile."""
-
-    @property
-    def pod(self) -> Pod:
-        """Return the pod that they are evicted for."""
-        return self.preemptor.pod
 
     def take_over(self, candidate: Candidate) -> list[Pod]:
         """Add the victims of a new look at the node; return those that are still to be deleted."""
@@ -238,11 +220,11 @@ class Records(RefusalRecords[Record]):
 
     # Refusals
 
-    def refuse(self, pod: Pod, pod_json: msgspec.Raw, refused: Refused) -> Record:
+    def refuse(self, pod: Pod, refused: Refused) -> Record:
         """Remember a refusal; those that nobody heard of for longest go when there are too many."""
         record = self._of(pod.uid)
         record.refusal = record.refusal or Refusal(pod, self._clock())
-        record.refusal.hear(pod, pod_json, self._clock())
+        record.refusal.hear(pod, self._clock())
         record.refusal.refused = refused
         self.keep_refusal(record)
         return record

@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.record import PER_NAME, Record, Refusal
-from extender.controllers.refusals import WHOLE_SEARCH, UnschedulableCache, prospects
+from extender.controllers.refusals import WHOLE_SEARCH, UnschedulableCache, prospects, wishes
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod
 from extender.verbs.nominating import loses_victims
 from extender.verbs.plugins import Plugins
 from extender.verbs.preempting import Rank
-from extender.verbs.victims import Candidate, Preemptor, candidates, on_node
+from extender.verbs.victims import Candidate, candidates, on_node
 
 SHARED_SECONDS = 1.0
 """How long a ranking serves other pods. The scheduler takes a snapshot for each pod; what became
@@ -140,7 +140,7 @@ class Slices:
 class _Look:
     """One search."""
 
-    preemptor: Preemptor
+    pod: Pod
     passed: frozenset[str] | None
     slices: Slices
     take: bool
@@ -172,16 +172,16 @@ class Search:
         self._rankings = Rankings(clock)
 
     async def choose(
-        self, refusal: Refusal, preemptor: Preemptor, *, rest: float = REST, take: bool = True
+        self, refusal: Refusal, pod: Pod, *, rest: float = REST, take: bool = True
     ) -> Candidate | None:
         """Return the node whose victims the scheduler would choose, as it was when we were there.
 
         One without victims takes the pod as it is: then nobody is to be evicted. Of pods that are
         alike, each `take`s another node as long as there are several.
         """
-        pod, passed = preemptor.pod, refusal.passed
-        key = prospects(pod, preemptor.requirements), pod.nominated, passed
-        size = pod.size + preemptor.requirements.size + PER_NAME * len(passed or ())
+        passed = refusal.passed
+        key = prospects(pod), pod.nominated, passed
+        size = pod.size + PER_NAME * len(passed or ())
         async with self._turn:
             if self._unschedulable.knows(key):
                 return None
@@ -189,8 +189,8 @@ class Search:
                 self._clock, self._sleep, REST_UNSCHEDULABLE if refusal.unschedulable else rest
             )
             # Of so few nodes the scheduler has tried each, and named whom it would evict for room.
-            for_room = refusal.is_plain and len(self._state.nodes) > WHOLE_SEARCH
-            look = _Look(preemptor, passed, slices, take=take, for_room=for_room)
+            for_room = pod.requirements.is_plain and len(self._state.nodes) > WHOLE_SEARCH
+            look = _Look(pod, passed, slices, take=take, for_room=for_room)
             alike = self._alike(look)
             best = await self._shared(alike, look) or await self._anew(alike, size, look)
             refusal.unschedulable = best is None
@@ -198,17 +198,17 @@ class Search:
                 self._unschedulable.note(key, size)
         return best
 
-    async def beats(self, refusal: Refusal, preemptor: Preemptor, rank: Rank) -> bool:
+    async def beats(self, refusal: Refusal, pod: Pod, rank: Rank) -> bool:
         """Return whether victims on a node that only we refuse are better than some of a rank.
 
         What else the scheduler may have against a node where room is missing is not known, so such
         nodes do not count. While the scheduler waits for the answer there is little time; False
         when it was not enough.
         """
-        refusal.read()
+        refusal.take_up()
         with suppress(TimeoutError):
             async with asyncio.timeout(COMPARING_SECONDS):
-                best = await self.choose(refusal, preemptor, rest=NO_REST, take=False)
+                best = await self.choose(refusal, pod, rest=NO_REST, take=False)
                 return (
                     best is not None
                     and bool(best.victims)
@@ -222,14 +222,13 @@ class Search:
 
         So do those of a StatefulSet. What is taken is looked at once more, for the pod itself.
         """
-        pod, requirements = look.preemptor.pod, look.preemptor.requirements
+        pod = look.pod
         rules = self._state.prefilter_state_of(pod).required_rules
-        asks = pod.node_affinity, pod.ports, pod.priority, pod.charge, requirements
-        return pod.pod_class.namespace, rules, asks, pod.nominated, look.passed
+        return pod.pod_class.namespace, rules, wishes(pod), pod.nominated, look.passed
 
     async def _shared(self, key: Hashable, look: _Look) -> Candidate | None:
         """Take a node from what was found for another pod a moment ago."""
-        ranking = self._rankings.get(key, look.preemptor.pod.uid)
+        ranking = self._rankings.get(key, look.pod.uid)
         if ranking is None:
             return None
         async for each in self._candidates(look, evicting=False):
@@ -249,7 +248,7 @@ class Search:
         state, chance = self._state, self._chance()
         for each in candidates(
             state,
-            look.preemptor,
+            look.pod,
             self._plugins,
             chance=chance,
             passed=look.passed,
@@ -264,12 +263,12 @@ class Search:
         """Take the best node that is left, as it is now."""
         while (entry := ranking.best()) is not None:
             _, number, node = entry
-            found = on_node(self._state, look.preemptor, self._plugins, node)
+            found = on_node(self._state, look.pod, self._plugins, node)
             if found is not None:
                 now = self._badness(found), number, node
                 if not ranking.beats(now[0]):
                     if look.take:
-                        ranking.takers.add(look.preemptor.pod.uid)
+                        ranking.takers.add(look.pod.uid)
                     else:
                         ranking.put_back(now)
                     return found

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.node_resources import HARD
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.notes import Note
 from extender.verbs.explaining.words import plural
@@ -22,8 +23,6 @@ MOST_CAUSES: Final = 4
 """Taints and resources that are named, those that refuse most nodes first."""
 GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
-HARD: Final = ("resourceClaims", "topologySpreadConstraints", "volumes")
-"""Fields of a pod for which the scheduler may refuse nodes on its own."""
 
 
 def looking_beyond(
@@ -33,17 +32,17 @@ def looking_beyond(
     pod = explanation.pod
     if pod.node is not None:
         return []
-    found = []
-    if GATES in pod.beyond:
+    found, unmodelled = [], pod.requirements.unmodelled
+    if GATES in unmodelled:
         text = "the pod has scheduling gates: the scheduler leaves it alone until they are removed"
         found.append(Note("gated", text))
-    if OTHER_SCHEDULER in pod.beyond:
+    if OTHER_SCHEDULER in unmodelled:
         text = "the pod asks for another scheduler, which may have other rules"
         found.append(Note("otherScheduler", text))
     if explanation.fits:
         room = yield from _room(state, explanation)
         found += [] if room is None else [room]
-        hard = [field for field in HARD if field in pod.beyond]
+        hard = [field for field in HARD if field in unmodelled]
         if hard:
             text = (
                 f"the scheduler may refuse some of these nodes for the pod's {' and '.join(hard)}: "
