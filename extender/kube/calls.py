@@ -122,11 +122,6 @@ def lease_path(namespace: str, name: str = "") -> str:
     return f"{leases}/{_segment(name)}" if name else leases
 
 
-def events_path(namespace: str) -> str:
-    """Return where the API server takes Events about objects of a namespace."""
-    return f"/apis/events.k8s.io/v1/namespaces/{_segment(namespace)}/events"
-
-
 def _segment(name: str) -> str:
     # As the API machinery has it in IsValidPathSegmentName.
     if name in _NOT_SEGMENTS or "/" in name or "%" in name:

@@ -89,15 +89,6 @@ class ExtenderArgs:
     """The pod as it was sent, in the request's body: a prioritize call repeats it byte by byte."""
 
 
-def read_args(body: bytes, pods: PodReader) -> ExtenderArgs:
-    """Read ExtenderArgs.
-
-    RequestError when the body is not such an object at all (the caller is no kube-scheduler);
-    ObjectError when it is, but the pod or the nodes in it are broken.
-    """
-    return open_args(read_envelope(body), pods)
-
-
 def open_args(args: Envelope, pods: PodReader) -> ExtenderArgs:
     """Read what ExtenderArgs hold; ObjectError when it is broken."""
     if is_null(args.Pod):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.errors import ObjectError, RequestError
-from extender.wire.extender_args import ExtenderArgs, read_args
+from extender.wire.extender_args import ExtenderArgs, open_args, read_envelope
 from extender.wire.objects import PodReader
 from tests.builders import node, pod
 
@@ -17,7 +17,7 @@ POD = pod("new")
 
 def args_of(body: Any) -> ExtenderArgs:
     """Read a request."""
-    return read_args(json.dumps(body).encode(), PodReader())
+    return open_args(read_envelope(json.dumps(body).encode()), PodReader())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_request_with_whole_nodes(nodes: Any, expected: list[str]) -> None:
 )
 def test_what_no_scheduler_sends(body: bytes) -> None:
     with pytest.raises(RequestError):
-        read_args(body, PodReader())
+        open_args(read_envelope(body), PodReader())
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_nodes_that_are_no_text_are_refused() -> None:
     """They are answered as they came, so nobody else would notice."""
     body = json.dumps({"Pod": POD, "Nodes": {"items": [node("a", {"zone": "?"})]}}).encode()
     with pytest.raises(ObjectError, match="utf-8") as caught:
-        read_args(body.replace(b"?", b"\xff"), PodReader())
+        open_args(read_envelope(body.replace(b"?", b"\xff")), PodReader())
     assert caught.value.path == "Nodes"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from extender.cluster.counts.nodes import NodeList
 from extender.model.verdict import Reason
 from extender.verbs.plugins import FilterResult
-from extender.wire.extender_args import ExtenderArgs, error_text, read_args
+from extender.wire.extender_args import ExtenderArgs, error_text, open_args, read_envelope
 from extender.wire.extender_results import write_filter_error, write_filter_result, write_names
 from extender.wire.objects import PodReader
 from tests.builders import node, pod
@@ -23,7 +23,7 @@ POD = pod("new")
 
 def args_of(body: Any) -> ExtenderArgs:
     """Read a request."""
-    return read_args(json.dumps(body).encode(), PodReader())
+    return open_args(read_envelope(json.dumps(body).encode()), PodReader())
 
 
 VERDICTS = FilterResult(
@@ -82,7 +82,7 @@ def test_no_node_left_is_an_empty_list_not_null() -> None:
 
 def test_a_list_that_all_fits_goes_back_as_it_came() -> None:
     body = b'{"Pod":{"metadata":{"name":"x"}},"NodeNames":[ "b" , "a" ]}'
-    args = read_args(body, PodReader())
+    args = open_args(read_envelope(body), PodReader())
     all_fit = FilterResult(NodeList(["b", "a"], (), {}, 1), ())
     assert write_names(all_fit, args) == b'[ "b" , "a" ]'
 

@@ -12,9 +12,6 @@ from typing import Final, NoReturn
 from extender.metrics import Metrics
 from extender.metrics.latencies import NO_CALLS, Calls
 
-STALE_SECONDS: Final = 60.0
-"""A watch that was silent for longer is pointed out; bookmarks come every minute or so."""
-
 EVERY_SECONDS: Final = 15.0
 READINGS: Final = 20
 """Five minutes."""
