@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TypeVar
 
 from extender.cluster.state import ClusterState
-from extender.cluster.view import AT_ONCE
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
@@ -68,12 +67,12 @@ class WarmUp:
         self._number = 0
         self._waiting = 0
 
-    def takes_long(self, pod: Pod) -> bool:
-        """Return whether a pod's question has to be prepared before it is asked."""
+    def prepares_at_once(self, pod: Pod) -> bool:
+        """Count what a question needs, if that takes a moment; return whether it can be asked."""
         return (
-            len(pod.pod_class.affinity) > MOST_TERMS
-            or _asks_too_much_of_nodes(pod)
-            or self._state.cost_of(pod) > AT_ONCE
+            len(pod.pod_class.affinity) <= MOST_TERMS
+            and not _asks_too_much_of_nodes(pod)
+            and self._state.prepares_at_once(self._state.class_of(pod))
         )
 
     async def prepare(self, pod: Pod) -> None:
@@ -86,9 +85,13 @@ class WarmUp:
             self._check_size(pod)
             await self._turn(0)
             # A first look, so that the one in the turn of the answer is short.
-            for _ in self._state.costs(self._state.class_of(pod)):
+            for took in self._state.preparing(self._state.class_of(pod), SLICE):
+                await self._turn(took)
+                if took:
+                    break
+            else:
                 await self._turn(0)
-        if not self.takes_long(pod):
+        if self.prepares_at_once(pod):
             return
         self._check_size(pod)
         if self._waiting >= MOST_WAITING:
@@ -141,7 +144,7 @@ class WarmUp:
                         pod,
                         f"{spent} comparisons were not enough, the next attempt goes on from here",
                     )
-            if not self.takes_long(pod):
+            if self.prepares_at_once(pod):
                 return
         self._refuse(pod, "results were dropped from memory again and again")
 

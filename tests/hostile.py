@@ -40,12 +40,12 @@ def crowded(classes: int, pods: int, nodes: int) -> ClusterState:
     return state
 
 
-def unlike_anything(terms: int, *, key: str = HOST) -> list[Json]:
+def unlike_anything(terms: int, *, key: str = HOST, kind: str = "x") -> list[Json]:
     """Build terms of which each matches nearly every pod everywhere, so that no index helps."""
     return [
         written(
             key,
-            {"matchExpressions": [requirement("app", "NotIn", f"x{number}")]},
+            {"matchExpressions": [requirement("app", "NotIn", f"{kind}{number}")]},
             namespaceSelector={},
         )
         for number in range(terms)

@@ -11,7 +11,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.state import ClusterState
-from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.warm_up import (
@@ -26,7 +25,7 @@ from extender.wire.node_affinity import MOST_CONDITIONS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
-from tests.hostile import crowded, hostile, narrow
+from tests.hostile import crowded, hostile, narrow, unlike_anything
 
 CLASSES = 60
 
@@ -99,7 +98,10 @@ async def test_who_has_had_least_is_next() -> None:
 
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
-    asking = [model_pod(hostile(400, f"h{number}")) for number in range(MOST_WAITING + 1)]
+    asking = [
+        model_pod(pod(f"h{n}", "ns0").anti_affinity(*unlike_anything(120, kind=f"{n}-")))
+        for n in range(MOST_WAITING + 1)
+    ]
     prepared = await asyncio.gather(*map(desk.warm_up.prepare, asking), return_exceptions=True)
     (refused,) = [each for each in prepared if each is not None]
     assert "too many" in str(refused)
@@ -123,20 +125,21 @@ async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
     asking = [hostile(120, f"h{number}") for number in range(8)]
     for each in asking:
         desk.state.prefilter_state(model_pod(each).pod_class)
-    costs = desk.state.costs
+    preparing = desk.state.preparing
 
-    def look(asked: PodClass) -> Iterator[int]:
+    def look(asked: PodClass, comparisons: int) -> Iterator[int]:
         nonlocal looked
-        for each in costs(asked):
+        for each in preparing(asked, comparisons):
             looked += asked.size > LARGE_BYTES
             yield each
+        looked += asked.size > LARGE_BYTES
 
     async def ask(raw: Pod) -> None:
         nonlocal answered
         await desk.filter(raw)
         answered += 1
 
-    monkeypatch.setattr(desk.state, "costs", look)
+    monkeypatch.setattr(desk.state, "preparing", look)
     tasks = [asyncio.create_task(ask(each)) for each in asking]
     turns = []
     while not all(task.done() for task in tasks):
@@ -154,12 +157,13 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
 ) -> None:
     desk, looks = Desk(10**9), 0
 
-    def look(_: PodClass) -> Iterator[int]:
+    def look(_: PodClass, comparisons: int) -> Iterator[int]:
         nonlocal looks
+        del comparisons
         looks += 1
         return iter(())
 
-    monkeypatch.setattr(desk.state, "costs", look)
+    monkeypatch.setattr(desk.state, "preparing", look)
     with pytest.raises(OverBudgetError, match="4097 terms"):
         await desk.warm_up.prepare(model_pod(hostile(MOST_TERMS + 1)))
     assert looks == 0
@@ -169,9 +173,9 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
 async def test_a_question_is_whole_when_the_preparer_returns() -> None:
     desk = Desk(10**9)
     asking = model_pod(HOSTILE)
-    assert desk.warm_up.takes_long(asking)
+    assert not desk.warm_up.prepares_at_once(asking)
     await desk.warm_up.prepare(asking)
-    assert desk.state.cost_of(asking) == 0
+    assert sum(desk.state.preparing(asking.pod_class, SLICE)) == 0
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
@@ -180,7 +184,7 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
         state.upsert_pod(model_pod(pod(f"p{number}").labels(app=f"a{number}").on(f"n{number}")))
     state.upsert_node(model_node(node("n0", {"kubernetes.io/hostname": "n0"})))
     warm_up = WarmUp(state, Metrics(), budget=10**9)
-    assert state.cost_of(model_pod(HOSTILE)) > AT_ONCE
+    assert not state.prepares_at_once(model_pod(HOSTILE).pod_class)
     with pytest.raises(OverBudgetError, match="dropped from memory"):
         await warm_up.prepare(model_pod(HOSTILE))
 
@@ -220,7 +224,7 @@ async def test_a_pod_of_the_watch_is_not_judged_by_longer_node_affinity_than_a_r
 ) -> None:
     desk = Desk(10**9)
     running = NODE_READER.read(json.dumps(asking).encode())
-    assert desk.warm_up.takes_long(running) is refused
+    assert desk.warm_up.prepares_at_once(running) is not refused
     if refused:
         with pytest.raises(OverBudgetError, match="node affinity"):
             await desk.warm_up.prepare(running)

@@ -177,7 +177,7 @@ class Priorities:
             )
 
     def _scores_ahead(self, pod: Pod, fits: NodeList) -> tuple[bytes, Mapping[str, float]] | None:
-        if self._compares_pods and self._requests.takes_long(pod):
+        if self._compares_pods and not self._requests.prepares_at_once(pod):
             return None
         try:
             return self._scores(pod, lambda: fits)

@@ -60,9 +60,9 @@ class Requests:
         """Raise NotReadyError while the cluster is not known."""
         check_ready(self._unready)
 
-    def takes_long(self, pod: Pod) -> bool:
-        """Tell whether what a pod is compared with has to be counted first."""
-        return self._warm_up.takes_long(pod)
+    def prepares_at_once(self, pod: Pod) -> bool:
+        """Count what a pod is compared with, if that takes a moment; tell whether that was all."""
+        return self._warm_up.prepares_at_once(pod)
 
     async def prepare(self, pod: Pod) -> None:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""

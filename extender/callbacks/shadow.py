@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.cluster.view import AT_ONCE
 from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.lru_cache import PER_NAME
@@ -97,7 +96,7 @@ class ShadowDifferences:
             self._say(pod, lasting)
 
     def _refused_now(self, pod: Pod, names: Sequence[str]) -> set[str]:
-        if self._state.cost_of(pod) > AT_ONCE:
+        if not self._state.prepares_at_once(self._state.class_of(pod)):
             # Nobody waits for this look: it counts as it stands.
             return set(names)
         asked = self._state.nodes.asked(names)

@@ -36,6 +36,7 @@ from extender.model.execution import Execution
 from extender.model.labels import Labels, Selector
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import PodSelector, Term
+from extender.model.stepping import within
 
 MOST_PREFILTER_STATES = 4096
 """Classes whose pre-filter states are remembered; some kilobytes each."""
@@ -254,30 +255,24 @@ class ClusterView:
             return pod
         return pod.without_annotations
 
-    def cost(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes before pods of a class can be judged."""
-        return sum(self.costs(pod_class))
-
-    def costs(self, pod_class: PodClass) -> Iterator[int]:
-        """Yield the parts of that. Each may take long by itself the first time, for a large class.
-
-        What a class brings is compared with what is known, and equal values are one object from
-        then on.
-        """
-        yield self._prefilter_states.cost(pod_class)
-        yield self.relations.cost(self._nominated.pairs_with(pod_class))
-
-    def cost_of(self, pod: Pod) -> int:
-        """Return how many comparisons, roughly, it takes before a pod can be judged."""
-        return self.cost(self.class_of(pod))
-
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what judging needs, in steps of about so many comparisons; yield what each took.
 
-        The state may change between two steps. Whatever was done stays of use.
+        The state may change between two steps. Whatever was done stays of use. A step that takes
+        nothing may still be long by itself the first time, for a large class: what it brings is
+        compared with what is known, and equal values are one object from then on.
         """
         yield from self._prefilter_states.preparing(pod_class, comparisons)
+        yield 0
         yield from self.relations.preparing(self._nominated.pairs_with(pod_class), comparisons)
+
+    def prepares_at_once(self, pod_class: PodClass) -> bool:
+        """Count what judging needs, if that takes a moment; return whether nothing is left."""
+        # A second time, for what was found out may have been given up for the rest of it.
+        took = within(self.preparing(pod_class, AT_ONCE), AT_ONCE)
+        return took == 0 or (
+            took is not None and within(self.preparing(pod_class, AT_ONCE), AT_ONCE) == 0
+        )
 
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
@@ -298,9 +293,9 @@ class ClusterView:
 
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
         """Return where the pods of some sets are; None as with `affinity_tables`."""
-        if any(self._too_many(named) or self._counters.cost(*named) > AT_ONCE for named in sets):
+        if any(map(self._too_many, sets)) or self._would_crowd_out(sets):
             return None
-        if self._would_crowd_out(sets):
+        if within(self.counting_matching(sets, AT_ONCE), AT_ONCE) is None:
             return None
         return [self._counters.matching(*named) for named in sets]
 

@@ -1,8 +1,11 @@
-"""Takes work that is cut into steps at once, where nobody else is waiting."""
+"""Work that is cut into steps, each of which yields what it took; and who takes the steps.
+
+Whoever answers calls beside it takes them in turns of the event loop (`extender.warm_up`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,3 +19,13 @@ def at_once(steps: Generator[object, None, T]) -> T:
         except StopIteration as end:
             found: T = end.value
             return found
+
+
+def within(steps: Iterable[int], limit: int) -> int | None:
+    """Take steps until they took more than a limit; return what all of them took, else None."""
+    spent = 0
+    for took in steps:
+        spent += took
+        if spent > limit:
+            return None
+    return spent

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from extender.cluster.state import ClusterState
-from extender.cluster.view import AT_ONCE
 from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 
@@ -52,7 +51,9 @@ def entangled(state: ClusterState, pod: Pod, view: View = whole) -> str | None:
 
 
 def _takes_long(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:
-    return any(state.cost(each) > AT_ONCE for each in waiting.values() if each.affinity.required)
+    return not all(
+        state.prepares_at_once(each) for each in waiting.values() if each.affinity.required
+    )
 
 
 def _repel(state: ClusterState, waiting: Mapping[str, PodClass]) -> bool:

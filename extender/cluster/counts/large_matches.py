@@ -65,15 +65,6 @@ class LargeMatches:
         found = self._of(pod_class).matched.get(large.number)
         return found or at_once(self._finding(pod_class, large, maxsize))
 
-    def cost(self, pod_class: PodClass) -> int:
-        """Return how many comparisons it takes, at most, before `about` is O(large rules)."""
-        matched = self._of(pod_class).matched
-        return sum(
-            each.comparisons
-            for each in self._counters.existing_terms.large_for(pod_class.namespace)
-            if each.number not in matched
-        )
-
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Compare in steps of about so many comparisons; yield what each took."""
         spent = 0

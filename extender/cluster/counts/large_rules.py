@@ -78,19 +78,18 @@ class _Group:
     others: list[ExistingTerm] = field(default_factory=list)
     """Those that have to be tried one by one."""
 
-    def add(self, existing: ExistingTerm) -> bool:
-        """Take in a term; return whether it will have to be tried for each pod."""
+    def add(self, existing: ExistingTerm) -> None:
+        """Take in a term."""
         pods = existing.term.pods
         if pods.selector.matches_nothing:
-            return False
-        if _is_indexed(pods):
-            if self.filed is None:
-                # There may be thousands of keys, with a term each.
-                self.filed = SelectorIndex()
-            self.filed.add(pods, existing)
-            return False
-        self.others.append(existing)
-        return True
+            return
+        if not _is_indexed(pods):
+            self.others.append(existing)
+            return
+        if self.filed is None:
+            # There may be thousands of keys, with a term each.
+            self.filed = SelectorIndex()
+        self.filed.add(pods, existing)
 
     def tried(
         self, pod_class: PodClass, namespace_labels: Labels
@@ -123,8 +122,6 @@ class LargeRules:
         self.classes = 0
         """Classes that carry them, or are about to."""
         self.terms: list[ExistingTerm] = []
-        self.comparisons = LOOK_UP
-        """With conditions of terms, to compare one class, at most."""
         self.by_topology: Counter[Topology] = Counter()
         """How many of the terms are over each topology key."""
         self._nodes = nodes
@@ -173,8 +170,7 @@ class LargeRules:
             group = self._groups.get((role, key))
             if group is None:
                 group = self._groups[role, key] = _Group(role, table)
-            if group.add(existing):
-                self.comparisons += term.pods.conditions
+            group.add(existing)
             yield existing
 
     def emptying(self) -> Iterator[None]:

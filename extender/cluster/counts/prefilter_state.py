@@ -172,15 +172,6 @@ class PreFilterStates:
                 return
             self._known.pop_oldest()
 
-    def cost(self, pod_class: PodClass) -> int:
-        """Return how many comparisons, roughly, it takes to resolve a pre-filter state."""
-        known = self._known.get(pod_class)
-        if known is not None and known.structure == self._counters.structure:
-            return 0
-        sets = self._rule_sets.of(pod_class)
-        own = sum(self._counters.cost(*named) for named in dict.fromkeys(sets))
-        return own + self.large_matches.cost(pod_class)
-
     def preparing(self, pod_class: PodClass, comparisons: int) -> Iterator[int]:
         """Count what a state needs, in steps of about so many comparisons; yield what each took.
 
@@ -188,7 +179,12 @@ class PreFilterStates:
         on, so what was done is of use to whoever asks again, even when this is not gone through.
         """
         counters, spent = self._counters, 0
-        for named in dict.fromkeys(self._rule_sets.of(pod_class)):
+        known = self._known.get(pod_class)
+        if known is not None and known.structure == counters.structure:
+            return
+        sets = dict.fromkeys(self._rule_sets.of(pod_class))
+        yield 0
+        for named in sets:
             for step in counters.counting(*named, comparisons):
                 spent += step
                 yield step

@@ -53,12 +53,6 @@ class Relations:
             known = self._find(owner, other)
         return known
 
-    def cost(self, pairs: Iterable[tuple[PodClass, PodClass]]) -> int:
-        """Return how many comparisons, roughly, it takes to find out expensive relations."""
-        return sum(
-            owner.affinity.conditions for owner, other in pairs if self._find(owner, other) is None
-        )
-
     def preparing(
         self, pairs: Iterable[tuple[PodClass, PodClass]], comparisons: int
     ) -> Iterator[int]:
