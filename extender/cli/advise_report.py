@@ -14,7 +14,7 @@ from extender.advice.costs import Advice, Costs, model
 from extender.cli.columns import columns
 from extender.cli.explain_report import wrapped
 from extender.lint.finding import AnyRule, Finding, Level, Report
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 
 MOST_TRAPS: Final = 8
 """Kinds of findings on the page."""

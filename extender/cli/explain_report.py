@@ -11,9 +11,10 @@ import yaml
 from extender.cli.columns import columns
 from extender.cluster.state import ClusterState
 from extender.model.stepping import at_once
+from extender.model.wording import plural
 from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import Note, near_miss, notes
+from extender.verbs.explaining.notes import Note, notes
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -26,11 +27,11 @@ from extender.verbs.explaining.telling import (
     refusals_by,
     score_head,
     scores_of,
+    summary,
     term_rows,
     term_title,
     verdict,
 )
-from extender.verbs.explaining.words import plural, summary
 from extender.wire.explanation import write_explanation
 
 FAST_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -88,7 +89,7 @@ def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
 def _nearest(found: Explanation) -> Iterator[str]:
     misses = found.near_misses
     if misses and not found.fits:
-        lines = [wrapped(f"- {near_miss(each)}", INDENT, 2) for each in misses[:MOST_NEAR]]
+        lines = [wrapped(f"- {each}", INDENT, 2) for each in misses[:MOST_NEAR]]
         more = found.near_miss_count - MOST_NEAR
         if more > 0:
             lines.append(f"{INDENT}and {more:,} more")

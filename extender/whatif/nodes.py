@@ -13,7 +13,7 @@ from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
 from extender.model.node_resources import CORDONED, Allocatable
 from extender.model.objects import Node, Pod
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 from extender.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from extender.whatif.scheduling import Scheduler, belongs_to_node, successor
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 from extender.verbs.node_room import requirements_of
 from extender.verbs.nominating import suitable
 from extender.whatif.nodes import only_on

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from extender.model.objects import Pod
+from extender.model.wording import plural, some
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
-from extender.verbs.explaining.words import plural, some
 from extender.whatif.nodes import only_on
 from extender.whatif.outcome import After, Looks, Removal, Step, Update, UpdateStep, ended, explain
 from extender.whatif.placing import MakePod, replicas

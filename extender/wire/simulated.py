@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from extender.cluster.state import ClusterState
 from extender.verbs.explaining.explanation import Explanation
-from extender.verbs.explaining.notes import near_miss, notes
-from extender.verbs.explaining.words import summary
+from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.telling import summary
 from extender.whatif.outcome import PendingPods, Removal, Simulation, Step, Update
 from extender.whatif.scheduling import Placement
 
@@ -88,7 +88,7 @@ def _pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
 
 
 def _why(state: ClusterState, explanation: Explanation) -> Mapping[str, Any]:
-    nearest: Sequence[str] = [near_miss(each) for each in explanation.near_misses[:MOST_NEAR]]
+    nearest: Sequence[str] = [str(each) for each in explanation.near_misses[:MOST_NEAR]]
     return {
         "summary": summary(explanation),
         "nearest": nearest,

@@ -11,9 +11,9 @@ from collections.abc import Generator
 from typing import Final
 
 from extender.cluster.state import ClusterState
+from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.notes import Note
-from extender.verbs.explaining.words import plural
 from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
 
 AT_ONCE: Final = 20

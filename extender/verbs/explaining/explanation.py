@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
+from extender.model.wording import plural
 from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.rules import PodRule, Rule
+from extender.verbs.rules import Refusal, RefusalGroup, named_pods
 
 MOST_BLOCKERS: Final = 10
 """Pods that are named where there may be thousands; a count stands beside them."""
@@ -30,86 +31,6 @@ class Question:
     max_score: int = 100
     names_all: bool = True
     """False: pods of other namespaces than the pod's own are counted, and not named."""
-
-
-@dataclass(slots=True, eq=False)
-class Refusal:
-    """One rule in one topology domain, and the nodes that it refuses there."""
-
-    reason: Reason
-    rule: Rule | None
-    """None where no rule over placed pods does: an unknown node, or pods that are nominated."""
-    domain: str | None
-    """Value of the topology label; None for nodes without it, and where there is no topology."""
-    first: str
-    """The first of the nodes that it refuses."""
-    nodes: list[str] = field(default_factory=list)
-    """Those that show its reason."""
-    hits: int = 0
-    """How many it refuses in all; some of these show another reason, which comes before."""
-    alone: int = 0
-    """How many of them nothing else refuses."""
-    count: int = 0
-    """Pods in the domain that are the cause."""
-    pods: Sequence[Pod] = ()
-    """Some of them, MOST_BLOCKERS at most, by name."""
-    unnamed: int = 0
-    """More of them, which are of other namespaces and not to be named."""
-    nominated: bool = False
-    """The pods are nominated to these nodes, and not there yet."""
-
-    @property
-    def by_placed_pods(self) -> bool:
-        """Return whether nodes would be free of it once placed pods have gone."""
-        anti = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
-        return self.reason in anti and not self.nominated
-
-    @property
-    def annotated(self) -> bool:
-        """Return whether the rule is in an annotation."""
-        return self.rule is not None and self.rule.annotated
-
-    @property
-    def key(self) -> str | None:
-        """Return the topology key, None where it has nothing to do with one."""
-        return self.rule.table.topology.key if isinstance(self.rule, PodRule) else None
-
-    @property
-    def term(self) -> Term | None:
-        """Return the term of the rule, the first one where it stands for several."""
-        return self.rule.terms[0] if isinstance(self.rule, PodRule) else None
-
-
-@dataclass(slots=True, eq=False)
-class RefusalGroup:
-    """Refusals that differ only in the domain, or in the very term; added up one by one."""
-
-    refusals: list[Refusal] = field(default_factory=list)
-    nodes: int = 0
-    without_label: int = 0
-    """Nodes that are in no domain."""
-    pods: dict[str | None, int] = field(default_factory=dict)
-    """By domain: the most pods that one of the refusals there counts."""
-    all_named: bool = True
-    """Every pod that is counted is named."""
-
-    @classmethod
-    def of(cls, refusals: Iterable[Refusal]) -> RefusalGroup:
-        """Build a group at once."""
-        group = cls()
-        for each in refusals:
-            group.add(each)
-        return group
-
-    def add(self, refusal: Refusal) -> None:
-        """Take in one more; O(1)."""
-        domain, count, nodes = refusal.domain, refusal.count, len(refusal.nodes)
-        self.refusals.append(refusal)
-        self.nodes += nodes
-        if domain is None:
-            self.without_label += nodes
-        self.pods[domain] = max(count, self.pods.get(domain, 0))
-        self.all_named = self.all_named and count <= len(refusal.pods)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,6 +62,22 @@ class NearMiss:
         if len(self.refusals) == 1:
             return self.refusals[0].count
         return max(self.least, len(self._named), *(each.count for each in self.refusals))
+
+    @property
+    def in_the_way(self) -> str:
+        """Name the first of these pods."""
+        return named_pods(self.pods, self.count, self.unnamed)
+
+    def __str__(self) -> str:
+        """Say what would have to change for the nodes to fit."""
+        first, where = self.refusals[0], self.refusals[0].place
+        nodes = plural(len(self.nodes), "node")
+        if self.nodes == [first.domain]:
+            nodes, where = self.nodes[0], ""
+        if self.count:
+            were = "were" if self.count > 1 else "was"
+            return f"{nodes}{where} if {self.in_the_way} {were} not there"
+        return f"{nodes}{where}{first.rule.remedy(first.domain, len(self.nodes))}"
 
     @property
     def _named(self) -> Mapping[str, Pod]:

@@ -12,8 +12,9 @@ from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import ChosenNamespaces, Refusal, TermFacts
-from extender.verbs.rules import PodRule, is_annotated
+from extender.verbs.explaining.explanation import ChosenNamespaces, TermFacts
+from extender.verbs.pod_rules import is_annotated
+from extender.verbs.rules import Refusal, Rule
 
 LOOKS: Final = 300
 """At a class or namespace by a selector, in one step."""
@@ -41,7 +42,7 @@ class TermSurvey:
         self._pod = pod
         self._class = state.class_of(pod)
         self._refusals = refusals
-        self._carriers: dict[_Named, list[DomainTable]] = {}
+        self._carriers: dict[_Named, list[DomainTable | None]] = {}
         self._hits: dict[_Named, int] = {}
         """Nodes that each term refuses."""
 
@@ -66,10 +67,9 @@ class TermSurvey:
 
     def _sort(self) -> Iterator[None]:
         """Add up what each term refuses."""
-        hits: dict[PodRule, int] = {}
+        hits: dict[Rule, int] = {}
         for number, each in enumerate(self._refusals):
-            if isinstance(each.rule, PodRule):
-                hits[each.rule] = hits.get(each.rule, 0) + each.hits
+            hits[each.rule] = hits.get(each.rule, 0) + each.hits
             if number % LOOKS == 0:
                 yield
         for number, (rule, nodes) in enumerate(hits.items()):
@@ -107,7 +107,9 @@ class TermSurvey:
         yield from self._choose(term.pods, chosen)
         facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
         if reason is Reason.EXISTING_ANTI_AFFINITY:
-            facts.matched = sum(sum(table.counts.values()) for table in self._carriers[named])
+            facts.matched = sum(
+                sum(table.counts.values()) for table in self._carriers[named] if table is not None
+            )
         else:
             yield from self._count(facts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
@@ -19,16 +19,13 @@ from extender.verbs.explaining.explanation import (
     Explanation,
     NearMiss,
     Question,
-    Refusal,
-    RefusalGroup,
 )
 from extender.verbs.explaining.facts import TermSurvey
 from extender.verbs.explaining.refusals import Alike, Refusals
 from extender.verbs.explaining.scores import Scoring
-from extender.verbs.explaining.words import Kind, kind_of
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.preempting import fits_without, may_be_chosen
-from extender.verbs.rules import Rule
+from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""
@@ -135,15 +132,13 @@ def _indeterminate(state: ClusterState, question: Question) -> str | None:
 
 def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:
     """Group the refusals that some node shows by kind, those of most nodes first."""
-    groups: dict[Kind, RefusalGroup] = {}
+    groups: dict[Hashable, RefusalGroup] = {}
     by_rule: dict[Rule, RefusalGroup] = {}
     for number, each in enumerate(refusals):
         if each.nodes:
-            group = None if each.rule is None else by_rule.get(each.rule)
+            group = by_rule.get(each.rule)
             if group is None:
-                group = groups.setdefault(kind_of(each), RefusalGroup())
-                if each.rule is not None:
-                    by_rule[each.rule] = group
+                group = by_rule[each.rule] = groups.setdefault(each.rule.kind, RefusalGroup())
             group.add(each)
         if number % AT_ONCE == 0:
             yield
@@ -171,7 +166,7 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
     """Yield what is all that keeps so many nodes: one rule, or the pods in the way."""
     for causes in refusals.alike:
         if len(causes) > 1:
-            if all(each.by_placed_pods for each in causes):
+            if all(each.rule.by_placed_pods for each in causes):
                 yield causes, len(refusals.together[causes])
         elif causes[0].reason is not Reason.UNKNOWN_NODE:
             yield causes, causes[0].alone
@@ -191,7 +186,7 @@ def _only_where_it_helps(
 
     The same pods may be those that the pod's own affinity asks for.
     """
-    if miss.count > MOST_BLOCKERS or any(each.nominated for each in miss.refusals):
+    if miss.count > MOST_BLOCKERS or any(each.rule.nominated for each in miss.refusals):
         return
     helped: list[str] = []
     for start in range(0, len(miss.nodes), AT_ONCE):
