@@ -16,10 +16,10 @@ from extender.config.schema import (
     LogFormat,
     Logging,
     Mode,
-    Plugin,
     Preemption,
     Prioritize,
 )
+from extender.model.verdict import Plugin
 
 __all__ = [
     "API_VERSION",

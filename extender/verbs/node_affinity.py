@@ -95,7 +95,8 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
                 yield NodeAffinityRule(enforced, asks_for=self.added.required, state=state)
             rules = own.required_rules
         for rule in rules:
-            annotated = self.of_annotations or rule != own.required
+            own_spec = rule is own.required or rule == own.required
+            annotated = self.of_annotations or not own_spec
             yield NodeAffinityRule(
                 Reason.NODE_AFFINITY, annotated=annotated, asks_for=rule, state=state
             )

@@ -25,12 +25,7 @@ FEW_NODES: Final = 4
 """Up to which their domains are looked up in each table: preempt asks about one node at a time,
 each time with other pods left out, and there may be a thousand tables to unite."""
 
-SUBJECTS: Final = {
-    Reason.AFFINITY: "your affinity",
-    Reason.ANTI_AFFINITY: "your anti-affinity",
-    Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
-}
-"""Whose rules they are."""
+GONE: Final = ": what was in the way has gone meanwhile"
 
 Terms: TypeAlias = tuple[Term, ...]
 
@@ -48,16 +43,6 @@ class PodRule(Rule):
     def key(self) -> str:
         """Return the topology key."""
         return self.topology.key
-
-    @property
-    def subject(self) -> str:
-        """Return whose rule it is."""
-        return SUBJECTS[self.reason]
-
-    @property
-    def by_placed_pods(self) -> bool:
-        """Return whether nodes would be free of it once placed pods have gone."""
-        return self.forbidden
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that it leaves, and the names of those that it refuses."""
@@ -106,10 +91,6 @@ class PodRule(Rule):
             return f"{your} anti-affinity on {key}, blocked by {group.in_the_way}{where}"
         return f"the anti-affinity{theirs} of {group.in_the_way} on {key}{where}"
 
-    def statement(self, refusal: Refusal) -> None:
-        """Say nothing: such rules are told term by term."""
-        del refusal
-
     def behind(self, refusal: Refusal) -> str:
         """Say who is behind a refusal in a domain, or who is missing there."""
         if self.forbidden:
@@ -119,7 +100,7 @@ class PodRule(Rule):
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say which pod or label is missing; of anti-affinity the pods in the way were named."""
         if self.forbidden:
-            return ": what was in the way has gone meanwhile"
+            return GONE
         if domain is None:
             return f" if {'they' if nodes > 1 else 'it'} had the label {self.key}"
         return " if a pod that meets your required affinity were there"
@@ -130,11 +111,6 @@ class Nominated(Rule):
     """Pods that are nominated to a node and would exclude the pod there."""
 
     nominated: ClassVar[bool] = True
-
-    @property
-    def subject(self) -> str:
-        """Return whose rule it is."""
-        return SUBJECTS[self.reason]
 
     def cause(self, group: RefusalGroup) -> str:
         """Name the pods."""
@@ -148,7 +124,7 @@ class Nominated(Rule):
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that no such pod is there any more."""
         del domain, nodes
-        return ": what was in the way has gone meanwhile"
+        return GONE
 
 
 @dataclass(slots=True, eq=False)

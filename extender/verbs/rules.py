@@ -17,6 +17,12 @@ from extender.model.wording import MOST_NAMED, plural, plural_of, short, some
 
 HOSTNAME: Final = "hostname"
 """The last part of the topology key whose domains are nodes."""
+SUBJECTS: Final = {
+    Reason.AFFINITY: "your affinity",
+    Reason.ANTI_AFFINITY: "your anti-affinity",
+    Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
+}
+"""Whose rules they are that are about placed pods."""
 MOST_LOOKED_AT: Final = 20
 """Domains whose pods may be named."""
 
@@ -59,14 +65,9 @@ class Rule:
         return self.reason, self.key, self.nominated, self.annotated, self.what
 
     @property
-    def subject(self) -> str:
-        """Return whose rule it is, "" where that is all the same."""
-        return ""
-
-    @property
     def by_placed_pods(self) -> bool:
         """Return whether nodes would be free of it once placed pods have gone."""
-        return False
+        return bool(self.terms) and self.reason is not Reason.AFFINITY
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the known nodes that it leaves, and the names of those that it refuses: all."""
@@ -83,7 +84,7 @@ class Rule:
 
     def statement(self, refusal: Refusal) -> str | None:
         """Say what it refuses; None of one about placed pods, which is told term by term."""
-        return f"Refused on {plural(refusal.hits, 'node')}: {self.what}"
+        return None if self.terms else f"Refused on {plural(refusal.hits, 'node')}: {self.what}"
 
     def behind(self, refusal: Refusal) -> str:
         """Say who is behind a refusal in a domain."""

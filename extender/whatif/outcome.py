@@ -19,7 +19,7 @@ from extender.model.wording import short
 from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.node_room import UNSCHEDULABLE, is_unmeasured
-from extender.verbs.rules import Refusal, RefusalGroup
+from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup
 from extender.whatif.rooms import Shape, shape_of
 from extender.whatif.scheduling import BY_DEFAULT, Placement, Preemption, Profile, Scheduler
 
@@ -113,8 +113,8 @@ def _rule_of(kind: Hashable, explanation: Explanation) -> str:
     """Name a rule, without the pods behind it."""
     refusals = [each for each in explanation.refusals if each.rule.kind == kind]
     rule = refusals[0].rule
-    if rule.subject:
-        return f"{rule.subject} on {short(rule.key)}"
+    if rule.reason in SUBJECTS:
+        return f"{SUBJECTS[rule.reason]} on {short(rule.key)}"
     return RefusalGroup.of(refusals).cause
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
@@ -33,11 +33,15 @@ class Question:
     """False: pods of other namespaces than the pod's own are counted, and not named."""
 
 
+Alike: TypeAlias = tuple[Refusal, ...]
+"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
+
+
 @dataclass(slots=True, eq=False)
 class NearMiss:
     """Nodes that would fit if one thing were otherwise: one rule, or the pods in the way."""
 
-    refusals: tuple[Refusal, ...]
+    refusals: Alike
     """Several only where all are about placed pods."""
     nodes: list[str] = field(default_factory=list)
     preempted_on: str | None = None
@@ -132,27 +136,28 @@ class Explanation:
 
     pod: Pod
     names: Sequence[str]
-    fits: Sequence[str]
-    refusals: list[Refusal]
-    groups: Sequence[RefusalGroup]
-    """Those that some node shows, by kind; those of most nodes first."""
-    refused: dict[str, tuple[Refusal, ...]]
+    fits: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    """One for each cause."""
+    refused: dict[str, Alike] = field(default_factory=dict)
     """By node: why; the first is the reason that it shows."""
-    terms: Sequence[TermFacts]
-    near_misses: Sequence[NearMiss]
+    groups: Sequence[RefusalGroup] = ()
+    """Those that some node shows, by kind; those of most nodes first."""
+    terms: list[TermFacts] = field(default_factory=list)
+    near_misses: list[NearMiss] = field(default_factory=list)
     """Where the fewest pods would have to go first; MOST_NEAR_MISSES at most."""
-    near_miss_count: int
+    near_miss_count: int = 0
     matching_all: int | None = None
     """Placed pods that match all required affinity terms of the pod; None when it has none."""
     is_first: bool = False
     """No placed pod matches them, and the pod itself does."""
     matching_somewhere: bool = True
     """Some of the pods that match all of them are in a topology domain."""
-    scores: Sequence[PluginScores] = ()
+    scores: list[PluginScores] = field(default_factory=list)
     final: Mapping[str, int] = field(default_factory=dict)
     """What prioritize answers for the nodes that fit; 0 of those that are left out."""
     score_fault: str | None = None
-    """Why nothing is scored, if prioritize cannot."""
+    """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
     changed: bool = False

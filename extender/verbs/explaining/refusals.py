@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import Question
+from extender.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import FilterResult
 from extender.verbs.pod_rules import Nominated
@@ -21,9 +21,6 @@ NODES: Final = 50
 """Judged in one step, at most."""
 LOOKS: Final = 500
 """At a node by a rule in one step, roughly."""
-
-Alike: TypeAlias = tuple[Refusal, ...]
-"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,17 +48,14 @@ _Hits: TypeAlias = dict[str, list[tuple[_ByDomain, str | None]]]
 class Refusals:
     """The verdict about each node asked about, and what it is due to."""
 
-    def __init__(self, state: ClusterState, question: Question) -> None:
-        self.fits: list[str] = []
-        self.found: list[Refusal] = []
-        """One for each cause."""
-        self.by_node: dict[str, Alike] = {}
+    def __init__(self, state: ClusterState, question: Question, found: Explanation) -> None:
         self.alike: dict[Alike, Alike] = {}
         """All that nodes are refused for, each once."""
         self.together: dict[Alike, list[str]] = {}
         """Nodes by their causes, of which they have several."""
         self._state = state
         self._question = question
+        self._found = found
         self._by_rule: dict[Hashable, _ByDomain] = {}
         self._unknown = _ByDomain(UNKNOWN, UNKNOWN)
         self._rules: list[_ByDomain] = []
@@ -71,7 +65,7 @@ class Refusals:
         """Return the nodes that have these causes, and no other."""
         if len(causes) > 1:
             return self.together[causes]
-        return [name for name in causes[0].nodes if len(self.by_node[name]) == 1]
+        return [name for name in causes[0].nodes if len(self._found.refused[name]) == 1]
 
     def judging(self) -> Iterator[None]:
         """Judge some nodes in each step."""
@@ -107,7 +101,7 @@ class Refusals:
         state, question = self._state, self._question
         asked = state.nodes.asked(names)
         verdicts = judge(state, question.pod, asked, question.plugins)
-        self.fits += verdicts.fits.names
+        self._found.fits += verdicts.fits.names
         if verdicts.refused:
             with self._left_out():
                 self._learn_rules()
@@ -127,10 +121,10 @@ class Refusals:
 
     def _sort(self, verdicts: FilterResult, hits: _Hits) -> None:
         """Put each refused node to the others that are refused for the same causes."""
-        by_node, alike = self.by_node, self.alike
+        by_node, alike, every = self._found.refused, self.alike, self._found.refusals
         for reason, names in verdicts.refused:
             for name in names:
-                found = [each.refusal(at, name, self.found) for each, at in hits.get(name, ())]
+                found = [each.refusal(at, name, every) for each, at in hits.get(name, ())]
                 if len(found) != 1 or found[0].reason is not reason:
                     found = self._shown_first(found, reason, name)
                 found[0].nodes.append(name)
@@ -159,7 +153,7 @@ class Refusals:
         With the pods nominated to it, each node is one of its own.
         """
         if reason is Reason.UNKNOWN_NODE:
-            return self._unknown.refusal(None, name, self.found)
+            return self._unknown.refusal(None, name, self._found.refusals)
         refusal = Refusal(Nominated(reason), None, name)
-        self.found.append(refusal)
+        self._found.refusals.append(refusal)
         return refusal
