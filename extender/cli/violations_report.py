@@ -10,7 +10,7 @@ import msgspec
 
 from extender.cli.columns import columns
 from extender.model.objects import Pod
-from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding
 from extender.wire.annotations import broken_annotation
 from extender.wire.violations import write_broken_annotation, write_finding
@@ -62,7 +62,7 @@ def _found(found: Sequence[Finding]) -> list[str]:
     parts.append(
         columns(
             ("PODS", "OUTCOME", "MEANS"),
-            [(str(number), each.value, WORDS[each]) for each, number in numbers.most_common()],
+            [(str(number), each.value, each.words) for each, number in numbers.most_common()],
         )
     )
     return parts

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import ClassVar
 
 from extender.cluster.counts.nodes import NodeList
@@ -21,6 +19,7 @@ from extender.verbs.plugins import (
     FilterPlugin,
     FilterResult,
     ScorePlugin,
+    add_up,
     refuse,
 )
 from extender.verbs.pod_rules import rules_by_term, united_rules
@@ -94,7 +93,6 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return Scores(weights) if weights else None
 
     def _view(self, pod_class: PodClass) -> PodClass:
-        """Return a class with the rules that are ours."""
         return pod_class.by_annotation if self.of_annotations else pod_class
 
     def _prefilter(self, state: ClusterState, pod: Pod) -> PreFilterState:
@@ -128,7 +126,7 @@ class Scores:
             for topology, weights in self._by_topology.items()
             for part in _parts(topology, weights, pick(topology.domain_of))
         ]
-        return reduce(_sum, parts)
+        return add_up(parts)
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
         """Return the place of each distinct score between the lowest, 0, and the highest, 100."""
@@ -164,7 +162,3 @@ def _parts(
     for table, weight in weights.items():
         get = table.counts.get
         yield [weight * get(domain, 0) for domain in domains]
-
-
-def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
-    return list(map(add, one, other))

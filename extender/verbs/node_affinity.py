@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import chain, compress
-from operator import add
 from typing import ClassVar
 
 from extender.cluster.counts.node_rules import Judged
@@ -17,7 +15,7 @@ from extender.model.node_affinity import NO_NODE_AFFINITY, NodeAffinity, NodeRul
 from extender.model.objects import Pod
 from extender.model.verdict import NODE_AFFINITY, Reason
 from extender.model.wording import nodes_of, plural
-from extender.verbs.plugins import MAX_NODE_SCORE, FilterPlugin, ScorePlugin
+from extender.verbs.plugins import MAX_NODE_SCORE, FilterPlugin, ScorePlugin, add_up
 from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 _NOT = bytes((1, 0, *range(2, 256)))
@@ -125,7 +123,7 @@ class NodeScores:
 
     def raw(self, asked: NodeList) -> Sequence[int]:
         """Return the summed weights of each node."""
-        return reduce(_sum, (each.values(asked) for each in self.judged))
+        return add_up(each.values(asked) for each in self.judged)
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
         """Return the share that each distinct score has of the highest, which becomes 100."""
@@ -134,7 +132,3 @@ class NodeScores:
         if highest <= 0:
             return dict.fromkeys(distinct, 0)
         return {score: max(0, MAX_NODE_SCORE * score // highest) for score in distinct}
-
-
-def _sum(one: Sequence[int], other: Sequence[int]) -> Sequence[int]:
-    return list(map(add, one, other))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import ClassVar, Protocol, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
@@ -107,6 +109,11 @@ class Scorer(Protocol):
 
     def normalised(self, raw: Iterable[int]) -> Mapping[int, int]:
         """Return what each distinct raw score of a request becomes, 0..MAX_NODE_SCORE."""
+
+
+def add_up(parts: Iterable[Sequence[int]]) -> Sequence[int]:
+    """Return the sum of several scores of each node."""
+    return reduce(lambda one, other: list(map(add, one, other)), parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ def looking_beyond(
 
 
 def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
-    """Say which of the nodes that fit the scheduler refuses all the same."""
     pod = explanation.pod
     rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
     causes: Counter[str] = Counter()

@@ -132,7 +132,6 @@ def _take_counts(
 
 
 def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Found:
-    """Yield the placed classes that one of a rule's terms matches."""
     candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
     for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
@@ -146,7 +145,6 @@ def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Fo
 
 
 def _carrying(state: ClusterState, pod: Pod, every: Iterable[_Sought]) -> _Found:
-    """Yield the placed classes that carry terms."""
     by_table = {sought.table: sought for sought in every}
     for placed in _own_first(pod, list(state.placed_classes)):
         owned = None if placed is None else placed.owned
@@ -231,14 +229,12 @@ def _name_alone(state: ClusterState, pod: Pod, sought: _Sought) -> Iterator[None
 
 
 def _places(state: ClusterState, pod: Pod) -> Collection[str | None]:
-    """Return the nodes where the pod itself counts."""
     known = state.pod(pod.key, pod.uid)
     places = [each.pod.node for each in state.reservations.of(pod.key, pod.uid)]
     return places if known is None else [*places, known.node]
 
 
 def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[None]:
-    """Name pods, domain by domain."""
     looks = 0
     for each in wanted:
         # One may have places on several nodes.

@@ -62,7 +62,6 @@ class TermSurvey:
             yield from self._look_into_all(own.required)
 
     def _sort(self) -> Iterator[None]:
-        """Add up what each term refuses."""
         hits: dict[Rule, int] = {}
         for number, each in enumerate(self._found.refusals):
             hits[each.rule] = hits.get(each.rule, 0) + each.hits
@@ -77,7 +76,6 @@ class TermSurvey:
                 yield
 
     def _terms_of_others(self) -> list[_Named]:
-        """Return the terms of placed pods that refuse most nodes."""
         theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
         return sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
 

@@ -16,7 +16,7 @@ from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.rules import MOST_LOOKED_AT
+from extender.verbs.rules import MOST_LOOKED_AT, Refusal
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -134,7 +134,6 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
 
 
 def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
-    """Remark on labels that a pod asks for and no node has."""
     for refusal in explanation.refusals:
         asks_for = refusal.rule.asks_for
         for key in () if asks_for is None else islice(asks_for.keys_needed, MOST_SAID):
@@ -171,11 +170,8 @@ def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
     for reason, advice in _ADVICE.items():
         older = {
             pod.key: pod.pod_class.labels[TEMPLATE_HASH]
-            for group in explanation.groups
-            for each in group.refusals[:MOST_LOOKED_AT]
-            if each.reason is reason
-            for pod in each.pods
-            if _is_other_revision(pod.pod_class, own)
+            for each, pod in _in_the_way(explanation)
+            if each.reason is reason and _is_other_revision(pod.pod_class, own)
         }
         if older:
             names = sorted(older)
@@ -188,6 +184,13 @@ def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
             return
 
 
+def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
+    for group in explanation.groups:
+        for each in group.refusals[:MOST_LOOKED_AT]:
+            for pod in each.pods:
+                yield each, pod
+
+
 def _is_other_revision(other: PodClass, own: PodClass) -> bool:
     there, here = dict(other.labels), dict(own.labels)
     before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
@@ -196,14 +199,7 @@ def _is_other_revision(other: PodClass, own: PodClass) -> bool:
 
 
 def _going(explanation: Explanation) -> Iterator[Note]:
-    """Remark on pods in the way that are being deleted: it may be enough to wait."""
-    going = {
-        pod.key
-        for group in explanation.groups
-        for each in group.refusals[:MOST_LOOKED_AT]
-        for pod in each.pods
-        if pod.deleting
-    }
+    going = {pod.key for _, pod in _in_the_way(explanation) if pod.deleting}
     if going:
         count = "counts until it is" if len(going) == 1 else "count until they are"
         be = "is" if len(going) == 1 else "are"

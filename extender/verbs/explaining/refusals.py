@@ -109,7 +109,6 @@ class Refusals:
             self._sort(verdicts, hits)
 
     def _hits(self, asked: NodeList, verdicts: FilterResult) -> _Hits:
-        """Return the rules that refuse each of the known nodes that are refused."""
         fits = {*verdicts.fits.names}
         refused = asked.only([name for name in asked.names if name not in fits])
         found: _Hits = {name: [] for name in refused.names}

@@ -135,6 +135,15 @@ def other_rules(found: Explanation) -> Iterator[str]:
             yield said
 
 
+def nearest(found: Explanation) -> Sequence[str]:
+    """Say on which nodes the pod would fit if one thing were otherwise; nothing if it fits."""
+    if found.fits:
+        return ()
+    said = [str(each) for each in found.near_misses[:MOST_NEAR]]
+    more = found.near_miss_count - MOST_NEAR
+    return (*said, f"and {more:,} more") if more > 0 else said
+
+
 def best(found: Explanation) -> Sequence[str]:
     """Return the nodes that fit, that of the highest score first."""
     return sorted(found.fits, key=highest_first(found))

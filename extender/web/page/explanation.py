@@ -13,12 +13,12 @@ from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
-    MOST_NEAR,
     NODE_HEAD,
     domain_row,
     highest_first,
     is_by,
     most_nodes_first,
+    nearest,
     node_row,
     other_rules,
     score_head,
@@ -141,14 +141,9 @@ def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
 
 
 def _nearest(found: Explanation) -> Iterator[Html]:
-    misses = found.near_misses
-    if not misses or found.fits:
-        return
-    said = [element("li", str(each)) for each in misses[:MOST_NEAR]]
-    more = found.near_miss_count - MOST_NEAR
-    if more > 0:
-        said.append(element("li", f"and {more:,} more"))
-    yield joined(heading("Nearest: it would fit on"), element("ul", *said))
+    said = [element("li", each) for each in nearest(found)]
+    if said:
+        yield joined(heading("Nearest: it would fit on"), element("ul", *said))
 
 
 def _best(found: Explanation) -> Steps:
