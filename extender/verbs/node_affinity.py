@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, compress
 from typing import ClassVar
 
@@ -26,8 +26,10 @@ _NOT = bytes((1, 0, *range(2, 256)))
 class NodeAffinityRule(Rule):
     """Required node affinity and the node selector, as one rule."""
 
-    asks_for: NodeRule = field(kw_only=True)
-    state: ClusterState = field(kw_only=True)
+    reason: Reason
+    state: ClusterState
+    asks_for: NodeRule
+    annotated: bool = False
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that match, and the names of those that do not."""
@@ -90,14 +92,12 @@ class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
         if not self.of_annotations:
             if self.added.required is not None:
                 enforced = Reason.ENFORCED_NODE_AFFINITY
-                yield NodeAffinityRule(enforced, asks_for=self.added.required, state=state)
+                yield NodeAffinityRule(enforced, state, self.added.required)
             rules = own.required_rules
         for rule in rules:
             own_spec = rule is own.required or rule == own.required
             annotated = self.of_annotations or not own_spec
-            yield NodeAffinityRule(
-                Reason.NODE_AFFINITY, annotated=annotated, asks_for=rule, state=state
-            )
+            yield NodeAffinityRule(Reason.NODE_AFFINITY, state, rule, annotated)
 
     def prepare(self, state: ClusterState, pod: Pod) -> NodeScores | None:
         """Return what sums up preferences, None when no node meets any.

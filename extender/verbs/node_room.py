@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
@@ -38,7 +38,10 @@ Allows: TypeAlias = Callable[[str], bool]
 class RoomRule(Rule):
     """One thing that a node may lack for a pod."""
 
-    allows: Allows = field(kw_only=True)
+    reason: Reason
+    allows: Allows
+    what: str
+    """In words: too little cpu."""
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that have it, and the names of those that lack it."""
@@ -63,7 +66,7 @@ class TaintToleration(FilterPlugin):
         )
         for taint in every:
             if not any(each.covers(taint) for each in tolerations):
-                yield RoomRule(Reason.TAINT, _said(taint), allows=_without(state, taint))
+                yield RoomRule(Reason.TAINT, _without(state, taint), _said(taint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class NodePorts(FilterPlugin):
         for port in pod.ports:
             at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
             what = f"host port {at}{port.number}/{port.protocol} taken"
-            yield RoomRule(Reason.PORTS, what, allows=_free(state, port))
+            yield RoomRule(Reason.PORTS, _free(state, port), what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class NodeResourcesFit(FilterPlugin):
         for resource, amount in pod.requests:
             if amount:
                 what = "too many pods" if resource == PODS else f"too little {resource}"
-                yield RoomRule(Reason.RESOURCES, what, allows=_enough(state, resource, amount))
+                yield RoomRule(Reason.RESOURCES, _enough(state, resource, amount), what)
 
 
 def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:

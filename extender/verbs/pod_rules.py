@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from extender.cluster.counts.existing_term import Role
 from extender.cluster.counts.nodes import NodeList, Nodes
@@ -34,9 +34,10 @@ Terms: TypeAlias = tuple[Term, ...]
 class PodRule(Rule):
     """Nodes in some domains of a topology are refused, or those in all others."""
 
-    topology: Topology = field(kw_only=True)
-    domains: Collection[int] = field(kw_only=True)
-    forbidden: bool = field(default=True, kw_only=True)
+    reason: Reason
+    topology: Topology
+    domains: Collection[int]
+    forbidden: bool = True
     """True: the domains are refused. False: everything outside them is."""
 
     @property
@@ -106,11 +107,23 @@ class PodRule(Rule):
         return " if a pod that meets your required affinity were there"
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
+class TermRule(PodRule):
+    """The same of some terms, as far as one table stands for them."""
+
+    table: DomainTable
+    terms: Terms
+    annotated: bool
+    number: int = 0
+    what: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class Nominated(Rule):
     """Pods that are nominated to a node and would exclude the pod there."""
 
-    nominated: ClassVar[bool] = True
+    reason: Reason
+    nominated = True
 
     def cause(self, group: RefusalGroup) -> str:
         """Name the pods."""
@@ -134,8 +147,9 @@ class Neighbours(Rule):
     Whoever is on the same node is in the same domain of each key that the node has.
     """
 
-    keys: frozenset[str] = field(kw_only=True)
-    nodes: Nodes = field(kw_only=True)
+    reason: Reason
+    keys: frozenset[str]
+    nodes: Nodes
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         """Return the nodes that it leaves, and the names of those that it refuses."""
@@ -157,18 +171,18 @@ def united_rules(
     """
     reason = Reason.AFFINITY
     for table, allowed in _affinity(prefilter, met=near is not None and near.attracts):
-        yield PodRule(reason, topology=table.topology, domains=allowed, forbidden=False)
+        yield PodRule(reason, table.topology, allowed, forbidden=False)
     if near is None and _lacks_key(prefilter, asked):
         topology = prefilter.affinity[0].topology
-        yield PodRule(reason, topology=topology, domains=(), forbidden=False)
+        yield PodRule(reason, topology, (), forbidden=False)
     reason = Reason.ANTI_AFFINITY
     yield from _forbidden(reason, prefilter.anti_affinity, asked)
     if near is not None and near.repelled:
-        yield Neighbours(reason, keys=near.repelled, nodes=nodes)
+        yield Neighbours(reason, near.repelled, nodes)
     reason = Reason.EXISTING_ANTI_AFFINITY
     yield from _forbidden(reason, prefilter.existing_anti_affinity, asked)
     if near is not None and near.repels:
-        yield Neighbours(reason, keys=near.repels, nodes=nodes)
+        yield Neighbours(reason, near.repels, nodes)
 
 
 def _affinity(
@@ -202,10 +216,10 @@ def _forbidden(reason: Reason, unions: Sequence[DomainUnion], asked: NodeList) -
     for union in unions:
         domains = union.among(asked.domains(union.topology)) if few else union.domains()
         if domains is not None:
-            yield PodRule(reason, topology=union.topology, domains=domains)
+            yield PodRule(reason, union.topology, domains)
 
 
-def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRule]:
+def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[TermRule]:
     """Yield what refuses nodes for a pod, term by term as far as tables tell them apart.
 
     The pod has to be left out of the counts. O(own terms + existing terms about the pod).
@@ -215,15 +229,15 @@ def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[Po
     what = "no pod that matches all required terms" if len(own.required) > 1 else "no such pod"
     for table, allowed in _affinity(prefilter):
         terms = tuple(term for term in own.required if term.topology_key == table.topology.key)
-        yield PodRule(
+        yield TermRule(
             Reason.AFFINITY,
-            what,
-            annotated=all(is_annotated(pod_class, term) for term in terms),
-            terms=terms,
-            table=table,
-            topology=table.topology,
-            domains=allowed,
+            table.topology,
+            allowed,
             forbidden=False,
+            table=table,
+            terms=terms,
+            annotated=all(is_annotated(pod_class, term) for term in terms),
+            what=what,
         )
     for terms, table in _own_anti_affinity(state, prefilter):
         annotated = all(is_annotated(pod_class, term) for term in terms)
@@ -248,15 +262,15 @@ def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[Po
 
 def _anti_affinity(
     reason: Reason, terms: Terms, table: DomainTable, *, annotated: bool, number: int = 0
-) -> PodRule:
-    return PodRule(
+) -> TermRule:
+    return TermRule(
         reason,
-        annotated=annotated,
-        terms=terms,
-        number=number,
+        table.topology,
+        table.counts,
         table=table,
-        topology=table.topology,
-        domains=table.counts,
+        terms=terms,
+        annotated=annotated,
+        number=number,
     )
 
 

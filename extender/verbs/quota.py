@@ -48,10 +48,12 @@ class Shortfall:
                 return "no quota allows affinity across namespaces"
 
 
+@dataclass(slots=True, eq=False)
 class QuotaRule(Rule):
     """A quota that does not allow a pod, wherever it is to go."""
 
-    __slots__ = ()
+    what: str
+    reason = Reason.QUOTA
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         """Say that more quota would help."""
@@ -78,7 +80,7 @@ class CrossNamespacePodAffinity(FilterPlugin):
         if not self.concerns(state, pod):
             return ()
         found = shortfall(state, pod, limited=self.limited)
-        return () if found is None else (QuotaRule(Reason.QUOTA, str(found)),)
+        return () if found is None else (QuotaRule(str(found)),)
 
 
 def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import ClassVar, Final
+from typing import Final
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.counts.topology import DomainTable
@@ -27,26 +27,30 @@ MOST_LOOKED_AT: Final = 20
 """Domains whose pods may be named."""
 
 
-@dataclass(slots=True, eq=False)
 class Rule:
-    """One thing that may be wrong with nodes, and all there is to say of it."""
+    """One thing that may be wrong with nodes, and all there is to say of it.
+
+    Kinds of rules have as fields what they differ in: filter makes some for every call.
+    """
+
+    __slots__ = ()
 
     reason: Reason
     """What is said of a node that it refuses."""
     what: str = ""
     """What is wrong, in words, where that is the same for all nodes."""
-    annotated: bool = field(default=False, kw_only=True)
+    annotated: bool = False
     """From an annotation, and not from a spec."""
-    terms: tuple[Term, ...] = field(default=(), kw_only=True)
+    terms: tuple[Term, ...] = ()
     """About placed pods, of the pod or of these; several where one table stands for all of them."""
-    asks_for: NodeRule | None = field(default=None, kw_only=True)
-    """What it asks of nodes."""
-    table: DomainTable | None = field(default=None, kw_only=True)
+    table: DomainTable | None = None
     """Affinity: the pods that match all required terms. Anti-affinity: the pods that match the
     terms, or those that carry them."""
-    number: int = field(default=0, kw_only=True)
+    asks_for: NodeRule | None = None
+    """What it asks of nodes."""
+    number: int = 0
     """Tells it from others that say the same."""
-    nominated: ClassVar[bool] = False
+    nominated: bool = False
     """Pods that are nominated to nodes are the cause, and not there yet."""
 
     @property
@@ -101,18 +105,15 @@ class UnknownNode(Rule):
     """No known node has the name."""
 
     __slots__ = ()
-
-    def cause(self, group: RefusalGroup) -> str:
-        """Say so."""
-        del group
-        return "unknown"
+    reason = Reason.UNKNOWN_NODE
+    what = "unknown"
 
     def statement(self, refusal: Refusal) -> str:
         """Name the nodes."""
         return f"Unknown: {some(refusal.nodes, len(refusal.nodes))}"
 
 
-UNKNOWN: Final = UnknownNode(Reason.UNKNOWN_NODE)
+UNKNOWN: Final = UnknownNode()
 
 
 def named_pods(pods: Sequence[Pod], count: int, unnamed: int) -> str:
