@@ -20,7 +20,7 @@ from affinityctl.printing import as_json, columns, wrapped
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, say
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 from extender.wire.objects import PodReader
 
 MOST_TRAPS: Final = 8

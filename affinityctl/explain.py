@@ -18,10 +18,11 @@ from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.errors import ConfigError
 from extender.model.stepping import at_once
+from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
 from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.verbs.explaining.notes import Note, near_miss, notes
+from extender.verbs.explaining.notes import Note, notes
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.telling import (
     MOST_BEST,
@@ -35,11 +36,11 @@ from extender.verbs.explaining.telling import (
     refusals_by,
     score_head,
     scores_of,
+    summary,
     term_rows,
     term_title,
     verdict,
 )
-from extender.verbs.explaining.words import plural, summary
 from extender.wire.explanation import KINDS, Explained, read_manifest, write_explanation
 from extender.wire.objects import PodReader
 
@@ -157,7 +158,7 @@ def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
 def _nearest(found: Explanation) -> Iterator[str]:
     misses = found.near_misses
     if misses and not found.fits:
-        lines = [wrapped(f"- {near_miss(each)}", INDENT, 2) for each in misses[:MOST_NEAR]]
+        lines = [wrapped(f"- {each}", INDENT, 2) for each in misses[:MOST_NEAR]]
         more = found.near_miss_count - MOST_NEAR
         if more > 0:
             lines.append(f"{INDENT}and {more:,} more")

@@ -9,8 +9,8 @@ from affinityctl.whatif.outcome import PendingPods, Removal, Simulation, Step, U
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
 from extender.verbs.explaining.explanation import Explanation
-from extender.verbs.explaining.notes import near_miss, notes
-from extender.verbs.explaining.words import summary
+from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.telling import summary
 
 MOST_NEAR: Final = 10
 """Near misses that are told of a kind of pods."""
@@ -88,7 +88,7 @@ def _pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
 
 
 def _why(state: ClusterState, explanation: Explanation) -> Mapping[str, Any]:
-    nearest: Sequence[str] = [near_miss(each) for each in explanation.near_misses[:MOST_NEAR]]
+    nearest: Sequence[str] = [str(each) for each in explanation.near_misses[:MOST_NEAR]]
     return {
         "summary": summary(explanation),
         "nearest": nearest,

@@ -22,8 +22,9 @@ from affinityctl.whatif.outcome import (
 )
 from affinityctl.whatif.scheduling import Placement
 from extender.cluster.state import ClusterState
-from extender.verbs.explaining.notes import near_miss, notes
-from extender.verbs.explaining.words import plural, some, summary
+from extender.model.wording import plural, some
+from extender.verbs.explaining.notes import notes
+from extender.verbs.explaining.telling import summary
 
 MOST_NEAR: Final = 3
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -156,7 +157,7 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
     # What would be nearest on a node that was cordoned, or is being drained, helps nobody.
     nearest = (each for each in explanation.near_misses if not is_cordoned(each.refusals))
     for each in islice(nearest, MOST_NEAR):
-        yield wrapped(f"Nearest: {near_miss(each)}", INDENT)
+        yield wrapped(f"Nearest: {each}", INDENT)
     for note in notes(state, explanation):
         yield wrapped(f"Note: {note.text}", INDENT)
 

@@ -19,7 +19,7 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding, survey
 from extender.wire.annotations import broken_annotation
 from extender.wire.objects import PodReader
@@ -119,7 +119,7 @@ def _found(found: Sequence[Finding]) -> list[str]:
     parts.append(
         columns(
             ("PODS", "OUTCOME", "MEANS"),
-            [(str(number), each.value, WORDS[each]) for each, number in numbers.most_common()],
+            [(str(number), each.value, each.words) for each, number in numbers.most_common()],
         )
     )
     return parts

@@ -85,7 +85,7 @@ def inter_pod_affinity(config: Config) -> InterPodAffinity:
     return InterPodAffinity(
         arguments.hard_pod_affinity_weight,
         arguments.ignore_preferred_terms_of_existing_pods,
-        arguments.weight,
+        weight=arguments.weight,
     )
 
 
@@ -93,4 +93,4 @@ def node_affinity(config: Config) -> NodeAffinityPlugin:
     """Build the plugin with its arguments, enabled or not."""
     arguments = config.node_affinity
     added, _ = read_node_affinity(arguments.added_affinity.as_json())
-    return NodeAffinityPlugin(added, arguments.weight)
+    return NodeAffinityPlugin(added, weight=arguments.weight)

@@ -20,14 +20,14 @@ from tests.builders import pod
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({}, InterPodAffinity(1, False, 2), id="the scheduler's defaults"),  # noqa: FBT003
+        pytest.param({}, InterPodAffinity(1, False, weight=2), id="the scheduler's defaults"),  # noqa: FBT003
         pytest.param(
             {
                 "hardPodAffinityWeight": 5,
                 "ignorePreferredTermsOfExistingPods": True,
                 "weight": 7,
             },
-            InterPodAffinity(5, True, 7),  # noqa: FBT003
+            InterPodAffinity(5, True, weight=7),  # noqa: FBT003
             id="other values",
         ),
     ],

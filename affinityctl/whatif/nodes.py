@@ -15,7 +15,7 @@ from extender.model.labels import HOSTNAME
 from extender.model.node_affinity import NO_NODE_AFFINITY, NodeRule, NodeTerm
 from extender.model.node_resources import CORDONED, Allocatable
 from extender.model.objects import Node, Pod
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 
 
 def drain(scheduler: Scheduler, names: Sequence[str]) -> Looks:

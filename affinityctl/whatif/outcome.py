@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import permutations
@@ -17,10 +17,11 @@ from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Term
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import Explanation, Question, Refusal, RefusalGroup
+from extender.model.wording import short
+from extender.verbs.explaining.explanation import Explanation, Question
 from extender.verbs.explaining.steps import explaining
-from extender.verbs.explaining.words import Kind, cause, kind_of, short
-from extender.verbs.node_room import UNSCHEDULABLE, RoomRule, is_unmeasured
+from extender.verbs.node_room import UNSCHEDULABLE, is_unmeasured
+from extender.verbs.rules import SUBJECTS, Refusal, RefusalGroup
 
 MOST_EXPLAINED: Final = 10
 """Kinds of pods that are explained; each takes some 50 ms with 5,000 nodes."""
@@ -76,14 +77,15 @@ def bottleneck(explanation: Explanation) -> Bottleneck | None:
     Nodes that are cordoned, as those that are drained, count only if there are no others.
     """
     judged = [each for each in explanation.refused.values() if not is_cordoned(each)]
-    own = {each.term for each in explanation.refusals if each.reason is Reason.ANTI_AFFINITY}
-    refused: Counter[Kind] = Counter()
-    alone: Counter[Kind] = Counter()
-    together: Counter[tuple[Kind, Kind]] = Counter()
+    anti_affinity = (e.rule for e in explanation.refusals if e.reason is Reason.ANTI_AFFINITY)
+    own = {rule.terms[:1] for rule in anti_affinity}
+    refused: Counter[Hashable] = Counter()
+    alone: Counter[Hashable] = Counter()
+    together: Counter[tuple[Hashable, Hashable]] = Counter()
     for refusals in judged or explanation.refused.values():
         # What pods and their like hold against each other by the same term is one rule.
         others = [each for each in refusals if not _is_mirrored(each, own)]
-        kinds = dict.fromkeys(kind_of(each) for each in others or refusals)
+        kinds = dict.fromkeys(each.rule.kind for each in others or refusals)
         refused.update(kinds.keys())
         if len(kinds) == 1:
             alone.update(kinds.keys())
@@ -100,26 +102,20 @@ def bottleneck(explanation: Explanation) -> Bottleneck | None:
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:
     """Return whether a node is refused because it is cordoned, whatever else there is."""
-    return any(
-        isinstance(each.rule, RoomRule) and each.rule.what == UNSCHEDULABLE for each in refusals
-    )
+    return any(each.rule.what == UNSCHEDULABLE for each in refusals)
 
 
-def _is_mirrored(refusal: Refusal, own: set[Term | None]) -> bool:
-    return refusal.reason is Reason.EXISTING_ANTI_AFFINITY and refusal.term in own
+def _is_mirrored(refusal: Refusal, own: Collection[Sequence[Term]]) -> bool:
+    return refusal.reason is Reason.EXISTING_ANTI_AFFINITY and refusal.rule.terms[:1] in own
 
 
-def _rule_of(kind: Kind, explanation: Explanation) -> str:
+def _rule_of(kind: Hashable, explanation: Explanation) -> str:
     """Name a rule, without the pods behind it."""
-    refusals = [each for each in explanation.refusals if kind_of(each) == kind]
-    first = refusals[0]
-    said = {
-        Reason.AFFINITY: "your affinity",
-        Reason.ANTI_AFFINITY: "your anti-affinity",
-        Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
-    }
-    whose = said.get(first.reason)
-    return cause(RefusalGroup.of(refusals)) if whose is None else f"{whose} on {short(first.key)}"
+    refusals = [each for each in explanation.refusals if each.rule.kind == kind]
+    rule = refusals[0].rule
+    if rule.reason in SUBJECTS:
+        return f"{SUBJECTS[rule.reason]} on {short(rule.key)}"
+    return RefusalGroup.of(refusals).cause
 
 
 class After(Enum):

@@ -12,7 +12,7 @@ from affinityctl.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.node_resources import CORDONED, Toleration
 from extender.model.objects import Pod
-from extender.verbs.explaining.words import plural
+from extender.model.wording import plural
 from extender.verbs.nominating import suitable
 
 MOST_UNTIL_FULL: Final = 20_000

@@ -22,8 +22,8 @@ from affinityctl.whatif.outcome import (
 from affinityctl.whatif.placing import MakePod, replicas
 from affinityctl.whatif.scheduling import Scheduler
 from extender.model.objects import Pod
+from extender.model.wording import plural, some
 from extender.model.workload import DAEMON_SET, STATEFUL_SET, Rollout
-from extender.verbs.explaining.words import plural, some
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""

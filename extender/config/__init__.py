@@ -12,9 +12,9 @@ from extender.config.schema import (
     Config,
     LogFormat,
     Mode,
-    PluginName,
     Prioritize,
 )
+from extender.model.verdict import PluginName
 
 __all__ = [
     "API_VERSION",

@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 from extender.config.connections import Serving
 from extender.config.faults import show
-from extender.config.schema import Config, PluginName
+from extender.config.schema import Config
 from extender.errors import ConfigError, ObjectError
+from extender.model.verdict import PluginName
 from extender.wire.node_affinity import read_node_affinity
 
 MINOR_VERSION = re.compile(r"1\.[0-9]{1,3}", re.ASCII)

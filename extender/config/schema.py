@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from extender.config.connections import Block, ClientConnection, Serving
 from extender.config.execution import Annotations, RequiredDuringExecution
 from extender.config.node_affinity import NodeAffinityTerms
+from extender.model.verdict import PluginName
 
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
@@ -29,14 +30,6 @@ class Mode(enum.StrEnum):
     SHADOW = "shadow"
     ASSIST = "assist"
     REPLACE = "replace"
-
-
-class PluginName(enum.StrEnum):
-    """The rules that can be enforced here."""
-
-    INTER_POD_AFFINITY = "InterPodAffinity"
-    CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
-    NODE_AFFINITY = "NodeAffinity"
 
 
 class LogFormat(enum.StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final
 
 INTER_POD_AFFINITY = "InterPodAffinity"
@@ -12,6 +12,14 @@ CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
 TAINT_TOLERATION = "TaintToleration"
 NODE_PORTS = "NodePorts"
 NODE_RESOURCES_FIT = "NodeResourcesFit"
+
+
+class PluginName(StrEnum):
+    """The rules that can be enforced here."""
+
+    INTER_POD_AFFINITY = INTER_POD_AFFINITY
+    CROSS_NAMESPACE_POD_AFFINITY = CROSS_NAMESPACE_POD_AFFINITY
+    NODE_AFFINITY = NODE_AFFINITY
 
 
 class Reason(Enum):

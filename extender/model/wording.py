@@ -1,8 +1,8 @@
-"""Selectors and node affinity in words, for logs and explanations: as kubectl takes them."""
+"""Numbers, names, selectors and node affinity in words, for logs and explanations."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Sized
 from heapq import nsmallest
 from typing import Final
 
@@ -12,6 +12,8 @@ from extender.model.pod_affinity import PodSelector
 
 MOST_SAID: Final = 10
 """Conditions, terms or values of what a pod asks of nodes: it may name thousands of nodes."""
+MOST_NAMED: Final = 3
+"""Pods or domains in a sentence; the number of all stands beside them."""
 
 
 def pods_of(pods: PodSelector) -> str:
@@ -89,3 +91,25 @@ def _values(values: Collection[str]) -> str:
 def _more(things: Collection[object], what: str) -> Sequence[str]:
     left = len(things) - MOST_SAID
     return [f"{left:,} {what}{'s' * (left > 1 and what != 'more')}"] if left > 0 else []
+
+
+def short(key: str | None) -> str:
+    """Return a topology key as people say it: zone, hostname."""
+    return (key or "").rpartition("/")[2]
+
+
+def plural(count: int, what: str) -> str:
+    """Say how many there are of something."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def plural_of(what: str, things: Sized) -> str:
+    """Return a word for one thing, or for several."""
+    return what + "s" * (len(things) > 1)
+
+
+def some(names: Sequence[str], count: int) -> str:
+    """Name the first of so many things."""
+    shown = names[:MOST_NAMED]
+    more = count - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from math import inf
-from typing import Final
+from typing import Final, Self
 
 from extender.cluster.audits.breaches import Breach, excludes, in_the_way
 from extender.cluster.state import ClusterState
@@ -26,70 +26,45 @@ MOST_COMPARED: Final = 1_000
 
 
 class Outcome(Enum):
-    """What becomes of a pod; the value is what people and metrics read."""
+    """What becomes of a pod: what programs and metrics read, in words, and whether it stays."""
 
-    NOT_ENFORCED = "notEnforced"
-    GRACE = "grace"
-    STANDBY = "standby"
-    PAUSED = "paused"
-    TURN = "waitsForTurn"
-    OWNER_BUSY = "ownerBusy"
-    GOES = "goes"
-    DRY_RUN = "dryRun"
-    EVICTED = "evicted"
-    LEAVING = "deleting"
-    UNCONFIRMED = "unconfirmed"
-    OTHERS_GO = "othersGo"
-    BROKEN_BY_OTHERS = "brokenByOthers"
-    NO_CONTROLLER = "noController"
-    STATIC_POD = "staticPod"
-    SPARED = "spared"
-    NO_OTHER_NODE = "noOtherNode"
-    BUDGET = "budget"
-    FAILED = "failed"
-
-    @property
-    def stays(self) -> bool:
-        """Return whether the pod stays until something changes."""
-        return self in STAYING
-
-
-STAYING: Final = frozenset(
-    (
-        Outcome.OTHERS_GO,
-        Outcome.BROKEN_BY_OTHERS,
-        Outcome.NO_CONTROLLER,
-        Outcome.STATIC_POD,
-        Outcome.SPARED,
-        Outcome.NO_OTHER_NODE,
-        Outcome.BUDGET,
+    NOT_ENFORCED = "notEnforced", "the rule does not hold during execution"
+    GRACE = "grace", "its grace period is not over"
+    STANDBY = "standby", "another replica of the extender decides"
+    PAUSED = "paused", "too many pods are affected, here or in all: evictions are paused"
+    TURN = "waitsForTurn", "it waits for its turn under evictionsPerMinute"
+    OWNER_BUSY = "ownerBusy", "another pod of its controller is being moved"
+    GOES = "goes", "it is evicted"
+    DRY_RUN = "dryRun", "it would have been evicted: dryRun is on"
+    EVICTED = "evicted", "it was evicted and is about to go"
+    LEAVING = "deleting", "it is being deleted already"
+    UNCONFIRMED = "unconfirmed", "the API server does not show what the watch has shown"
+    OTHERS_GO = "othersGo", "those in its way go: they have the same rule and come after it", True
+    BROKEN_BY_OTHERS = (
+        "brokenByOthers",
+        (
+            "all pods that it would have to go for are of other namespaces, and not known to have "
+            "been there first"
+        ),
+        True,
     )
-)
+    NO_CONTROLLER = "noController", "it has no controller that would replace it", True
+    STATIC_POD = "staticPod", "it is a static pod, which only its node can end", True
+    SPARED = "spared", "it is not to be evicted", True
+    NO_OTHER_NODE = "noOtherNode", "no other node would take it", True
+    BUDGET = "budget", "a disruption budget does not allow it", True
+    FAILED = "failed", "the API server could not be asked"
 
-WORDS: Final = {
-    Outcome.NOT_ENFORCED: "the rule does not hold during execution",
-    Outcome.GRACE: "its grace period is not over",
-    Outcome.STANDBY: "another replica of the extender decides",
-    Outcome.PAUSED: "too many pods are affected, here or in all: evictions are paused",
-    Outcome.TURN: "it waits for its turn under evictionsPerMinute",
-    Outcome.OWNER_BUSY: "another pod of its controller is being moved",
-    Outcome.GOES: "it is evicted",
-    Outcome.DRY_RUN: "it would have been evicted: dryRun is on",
-    Outcome.EVICTED: "it was evicted and is about to go",
-    Outcome.LEAVING: "it is being deleted already",
-    Outcome.UNCONFIRMED: "the API server does not show what the watch has shown",
-    Outcome.OTHERS_GO: "those in its way go: they have the same rule and come after it",
-    Outcome.BROKEN_BY_OTHERS: (
-        "all pods that it would have to go for are of other namespaces, and not known to have been "
-        "there first"
-    ),
-    Outcome.NO_CONTROLLER: "it has no controller that would replace it",
-    Outcome.STATIC_POD: "it is a static pod, which only its node can end",
-    Outcome.SPARED: "it is not to be evicted",
-    Outcome.NO_OTHER_NODE: "no other node would take it",
-    Outcome.BUDGET: "a disruption budget does not allow it",
-    Outcome.FAILED: "the API server could not be asked",
-}
+    _value_: str
+    words: str
+    stays: bool
+    """Until something changes."""
+
+    def __new__(cls, value: str, words: str, stays: bool = False) -> Self:  # noqa: FBT001, FBT002 - a column of the table
+        """Take one row of the table."""
+        self = object.__new__(cls)
+        self._value_, self.words, self.stays = value, words, stays
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +128,6 @@ _SEVERITY: Final = (Outcome.GOES, Outcome.BROKEN_BY_OTHERS, Outcome.OTHERS_GO)
 
 
 def _by_rule(state: ClusterState, execution: Execution, pod: Pod, breach: Breach) -> Outcome:
-    """Say whether a pod has to go for one rule, and why not."""
     if breach.rule.kind is not RuleKind.ANTI_AFFINITY:
         return Outcome.GOES
     outcome = Outcome.OTHERS_GO
@@ -223,7 +197,6 @@ def first_look(
 
 
 def _cause(state: ClusterState, pod: Pod, breach: Breach) -> EvictionCause:
-    """Say who is in a pod's way by a rule that it breaks."""
     others = [each.key for each in islice(in_the_way(state, pod, breach), MOST_COMPARED)]
     space = pod.pod_class.namespace
     foreign = [key for key in others if namespace_of(key) != space]

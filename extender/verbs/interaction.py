@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from extender.cluster.counts.nodes import NodeList, Nodes
 from extender.cluster.state import ClusterState
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import Affinity
-from extender.model.verdict import Reason
 
 MOST_COMPARED = 64
 """Terms of a class up to which it is compared with others pair by pair, hundreds at once."""
@@ -107,21 +105,3 @@ def together(interactions: Collection[Interaction]) -> Interaction:
         frozenset().union(*(each.repelled for each in interactions)),
         frozenset().union(*(each.repels for each in interactions)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """A reason to refuse all nodes that have one of some topology keys.
-
-    Whoever is on the same node is in the same domain of each key that the node has.
-    """
-
-    reason: Reason
-    keys: frozenset[str]
-    nodes: Nodes
-
-    def split(self, asked: NodeList) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the nodes that fit, and of those that are refused."""
-        hit = [each for each in asked.names if not self.keys.isdisjoint(self.nodes.labels(each))]
-        refused = {*hit}
-        return [name for name in asked.names if name not in refused], hit

@@ -8,12 +8,11 @@ the same of a node that some pods would have left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import (
     CORDONED,
@@ -22,11 +21,11 @@ from extender.model.node_resources import (
     HostPort,
     Taint,
 )
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.filtering import holding
-from extender.verbs.interaction import Interaction
-from extender.verbs.plugins import FilterResult
+from extender.verbs.plugins import FilterPlugin
+from extender.verbs.rules import Rule
 
 UNSCHEDULABLE: Final = "cordoned"
 """What is said of a node on which nothing is to be scheduled."""
@@ -34,72 +33,26 @@ Allows: TypeAlias = Callable[[str], bool]
 """Whether one thing about a node, by its name, leaves room for the pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoomRule:
+@dataclass(slots=True, eq=False)
+class RoomRule(Rule):
     """One thing that a node may lack for a pod."""
 
     reason: Reason
+    allows: Allows
     what: str
     """In words: too little cpu."""
-    allows: Allows = field(compare=False, repr=False)
-    annotated: ClassVar[bool] = False
 
-    def hits(self, asked: NodeList) -> Mapping[str, int]:
-        """Return the nodes that lack it."""
-        return {name: NO_DOMAIN for name in asked.names if not self.allows(name)}
-
-
-class _Rules(Protocol):
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[RoomRule]: ...
-
-
-class _OfNode:
-    """What the three plugins share: other pods' rules are nothing to them."""
-
-    compares_pods: ClassVar[bool] = False
-    of_annotations: ClassVar[bool] = False
-
-    def concerns(self, state: ClusterState, pod: Pod) -> bool:
-        """Tell that any pod may be refused."""
-        del state, pod
-        return True
-
-    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
-        """Tell that any pod can be judged."""
-        del state, pod
-        return None
-
-    def filter(self: _Rules, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
-        """Refuse the nodes that some rule hits; O(nodes x rules)."""
-        refused: list[tuple[Reason, Sequence[str]]] = []
-        for rule in self.rules(state, pod):
-            hits = rule.hits(asked)
-            if hits:
-                refused.append((rule.reason, list(hits)))
-                asked = asked.only([name for name in asked.names if name not in hits])
-        return FilterResult(asked, refused)
-
-    def interaction(
-        self, state: ClusterState, pod: PodClass, other: PodClass
-    ) -> Interaction | None:
-        """Return None: rules of other pods are no matter."""
-        del state, pod, other
-        return None
-
-    def filter_beside(
-        self: _Rules,
-        state: ClusterState,
-        pod: Pod,
-        asked: NodeList,
-        others: Collection[Interaction],
-    ) -> FilterResult:
-        """Judge as without them."""
-        del others
-        return _OfNode.filter(self, state, pod, asked)
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that have it, and the names of those that lack it."""
+        hit = [name for name in asked.names if not self.allows(name)]
+        if not hit:
+            return asked, hit
+        refused = {*hit}
+        return asked.only([name for name in asked.names if name not in refused]), hit
 
 
 @dataclass(frozen=True, slots=True)
-class TaintToleration(_OfNode):
+class TaintToleration(FilterPlugin):
     """The scheduler's plugins TaintToleration and NodeUnschedulable, of which one taint tells."""
 
     name: ClassVar[str] = TAINT_TOLERATION
@@ -112,11 +65,11 @@ class TaintToleration(_OfNode):
         )
         for taint in every:
             if not any(each.covers(taint) for each in tolerations):
-                yield RoomRule(Reason.TAINT, _said(taint), _without(state, taint))
+                yield RoomRule(Reason.TAINT, _without(state, taint), _said(taint))
 
 
 @dataclass(frozen=True, slots=True)
-class NodePorts(_OfNode):
+class NodePorts(FilterPlugin):
     """The scheduler's plugin of that name."""
 
     name: ClassVar[str] = NODE_PORTS
@@ -126,11 +79,11 @@ class NodePorts(_OfNode):
         for port in pod.ports:
             at = "" if port.address == EVERY_ADDRESS else f"{port.address}:"
             what = f"host port {at}{port.number}/{port.protocol} taken"
-            yield RoomRule(Reason.PORTS, what, _free(state, port))
+            yield RoomRule(Reason.PORTS, _free(state, port), what)
 
 
 @dataclass(frozen=True, slots=True)
-class NodeResourcesFit(_OfNode):
+class NodeResourcesFit(FilterPlugin):
     """The scheduler's plugin of that name, without its score."""
 
     name: ClassVar[str] = NODE_RESOURCES_FIT
@@ -140,7 +93,7 @@ class NodeResourcesFit(_OfNode):
         for resource, amount in pod.requests:
             if amount:
                 what = "too many pods" if resource == PODS else f"too little {resource}"
-                yield RoomRule(Reason.RESOURCES, what, _enough(state, resource, amount))
+                yield RoomRule(Reason.RESOURCES, _enough(state, resource, amount), what)
 
 
 def untolerated(state: ClusterState, pod: Pod, node: str) -> Iterator[str]:

@@ -73,8 +73,6 @@ def only_waits(state: ClusterState, pod: Pod, going: Container[str], plugins: Pl
 
 
 class _Call:
-    """Judges the nodes of one call."""
-
     def __init__(self, state: ClusterState, pod: Pod, plugins: Plugins) -> None:
         self._state = state
         self._pod = pod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
 from typing import TypeAlias
@@ -54,43 +54,47 @@ def prioritize(
         asked = ask()
         if not asked.numbers:
             return Scored()
-        return score(scorers, asked, max_score, told)
+        raws = (scorer.raw(asked) for _, scorer in scorers)
+        return score(scorers, raws, asked.numbers, max_score, told)
 
 
 def score(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
+    scorers: Sequence[tuple[ScorePlugin, Scorer]],
+    raws: Iterable[Sequence[int]],
+    numbers: Sequence[int],
+    max_score: int,
+    told: Told = lambda _: None,
 ) -> Scored:
-    """Score known nodes by the plugins that have something to say.
+    """Score known nodes by what the plugins that have something to say give each of them.
 
     None is named when all have the same: the scheduler would add it to each of them, for nothing.
     """
-    scored = (_one if len(scorers) == 1 else _mean)(scorers, asked, max_score, told)
-    return scored if len(set(scored.final.values())) > 1 else Scored()
-
-
-def _one(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
-) -> Scored:
-    """Score by a single plugin, with no step for each node beyond its own."""
-    ((plugin, scorer),) = scorers
-    raw = scorer.raw(asked)
-    final = scale(scorer.normalised(raw), max_score)
-    told(plugin)
-    return Scored(asked.numbers, raw, final)
+    if len(scorers) == 1:
+        # No step for each node beyond the plugin's own.
+        ((plugin, scorer),) = scorers
+        (raw,) = raws
+        final = scale(scorer.normalised(raw), max_score)
+        told(plugin)
+    else:
+        raw = _mean(scorers, raws, len(numbers), told)
+        weights = sum(plugin.weight for plugin, _ in scorers)
+        final = scale({each: each for each in raw}, max_score, weights)
+    return Scored(numbers, raw, final) if len(set(final.values())) > 1 else Scored()
 
 
 def _mean(
-    scorers: Sequence[tuple[ScorePlugin, Scorer]], asked: NodeList, max_score: int, told: Told
-) -> Scored:
-    """Score by the mean of what plugins say, each by its weight; truncated once, at the end."""
-    sums: Sequence[int] = [0] * len(asked.numbers)
-    for plugin, scorer in scorers:
-        raw = scorer.raw(asked)
+    scorers: Sequence[tuple[ScorePlugin, Scorer]],
+    raws: Iterable[Sequence[int]],
+    nodes: int,
+    told: Told,
+) -> Sequence[int]:
+    """Return the sums of what plugins say, each by its weight; divided once, at the end."""
+    sums: Sequence[int] = [0] * nodes
+    for (plugin, scorer), raw in zip(scorers, raws, strict=True):
         shares = {score: plugin.weight * each for score, each in scorer.normalised(raw).items()}
         sums = list(map(add, sums, picker(raw)(shares)))
         told(plugin)
-    weights = sum(plugin.weight for plugin, _ in scorers)
-    return Scored(asked.numbers, sums, scale({each: each for each in sums}, max_score, weights))
+    return sums
 
 
 def scale(normalised: Mapping[int, int], max_score: int, weights: int = 1) -> Mapping[int, int]:

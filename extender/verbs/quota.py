@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.topology import NO_DOMAIN
 from extender.cluster.ledgers.quotas import QuotaInUse
 from extender.cluster.state import ClusterState
-from extender.model.objects import Pod, PodClass
+from extender.model.objects import Pod
 from extender.model.quota import Charge
 from extender.model.verdict import CROSS_NAMESPACE_POD_AFFINITY, Reason
-from extender.verbs.interaction import Interaction
-from extender.verbs.plugins import FilterResult
+from extender.verbs.plugins import FilterPlugin
+from extender.verbs.rules import Rule
 
 
 class Cause(Enum):
@@ -38,75 +36,51 @@ class Shortfall:
     """namespace/name of the quota; None when the lack of one is the cause."""
     resources: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Say which quota does not allow the pod, and why."""
+        resources = ", ".join(self.resources)
+        match self.cause:
+            case Cause.EXCEEDED:
+                return f"quota {self.quota} has no room for more {resources}"
+            case Cause.UNSET:
+                return f"quota {self.quota} needs {resources} set for every container"
+            case Cause.UNCOVERED:
+                return "no quota allows affinity across namespaces"
 
-@dataclass(frozen=True, slots=True)
-class QuotaRule:
+
+@dataclass(slots=True, eq=False)
+class QuotaRule(Rule):
     """A quota that does not allow a pod, wherever it is to go."""
 
-    shortfall: Shortfall
-    reason: ClassVar[Reason] = Reason.QUOTA
-    annotated: ClassVar[bool] = False
+    what: str
+    reason = Reason.QUOTA
 
-    def hits(self, asked: NodeList) -> Mapping[str, int]:
-        """Return every node."""
-        return dict.fromkeys(asked.names, NO_DOMAIN)
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say that more quota would help."""
+        del domain, nodes
+        return " if the quota allowed it"
 
 
 @dataclass(frozen=True, slots=True)
-class CrossNamespacePodAffinity:
+class CrossNamespacePodAffinity(FilterPlugin):
     """Quotas on pods with cross-namespace affinity; they refuse all nodes or none."""
 
     limited: bool = False
     """Such a pod needs a quota that allows it."""
-    of_annotations: bool = False
-    """Only pods that have it in an annotation alone, where the API server does not see it."""
 
     name: ClassVar[str] = CROSS_NAMESPACE_POD_AFFINITY
-    compares_pods: ClassVar[bool] = False
 
     def concerns(self, state: ClusterState, pod: Pod) -> bool:
         """Return whether a pod is in scope."""
-        return self._charge(state, pod) is not None
-
-    def indeterminate(self, state: ClusterState, pod: Pod) -> str | None:
-        """Say nothing: what a quota counts does not hang on where pods go."""
-        del state, pod
-        return None
-
-    def filter(self, state: ClusterState, pod: Pod, asked: NodeList) -> FilterResult:
-        """Refuse every node, or none."""
-        if self._shortfall(state, pod) is None:
-            return FilterResult(asked, ())
-        return FilterResult(asked.only(()), ((Reason.QUOTA, asked.names),))
-
-    def rules(self, state: ClusterState, pod: Pod) -> Iterator[QuotaRule]:
-        """Yield the quota that does not allow the pod, or the lack of one."""
-        found = self._shortfall(state, pod)
-        if found is not None:
-            yield QuotaRule(found)
-
-    def _charge(self, state: ClusterState, pod: Pod) -> Charge | None:
         charge = state.in_force(pod).charge
-        return None if charge is None or charge.by_annotation < self.of_annotations else charge
+        return charge is not None and charge.by_annotation >= self.of_annotations
 
-    def _shortfall(self, state: ClusterState, pod: Pod) -> Shortfall | None:
-        if self._charge(state, pod) is None:
-            return None
-        return shortfall(state, pod, limited=self.limited)
-
-    def interaction(
-        self, state: ClusterState, pod: PodClass, other: PodClass
-    ) -> Interaction | None:
-        """Return None: where other pods are is no matter."""
-        del state, pod, other
-        return None
-
-    def filter_beside(
-        self, state: ClusterState, pod: Pod, asked: NodeList, others: Collection[Interaction]
-    ) -> FilterResult:
-        """Judge as without them: a pod that waits uses nothing of a quota yet."""
-        del others
-        return self.filter(state, pod, asked)
+    def rules(self, state: ClusterState, pod: Pod) -> Sequence[Rule]:
+        """Return the quota that does not allow the pod, or the lack of one."""
+        if not self.concerns(state, pod):
+            return ()
+        found = shortfall(state, pod, limited=self.limited)
+        return () if found is None else (QuotaRule(str(found)),)
 
 
 def shortfall(state: ClusterState, pod: Pod, *, limited: bool) -> Shortfall | None:

@@ -1,143 +1,228 @@
-"""Rules that may refuse nodes, one by one, over the same tables that verdicts are made of."""
+"""Rules that may refuse nodes, which judge them and say why, and what each of them refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from heapq import nsmallest
+from typing import Final
 
-from extender.cluster.counts.existing_term import Role
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.counts.pod_sets import rule_sets
-from extender.cluster.counts.prefilter_state import PreFilterState
-from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, picker
-from extender.cluster.state import ClusterState
-from extender.model.objects import PodClass
+from extender.cluster.counts.topology import DomainTable
+from extender.model.node_affinity import NodeRule
+from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
+from extender.model.wording import MOST_NAMED, plural, plural_of, short, some
+
+HOSTNAME: Final = "hostname"
+"""The last part of the topology key whose domains are nodes."""
+SUBJECTS: Final = {
+    Reason.AFFINITY: "your affinity",
+    Reason.ANTI_AFFINITY: "your anti-affinity",
+    Reason.EXISTING_ANTI_AFFINITY: "the anti-affinity of placed pods",
+}
+"""Whose rules they are that are about placed pods."""
+MOST_LOOKED_AT: Final = 20
+"""Domains whose pods may be named."""
 
 
-class Rule(Protocol):
-    """One thing that may be wrong with a node."""
+class Rule:
+    """One thing that may be wrong with nodes, and all there is to say of it.
+
+    Kinds of rules have as fields what they differ in: filter makes some for every call.
+    """
+
+    __slots__ = ()
+
+    reason: Reason
+    """What is said of a node that it refuses."""
+    what: str = ""
+    """What is wrong, in words, where that is the same for all nodes."""
+    annotated: bool = False
+    """From an annotation, and not from a spec."""
+    terms: tuple[Term, ...] = ()
+    """About placed pods, of the pod or of these; several where one table stands for all of them."""
+    table: DomainTable | None = None
+    """Affinity: the pods that match all required terms. Anti-affinity: the pods that match the
+    terms, or those that carry them."""
+    asks_for: NodeRule | None = None
+    """What it asks of nodes."""
+    number: int = 0
+    """Tells it from others that say the same."""
+    nominated: bool = False
+    """Pods that are nominated to nodes are the cause, and not there yet."""
+
+    @property
+    def key(self) -> str | None:
+        """Return the topology key, None where it has nothing to do with one."""
+        return None
+
+    @property
+    def identity(self) -> Hashable:
+        """Return what it has in common with itself when it is looked up again."""
+        return self.reason, self.what, self.annotated, self.terms, self.asks_for, self.number
+
+    @property
+    def kind(self) -> Hashable:
+        """Return what rules have in common that differ only in the very term."""
+        return self.reason, self.key, self.nominated, self.annotated, self.what
+
+    @property
+    def by_placed_pods(self) -> bool:
+        """Return whether nodes would be free of it once placed pods have gone."""
+        return bool(self.terms) and self.reason is not Reason.AFFINITY
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the known nodes that it leaves, and the names of those that it refuses: all."""
+        return asked.only(()), asked.names
+
+    def hits(self, asked: NodeList) -> Mapping[str, str | None]:
+        """Return the nodes that it refuses, each with the value of the topology key."""
+        return dict.fromkeys(self.split(asked)[1])
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say what refuses nodes, by refusals that differ in the domain only; O(domains)."""
+        del group
+        return self.what
+
+    def statement(self, refusal: Refusal) -> str | None:
+        """Say what it refuses; None of one about placed pods, which is told term by term."""
+        return None if self.terms else f"Refused on {plural(refusal.hits, 'node')}: {self.what}"
+
+    def behind(self, refusal: Refusal) -> str:
+        """Say who is behind a refusal in a domain."""
+        known = refusal.pods or refusal.unnamed
+        return f"blocked by {refusal.in_the_way}" if known else "gone meanwhile"
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say what would have to be otherwise about nodes, other than pods that are in the way."""
+        del domain, nodes
+        return f" but for one thing: {self.what}"
+
+
+class UnknownNode(Rule):
+    """No known node has the name."""
+
+    __slots__ = ()
+    reason = Reason.UNKNOWN_NODE
+    what = "unknown"
+
+    def statement(self, refusal: Refusal) -> str:
+        """Name the nodes."""
+        return f"Unknown: {some(refusal.nodes, len(refusal.nodes))}"
+
+
+UNKNOWN: Final = UnknownNode()
+
+
+def named_pods(pods: Sequence[Pod], count: int, unnamed: int) -> str:
+    """Name the first of so many pods, or say that they are not to be named."""
+    if unnamed and not pods:
+        return f"{plural(count, 'pod')} of other namespaces"
+    return some([pod.key for pod in pods], count)
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """A cause: one rule in one topology domain, and the nodes that it refuses there."""
+
+    rule: Rule
+    domain: str | None
+    """Value of the topology label; None for nodes without it, and where there is no topology."""
+    first: str
+    """The first of the nodes that it refuses."""
+    nodes: list[str] = field(default_factory=list)
+    """Those that show its reason."""
+    hits: int = 0
+    """How many it refuses in all; some of these show another reason, which comes before."""
+    alone: int = 0
+    """How many of them nothing else refuses."""
+    count: int = 0
+    """Pods in the domain that are the cause."""
+    pods: Sequence[Pod] = ()
+    """Some of them, MOST_BLOCKERS at most, by name."""
+    unnamed: int = 0
+    """More of them, which are of other namespaces and not to be named."""
 
     @property
     def reason(self) -> Reason:
-        """Return what is said of a node that it refuses."""
+        """Return what is said of its nodes."""
+        return self.rule.reason
 
     @property
-    def annotated(self) -> bool:
-        """Return whether it is from an annotation, and not from a spec."""
+    def in_the_way(self) -> str:
+        """Name the first of the pods that are the cause."""
+        return named_pods(self.pods, self.count, self.unnamed)
 
-    def hits(self, asked: NodeList) -> Mapping[str, int]:
-        """Return the known nodes that it refuses, each with its domain of the rule's topology."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodRule:
-    """Required terms over one topology key, whose table says where they hold."""
-
-    reason: Reason
-    terms: tuple[Term, ...]
-    """Of the pod itself, or with EXISTING_ANTI_AFFINITY of placed pods; more than one where a table
-    stands for all of them."""
-    annotated: bool
-    """From an annotation, and not from a spec."""
-    table: DomainTable = field(compare=False)
-    """Affinity: the pods that match all required terms. Anti-affinity: the pods that match the
-    terms, or those that carry them."""
-    starts_group: bool = field(default=False, compare=False)
-    """The first pod of a group may go to any node that has the key."""
-
-    of_several: bool = field(default=False, compare=False)
-    """One pod has to match other terms as well, over whatever key."""
-    carried: int = 0
-    """Tells rules of placed pods from others that have the same terms: large ones, and those in
-    annotations."""
-    _hash: int = field(init=False, repr=False, compare=False)
-    """Taken once: a rule is looked up for each domain where it refuses nodes."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "_hash", hash((self.reason, self.terms, self.annotated, self.carried))
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def hits(self, asked: NodeList) -> Mapping[str, int]:
-        """Return the nodes that it refuses; O(nodes)."""
-        counts = self.table.counts
-        places = zip(asked.names, picker(asked.numbers)(self.table.topology.domain_of), strict=True)
-        if self.reason is not Reason.AFFINITY:
-            return {name: domain for name, domain in places if domain in counts}
-        if self.starts_group:
-            return {name: domain for name, domain in places if domain == NO_DOMAIN}
-        return {name: domain for name, domain in places if domain not in counts}
-
-    def value_of(self, domain: int) -> str | None:
-        """Return the label value of a domain, None for nodes without the key."""
-        return None if domain == NO_DOMAIN else self.table.topology.values[domain]
+    @property
+    def place(self) -> str:
+        """Say where it holds: on a node, or in a zone."""
+        if self.domain is None:
+            return ""
+        key = short(self.rule.key)
+        return f" on {self.domain}" if key == HOSTNAME else f" in {key} {self.domain}"
 
 
-def pod_rules(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRule]:
-    """Yield what InterPodAffinity may refuse nodes for, in the order of its reasons.
+@dataclass(slots=True, eq=False)
+class RefusalGroup:
+    """Refusals that differ only in the domain, or in the very term; added up one by one."""
 
-    The pod has to be left out of the counts. O(own terms + existing terms about the pod).
-    """
-    if not prefilter.has_rules:
-        return
-    pod_class = prefilter.pod_class
-    own = pod_class.affinity
-    for table in prefilter.affinity:
-        key = table.topology.key
-        terms = tuple(term for term in own.required if term.topology_key == key)
-        several = len(own.required) > 1
-        annotated = all(is_annotated(pod_class, term) for term in terms)
-        yield PodRule(Reason.AFFINITY, terms, annotated, table, prefilter.is_first, several)
-    yield from _own_anti_affinity(state, prefilter)
-    labels, reason = state.namespace_labels(pod_class.namespace), Reason.EXISTING_ANTI_AFFINITY
-    for each in state.existing_terms.matching(pod_class, labels):
-        counts = each.annotated or not pod_class.of_annotations
-        if counts and each.role is Role.REQUIRED_ANTI and each.owners.counts:
-            # Owners in several namespaces may have the same term in annotations.
-            number = each.number if each.annotated else 0
-            yield PodRule(reason, (each.term,), each.annotated, each.owners, carried=number)
-    for large in state.existing_terms.large_for(pod_class.namespace):
-        if large.annotated or not pod_class.of_annotations:
-            for owners, terms in large.excluding(pod_class, labels):
-                yield PodRule(reason, terms, large.annotated, owners, carried=large.number)
+    refusals: list[Refusal] = field(default_factory=list)
+    nodes: int = 0
+    without_label: int = 0
+    """Nodes that are in no domain."""
+    pods: dict[str | None, int] = field(default_factory=dict)
+    """By domain: the most pods that one of the refusals there counts."""
+    all_named: bool = True
+    """Every pod that is counted is named."""
 
+    @classmethod
+    def of(cls, refusals: Iterable[Refusal]) -> RefusalGroup:
+        """Build a group at once."""
+        group = cls()
+        for each in refusals:
+            group.add(each)
+        return group
 
-def is_annotated(pod_class: PodClass, term: Term) -> bool:
-    """Return whether a required term of a class is only in the annotation of its pods."""
-    if pod_class.of_annotations:
-        return True
-    annotated = pod_class.annotated
-    if annotated is None:
-        return False
-    own, added = annotated.own, annotated.added
-    return term in (*added.required, *added.required_anti) and term not in (
-        *own.required,
-        *own.required_anti,
-    )
+    def add(self, refusal: Refusal) -> None:
+        """Take in one more; O(1)."""
+        domain, count, nodes = refusal.domain, refusal.count, len(refusal.nodes)
+        self.refusals.append(refusal)
+        self.nodes += nodes
+        if domain is None:
+            self.without_label += nodes
+        self.pods[domain] = max(count, self.pods.get(domain, 0))
+        self.all_named = self.all_named and count <= len(refusal.pods)
 
+    @property
+    def cause(self) -> str:
+        """Say what refuses the nodes; O(domains)."""
+        return self.refusals[0].rule.cause(self)
 
-def _own_anti_affinity(state: ClusterState, prefilter: PreFilterState) -> Iterator[PodRule]:
-    own = prefilter.pod_class.affinity
-    terms_of: dict[DomainTable, tuple[Term, ...]] = {}
-    for pod_set, key in rule_sets(own, state.nodes).anti_affinity:
-        counted = state.matching_sets.find(pod_set, key)
-        if counted is not None:
-            selectors = {pods for pods, _ in pod_set.weights}
-            terms_of[counted.table] = tuple(
-                term
-                for term in dict.fromkeys(own.required_anti)
-                if term.topology_key == key and term.pods in selectors
-            )
-    for union in prefilter.anti_affinity:
-        # Of a table that is not kept up to date any more nobody knows which terms it was for.
-        every = tuple(t for t in own.required_anti if t.topology_key == union.topology.key)
-        for table in union.tables:
-            terms = terms_of.get(table, every)
-            annotated = all(is_annotated(prefilter.pod_class, term) for term in terms)
-            yield PodRule(Reason.ANTI_AFFINITY, terms, annotated, table)
+    @property
+    def places(self) -> str:
+        """Say in which domains, the first of them by name, and on how many nodes without."""
+        key = self.refusals[0].rule.key
+        domains = [domain for domain in self.pods if domain is not None]
+        parts = []
+        if domains:
+            values = some(nsmallest(MOST_NAMED, domains), len(domains))
+            at = "on" if short(key) == HOSTNAME else f"in {plural_of(short(key), domains)}"
+            parts.append(f"{at} {values}")
+        if self.without_label and key is not None:
+            parts.append(f"{plural(self.without_label, 'node')} without that label")
+        return f" {' and on '.join(parts)}" if parts else ""
+
+    @property
+    def in_the_way(self) -> str:
+        """Name pods, each once; where not all are known by name, by their number a domain."""
+        names = sorted({pod.key for each in self.refusals[:MOST_LOOKED_AT] for pod in each.pods})
+        count = len(names)
+        if len(self.refusals) > MOST_LOOKED_AT or not self.all_named:
+            count = max(count, sum(self.pods.values()))
+        if names:
+            return some(names, count)
+        if any(each.unnamed for each in self.refusals):
+            return f"{plural(sum(self.pods.values()), 'pod')} of other namespaces"
+        return "pods that have gone meanwhile"

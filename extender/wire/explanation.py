@@ -18,20 +18,17 @@ from extender.model.labels import Selector
 from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
-from extender.model.verdict import Reason
 from extender.model.workload import revision_labels
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
     Explanation,
     NearMiss,
-    Refusal,
     TermFacts,
 )
-from extender.verbs.explaining.notes import Note, near_miss
-from extender.verbs.explaining.words import namespaces_of, summary
-from extender.verbs.node_affinity import NodeAffinityRule
+from extender.verbs.explaining.notes import Note
+from extender.verbs.explaining.telling import namespaces_of, summary
 from extender.verbs.plugins import MAX_NODE_SCORE
-from extender.verbs.rules import Rule
+from extender.verbs.rules import Refusal, Rule
 from extender.wire.affinity import write_requirement, write_term
 from extender.wire.decoding import Json, decode
 from extender.wire.extender_args import is_null, read_nodes
@@ -115,7 +112,7 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
     head = {"pod": explanation.pod.key, "summary": summary(explanation)}
     yield orjson.dumps(head)[:-1] + b',"nodes":['
     told: dict[int, bytes] = {}
-    of_rules: dict[tuple[Rule | None, Reason], bytes] = {}
+    of_rules: dict[Rule, bytes] = {}
     names = iter(explanation.names)
     comma = b""
     while some := list(islice(names, NODES)):
@@ -129,11 +126,11 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
             # Nodes of one domain have all of it in common.
             tail = told.get(id(refusal))
             if tail is None:
-                by = refusal.rule, refusal.reason
-                if by not in of_rules:
-                    of_rules[by] = orjson.dumps(_by_rule(refusal))[1:-1]
+                rule = refusal.rule
+                if rule not in of_rules:
+                    of_rules[rule] = orjson.dumps(_by_rule(rule))[1:-1]
                 here = orjson.dumps(_in_domain(refusal))[1:]
-                tail = told[id(refusal)] = of_rules[by] + b"," + here
+                tail = told[id(refusal)] = of_rules[rule] + b"," + here
             start = orjson.dumps({"node": name, "fits": False, "rulesAgainst": rules})[:-1]
             parts.append(start + b"," + tail)
         yield comma + b",".join(parts)
@@ -162,27 +159,27 @@ def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
     return told | ({"scores": scores} if scores else {})
 
 
-def _by_rule(refusal: Refusal) -> Mapping[str, Any]:
+def _by_rule(rule: Rule) -> Mapping[str, Any]:
     """Write what nodes have in common that one rule refuses."""
     return {
-        "plugin": refusal.reason.plugin,
-        "reason": refusal.reason.value,
-        "term": _write_rule(refusal),
+        "plugin": rule.reason.plugin,
+        "reason": rule.reason.value,
+        "term": _write_rule(rule),
     }
 
 
 def _in_domain(refusal: Refusal) -> Mapping[str, Any]:
     """Write what nodes of one domain have in common beside that."""
-    key = refusal.key
+    rule, key = refusal.rule, refusal.rule.key
     told: dict[str, Any] = {
         "domain": None if key is None else {"key": key, "value": refusal.domain},
         "blockers": [pod.key for pod in refusal.pods],
         "blockerCount": refusal.count,
         "score": None,
     }
-    if refusal.annotated:
+    if rule.annotated:
         told["byAnnotation"] = True
-    return told | ({"nominated": True} if refusal.nominated else {})
+    return told | ({"nominated": True} if rule.nominated else {})
 
 
 def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any]:
@@ -219,27 +216,27 @@ def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:
 
 def _near(miss: NearMiss) -> Mapping[str, Any]:
     told = {
-        "text": near_miss(miss),
+        "text": str(miss),
         "nodeCount": len(miss.nodes),
         "nodes": miss.nodes[:MOST_BLOCKERS],
         "wouldBePreemptedOn": miss.preempted_on,
     }
     pods = {"blockers": [pod.key for pod in miss.pods], "blockerCount": miss.count}
     first = miss.refusals[0]
-    return {**told, **_by_rule(first), **_in_domain(first), **pods}
+    return {**told, **_by_rule(first.rule), **_in_domain(first), **pods}
 
 
-def _write_rule(refusal: Refusal) -> Mapping[str, Any] | None:
+def _write_rule(rule: Rule) -> Mapping[str, Any] | None:
     """Write a v1.PodAffinityTerm, or a v1.NodeSelector with the pod's node selector in each term.
 
     Of a long one only `omitted`, which is true, and the topology key. None where there is no rule.
     """
-    if isinstance(refusal.rule, NodeAffinityRule):
-        rule = refusal.rule.rule
-        return {"omitted": True} if rule.size > MOST_BYTES else _write_node_rule(rule)
-    term = refusal.term
-    if term is None:
+    asked = rule.asks_for
+    if asked is not None:
+        return {"omitted": True} if asked.size > MOST_BYTES else _write_node_rule(asked)
+    if not rule.terms:
         return None
+    term = rule.terms[0]
     if _entries(term) > MOST_ENTRIES:
         return {"topologyKey": term.topology_key, "omitted": True}
     return write_term(term)

@@ -7,7 +7,7 @@ from typing import Any
 
 from extender.cluster.audits.breaches import Breach
 from extender.model.objects import Pod
-from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding
 from extender.wire.affinity import write_term
 
@@ -22,7 +22,7 @@ def write_finding(found: Finding) -> dict[str, Any]:
         "node": found.pod.node,
         "since": None if since is None else time_of(since),
         "outcome": found.outcome.value,
-        "why": f"{WORDS[found.outcome]}{more}",
+        "why": f"{found.outcome.words}{more}",
         "broken": "" if cause is None else breach_in_words(found.pod, cause),
         "rules": [_breach(each) for each in found.breaches],
         "inTheWay": [] if cause is None else list(cause.others),

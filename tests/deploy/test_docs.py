@@ -86,7 +86,7 @@ def test_every_path_of_the_map_is_there() -> None:
         ("Whose requests are answered at all?", "class Callers"),
         ("Why is the extender not ready?", "def report("),
         ("What does this field of the configuration mean?", "class Config"),
-        ("a rule that refuses nodes", "class FilterPlugin(Plugin, Protocol)"),
+        ("a rule that refuses nodes", "class FilterPlugin(Plugin, ABC)"),
         ("a new field of a Kubernetes object", "class PodManifest"),
         ("a resource to watch", "RESOURCES: Final"),
         ("a counter per topology domain", "def recount("),

@@ -44,7 +44,7 @@ def with_bug(bug: Bug) -> str:
 BUGS = (
     Bug(
         "the first pod of a group is judged term by term",
-        "verbs.inter_pod_affinity",
+        "verbs.pod_rules",
         "if first else table.counts",
         "if first or (prefilter.starts_group and not table.counts) else table.counts",
         "verbs/test_filtering.py::test_the_first_of_a_group_by_two_keys",

@@ -20,14 +20,14 @@ from extender.model.verdict import Reason
 from extender.verbs.explaining.explanation import MOST_BLOCKERS, Question
 from extender.verbs.explaining.notes import notes, noting
 from extender.verbs.explaining.steps import AT_ONCE, explaining, taking_apart
-from extender.verbs.explaining.words import summary
+from extender.verbs.explaining.telling import summary
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
 from extender.verbs.prioritizing import prioritize
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.verbs.rules import PodRule
+from extender.verbs.rules import Rule
 from extender.wire.node_affinity import read_node_affinity
 from tests import builders, strategies
 from tests.annotating import split
@@ -122,13 +122,11 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
     state, pod, names, plugins, _ = case
     own = state.class_of(pod)
     for each in at_once(explaining(state, Question(pod, names, plugins))).refusals:
-        if each.reason is Reason.UNKNOWN_NODE or each.nominated:
+        if each.reason is Reason.UNKNOWN_NODE or each.rule.nominated:
             continue
-        assert each.rule is not None
-        assert each.rule.reason is each.reason
-        if not isinstance(each.rule, PodRule):
+        if not each.rule.terms:
             continue
-        labels = [state.nodes.labels(name).get(each.key or "") for name in each.nodes]
+        labels = [state.nodes.labels(name).get(each.rule.key or "") for name in each.nodes]
         assert {*labels} <= {each.domain}
         assert each.hits >= len(each.nodes)
         there = [
@@ -136,7 +134,7 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
             for other in state.placed_pods
             if other.uid != pod.uid
             and (other.node or "") in state.nodes
-            and state.nodes.labels(other.node or "").get(each.key or "") == each.domain
+            and state.nodes.labels(other.node or "").get(each.rule.key or "") == each.domain
         ]
         match each.reason:
             case Reason.AFFINITY:
@@ -152,13 +150,13 @@ def each_refusal_has_a_rule_and_the_very_pods_behind_it(case: Case) -> None:
         assert {other.uid for other in each.pods} <= {other.uid for other in behind}
 
 
-def _carries(rule: PodRule, other: Pod) -> bool:
+def _carries(rule: Rule, other: Pod) -> bool:
     named = {(term, Role.REQUIRED_ANTI, rule.annotated) for term in rule.terms}
     carried = (each for each, _ in carried_by(other.pod_class))
     return any((term, role, is_annotated(source)) in named for term, role, source in carried)
 
 
-def _about(state: ClusterState, rule: PodRule, other: Pod) -> bool:
+def _about(state: ClusterState, rule: Rule, other: Pod) -> bool:
     return any(state.is_about(term, other.pod_class) for term in rule.terms)
 
 
@@ -168,7 +166,7 @@ def near_misses_would_fit(case: Case) -> None:
     found = at_once(explaining(state, Question(pod, names, plugins)))
     for miss in found.near_misses:
         pods = miss.pods
-        if not pods or miss.count > len(pods) or any(each.nominated for each in miss.refusals):
+        if not pods or miss.count > len(pods) or any(each.rule.nominated for each in miss.refusals):
             continue
         assert all(found.refused[name] == miss.refusals for name in miss.nodes)
         without = judge(state, pod, state.nodes.asked(miss.nodes), plugins, gone=pods)

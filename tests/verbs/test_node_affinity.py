@@ -54,7 +54,7 @@ def plugin(added: Json | None = None, weight: int = 2) -> NodeAffinityPlugin:
     """Build the plugin with what is added to every pod's affinity."""
     found, faults = read_node_affinity(json.dumps(added or {}).encode())
     assert faults == []
-    return NodeAffinityPlugin(found, weight)
+    return NodeAffinityPlugin(found, weight=weight)
 
 
 def added(*terms: Json) -> NodeAffinityPlugin:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.metrics import Metrics
 from extender.verbs.inter_pod_affinity import InterPodAffinity
-from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugins
+from extender.verbs.plugins import MAX_NODE_SCORE, ScorePlugin, ScorePlugins
 from extender.verbs.prioritizing import prioritize
 from tests.answering import Answering
 from tests.builders import HOST, ZONE, model_pod, node, pod, selector, state_of, term
@@ -38,15 +38,14 @@ SLOW = pod("new").labels(slow="yes")
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(ScorePlugin):
     """Scores nodes by a label, as shares of the highest: a1 100, a2 33, b1 0.
 
     About slow pods it says nothing.
     """
 
     weight: int = 1
-    name: str = "Speed"
-    compares_pods: bool = False
+    name: ClassVar[str] = "Speed"
 
     def prepare(self, state: ClusterState, pod: Pod) -> Scorer | None:
         """Abstain where the pod says so."""

@@ -17,7 +17,7 @@ from extender.model.keys import name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import Occurrence, PodMover
 from extender.timing import LogThrottle, TokenBucket
-from extender.verbs.evicting import WORDS, Outcome, breach_in_words
+from extender.verbs.evicting import Outcome, breach_in_words
 from extender.wire.violations import time_of
 
 REASON: Final = "RequiredDuringExecution"
@@ -62,7 +62,7 @@ class EventRecorder:
         if record.said is record.outcome:
             return
         more = f" ({record.why})" if record.why else ""
-        said = f"; it stays: {WORDS[record.outcome]}{more}"
+        said = f"; it stays: {record.outcome.words}{more}"
         self._lines.log(
             logging.INFO, record.outcome.value, "%s: %s%s", pod.key, _what(pod, record), said
         )

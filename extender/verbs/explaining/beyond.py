@@ -12,9 +12,9 @@ from typing import Final
 
 from extender.cluster.state import ClusterState
 from extender.model.node_resources import HARD
+from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation
 from extender.verbs.explaining.notes import Note
-from extender.verbs.explaining.words import plural
 from extender.verbs.node_room import NodePorts, NodeResourcesFit, untolerated
 
 AT_ONCE: Final = 20
@@ -53,7 +53,6 @@ def looking_beyond(
 
 
 def _room(state: ClusterState, explanation: Explanation) -> Generator[None, None, Note | None]:
-    """Say which of the nodes that fit the scheduler refuses all the same."""
     pod = explanation.pod
     rules = [*NodePorts().rules(state, pod), *NodeResourcesFit().rules(state, pod)]
     causes: Counter[str] = Counter()

@@ -6,20 +6,21 @@ pods of the nodes where some were found.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
 from extender.cluster.counts.matching_pods import PlacedClass
+from extender.cluster.counts.topology import DomainTable
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod, PodClass
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import MOST_BLOCKERS, Refusal
+from extender.verbs.explaining.explanation import MOST_BLOCKERS
 from extender.verbs.filtering import holding
 from extender.verbs.interaction import interaction
-from extender.verbs.rules import PodRule
+from extender.verbs.rules import Refusal, Rule
 
 LOOKS: Final = 400
 """At a class, at a node of a class, or at a pod in one step."""
@@ -48,6 +49,7 @@ class _Wanted:
 class _Sought:
     """What is sought for one rule."""
 
+    table: DomainTable
     counted: bool
     """How many pods there are is known from the table."""
     alone: list[Refusal] = field(default_factory=list)
@@ -59,46 +61,59 @@ class _Sought:
     classes: list[PodClass] = field(default_factory=list)
     """Those of which pods are sought."""
 
+    def note(self, pod_class: PodClass, places: Iterable[tuple[int, int]]) -> None:
+        """Take note of the pods of a class on some nodes."""
+        domain_of, wanted, counted = self.table.topology.domain_of, self.wanted, self.counted
+        for number, pods in places:
+            each = wanted.get(domain_of[number])
+            if each is not None:
+                if not counted:
+                    each.refusal.count += pods
+                if each.found < ENOUGH:
+                    each.found += pods
+                    each.places.setdefault(number, []).append(pod_class)
+                    self.lacking -= counted and each.found >= ENOUGH
+
 
 _BY_NAME: Final = attrgetter("key")
-_Rules: TypeAlias = Mapping[PodRule, _Sought]
-_Found: TypeAlias = Iterator[tuple[PodClass, PodRule, Sequence[tuple[int, int]]] | None]
+_Found: TypeAlias = Iterator[tuple[PodClass, _Sought, Sequence[tuple[int, int]]] | None]
 """Pods of a class by nodes, at most LOOKS of these; None for a class of which none are sought."""
 
 
 def find_blockers(state: ClusterState, pod: Pod, refusals: Iterable[Refusal]) -> Iterator[None]:
     """Count and name the pods behind each refusal over placed or nominated pods, in steps."""
-    matched: dict[PodRule, _Sought] = {}
-    carried: dict[PodRule, _Sought] = {}
+    matched: dict[Rule, _Sought] = {}
+    carried: dict[Rule, _Sought] = {}
     for number, refusal in enumerate(refusals):
-        if refusal.nominated:
+        rule = refusal.rule
+        if rule.nominated:
             _name_nominated(state, pod, refusal)
-        elif isinstance(refusal.rule, PodRule) and refusal.reason is not Reason.AFFINITY:
+        elif rule.by_placed_pods and rule.table is not None:
             own = refusal.reason is Reason.ANTI_AFFINITY
-            _want(state, refusal, refusal.rule, matched if own else carried)
+            _want(state, refusal, rule.table, matched if own else carried)
         if number % AT_ONCE == 0:
             yield
     for rule, sought in matched.items():
         if sought.counted:
-            _take_counts(state, pod, rule, [each.refusal for each in sought.wanted.values()])
+            _take_counts(state, pod, sought, [each.refusal for each in sought.wanted.values()])
             yield
-        yield from _walk(state, pod, _matching(state, pod, rule, sought), {rule: sought})
+        yield from _walk(state, pod, _matching(state, pod, rule, sought))
     if carried:
-        yield from _walk(state, pod, _carrying(state, pod, carried), carried)
-    for rule, sought in (*matched.items(), *carried.items()):
-        yield from _name_alone(state, pod, rule, sought)
+        yield from _walk(state, pod, _carrying(state, pod, carried.values()))
+    for sought in (*matched.values(), *carried.values()):
+        yield from _name_alone(state, pod, sought)
         yield from _name(state, pod, sought.wanted.values())
 
 
 def _want(
-    state: ClusterState, refusal: Refusal, rule: PodRule, rules: dict[PodRule, _Sought]
+    state: ClusterState, refusal: Refusal, table: DomainTable, rules: dict[Rule, _Sought]
 ) -> None:
+    rule, topology = refusal.rule, table.topology
     sought = rules.get(rule)
     if sought is None:
         # A table of one own term has 1 for each pod; another may count a pod more than once.
         counted = refusal.reason is Reason.ANTI_AFFINITY and len(rule.terms) == 1
-        sought = rules[rule] = _Sought(counted)
-    topology = rule.table.topology
+        sought = rules[rule] = _Sought(table, counted)
     node = state.nodes.number(refusal.first)
     if node is not None and topology.is_alone(node):
         sought.alone.append(refusal)
@@ -107,15 +122,16 @@ def _want(
         sought.lacking += 1
 
 
-def _take_counts(state: ClusterState, pod: Pod, rule: PodRule, refusals: Iterable[Refusal]) -> None:
-    topology, counts = rule.table.topology, rule.table.counts
+def _take_counts(
+    state: ClusterState, pod: Pod, sought: _Sought, refusals: Iterable[Refusal]
+) -> None:
+    topology, counts = sought.table.topology, sought.table.counts
     with state.without(pod.key, pod.uid):
         for each in refusals:
             each.count = counts.get(topology.number_of(each.domain or ""), 0)
 
 
-def _matching(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> _Found:
-    """Yield the placed classes that one of a rule's terms matches."""
+def _matching(state: ClusterState, pod: Pod, rule: Rule, sought: _Sought) -> _Found:
     candidates = {placed: None for term in rule.terms for placed in state.candidates(term.pods)}
     for placed in _own_first(pod, candidates):
         if not sought.alone and not sought.lacking:
@@ -123,19 +139,17 @@ def _matching(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> 
         if placed is None:
             yield None
         elif any(state.is_about(term, placed.pod_class) for term in rule.terms):
-            yield from _by_nodes(placed, {rule: sought})
+            yield from _by_nodes(placed, (sought,))
         else:
             yield None
 
 
-def _carrying(state: ClusterState, pod: Pod, rules: _Rules) -> _Found:
-    """Yield the placed classes that carry terms."""
-    by_table = {rule.table: rule for rule in rules}
+def _carrying(state: ClusterState, pod: Pod, every: Iterable[_Sought]) -> _Found:
+    by_table = {sought.table: sought for sought in every}
     for placed in _own_first(pod, list(state.placed_classes)):
         owned = None if placed is None else placed.owned
         if placed is not None and owned and not by_table.keys().isdisjoint(owned):
-            here = [by_table[table] for table in owned if table in by_table]
-            yield from _by_nodes(placed, {rule: rules[rule] for rule in here})
+            yield from _by_nodes(placed, [by_table[each] for each in owned if each in by_table])
         else:
             yield None
 
@@ -152,19 +166,19 @@ def _own_first(pod: Pod, classes: Iterable[PlacedClass]) -> Iterator[PlacedClass
     yield from others
 
 
-def _by_nodes(placed: PlacedClass, rules: _Rules) -> _Found:
-    for sought in rules.values():
+def _by_nodes(placed: PlacedClass, every: Sequence[_Sought]) -> _Found:
+    for sought in every:
         if sought.alone:
             sought.classes.append(placed.pod_class)
     yield None
-    lacking = [rule for rule, sought in rules.items() if sought.lacking]
+    lacking = [sought for sought in every if sought.lacking]
     places = iter(list(placed.on_nodes.items()) if lacking else ())
     while some := list(islice(places, LOOKS)):
-        for rule in lacking:
-            yield placed.pod_class, rule, some
+        for sought in lacking:
+            yield placed.pod_class, sought, some
 
 
-def _walk(state: ClusterState, pod: Pod, classes: _Found, rules: _Rules) -> Iterator[None]:
+def _walk(state: ClusterState, pod: Pod, classes: _Found) -> Iterator[None]:
     """Take note of the pods of some classes in each domain that is wanted."""
     looks, more = 0, True
     while more:
@@ -173,34 +187,16 @@ def _walk(state: ClusterState, pod: Pod, classes: _Found, rules: _Rules) -> Iter
             for found in classes:
                 looks += A_CLASS
                 if found is not None:
-                    pod_class, rule, places = found
+                    pod_class, sought, places = found
                     looks += len(places)
-                    _note(pod_class, rule, places, rules[rule])
+                    sought.note(pod_class, places)
                 if looks >= LOOKS:
                     looks, more = 0, True
                     break
         yield
 
 
-def _note(
-    pod_class: PodClass,
-    rule: PodRule,
-    places: Iterable[tuple[int, int]],
-    sought: _Sought,
-) -> None:
-    domain_of, wanted, counted = rule.table.topology.domain_of, sought.wanted, sought.counted
-    for number, pods in places:
-        each = wanted.get(domain_of[number])
-        if each is not None:
-            if not counted:
-                each.refusal.count += pods
-            if each.found < ENOUGH:
-                each.found += pods
-                each.places.setdefault(number, []).append(pod_class)
-                sought.lacking -= counted and each.found >= ENOUGH
-
-
-def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -> Iterator[None]:
+def _name_alone(state: ClusterState, pod: Pod, sought: _Sought) -> Iterator[None]:
     """Count and name the pods of domains that are one node each."""
     concerned, counted = {id(pod_class) for pod_class in sought.classes}, sought.counted
     namespace = pod.pod_class.namespace
@@ -209,7 +205,7 @@ def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -
     looks = 0
     while some := list(islice(every, NODES)):
         if counted:
-            _take_counts(state, pod, rule, some)
+            _take_counts(state, pod, sought, some)
         own = _places(state, pod)
         for each in some:
             there: Sequence[Pod] = state.pods_on(each.first)
@@ -233,14 +229,12 @@ def _name_alone(state: ClusterState, pod: Pod, rule: PodRule, sought: _Sought) -
 
 
 def _places(state: ClusterState, pod: Pod) -> Collection[str | None]:
-    """Return the nodes where the pod itself counts."""
     known = state.pod(pod.key, pod.uid)
     places = [each.pod.node for each in state.reservations.of(pod.key, pod.uid)]
     return places if known is None else [*places, known.node]
 
 
 def _name(state: ClusterState, pod: Pod, wanted: Iterable[_Wanted]) -> Iterator[None]:
-    """Name pods, domain by domain."""
     looks = 0
     for each in wanted:
         # One may have places on several nodes.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.verdict import Reason
+from extender.model.wording import plural
 from extender.verbs.plugins import Plugins, ScorePlugins
-from extender.verbs.rules import PodRule, Rule
+from extender.verbs.rules import Refusal, RefusalGroup, named_pods
 
 MOST_BLOCKERS: Final = 10
 """Pods that are named where there may be thousands; a count stands beside them."""
@@ -32,91 +33,15 @@ class Question:
     """False: pods of other namespaces than the pod's own are counted, and not named."""
 
 
-@dataclass(slots=True, eq=False)
-class Refusal:
-    """One rule in one topology domain, and the nodes that it refuses there."""
-
-    reason: Reason
-    rule: Rule | None
-    """None where no rule over placed pods does: an unknown node, or pods that are nominated."""
-    domain: str | None
-    """Value of the topology label; None for nodes without it, and where there is no topology."""
-    first: str
-    """The first of the nodes that it refuses."""
-    nodes: list[str] = field(default_factory=list)
-    """Those that show its reason."""
-    hits: int = 0
-    """How many it refuses in all; some of these show another reason, which comes before."""
-    alone: int = 0
-    """How many of them nothing else refuses."""
-    count: int = 0
-    """Pods in the domain that are the cause."""
-    pods: Sequence[Pod] = ()
-    """Some of them, MOST_BLOCKERS at most, by name."""
-    unnamed: int = 0
-    """More of them, which are of other namespaces and not to be named."""
-    nominated: bool = False
-    """The pods are nominated to these nodes, and not there yet."""
-
-    @property
-    def by_placed_pods(self) -> bool:
-        """Return whether nodes would be free of it once placed pods have gone."""
-        anti = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
-        return self.reason in anti and not self.nominated
-
-    @property
-    def annotated(self) -> bool:
-        """Return whether the rule is in an annotation."""
-        return self.rule is not None and self.rule.annotated
-
-    @property
-    def key(self) -> str | None:
-        """Return the topology key, None where it has nothing to do with one."""
-        return self.rule.table.topology.key if isinstance(self.rule, PodRule) else None
-
-    @property
-    def term(self) -> Term | None:
-        """Return the term of the rule, the first one where it stands for several."""
-        return self.rule.terms[0] if isinstance(self.rule, PodRule) else None
-
-
-@dataclass(slots=True, eq=False)
-class RefusalGroup:
-    """Refusals that differ only in the domain, or in the very term; added up one by one."""
-
-    refusals: list[Refusal] = field(default_factory=list)
-    nodes: int = 0
-    without_label: int = 0
-    """Nodes that are in no domain."""
-    pods: dict[str | None, int] = field(default_factory=dict)
-    """By domain: the most pods that one of the refusals there counts."""
-    all_named: bool = True
-    """Every pod that is counted is named."""
-
-    @classmethod
-    def of(cls, refusals: Iterable[Refusal]) -> RefusalGroup:
-        """Build a group at once."""
-        group = cls()
-        for each in refusals:
-            group.add(each)
-        return group
-
-    def add(self, refusal: Refusal) -> None:
-        """Take in one more; O(1)."""
-        domain, count, nodes = refusal.domain, refusal.count, len(refusal.nodes)
-        self.refusals.append(refusal)
-        self.nodes += nodes
-        if domain is None:
-            self.without_label += nodes
-        self.pods[domain] = max(count, self.pods.get(domain, 0))
-        self.all_named = self.all_named and count <= len(refusal.pods)
+Alike: TypeAlias = tuple[Refusal, ...]
+"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
 
 
 @dataclass(slots=True, eq=False)
 class NearMiss:
     """Nodes that would fit if one thing were otherwise: one rule, or the pods in the way."""
 
-    refusals: tuple[Refusal, ...]
+    refusals: Alike
     """Several only where all are about placed pods."""
     nodes: list[str] = field(default_factory=list)
     preempted_on: str | None = None
@@ -141,6 +66,22 @@ class NearMiss:
         if len(self.refusals) == 1:
             return self.refusals[0].count
         return max(self.least, len(self._named), *(each.count for each in self.refusals))
+
+    @property
+    def in_the_way(self) -> str:
+        """Name the first of these pods."""
+        return named_pods(self.pods, self.count, self.unnamed)
+
+    def __str__(self) -> str:
+        """Say what would have to change for the nodes to fit."""
+        first, where = self.refusals[0], self.refusals[0].place
+        nodes = plural(len(self.nodes), "node")
+        if self.nodes == [first.domain]:
+            nodes, where = self.nodes[0], ""
+        if self.count:
+            were = "were" if self.count > 1 else "was"
+            return f"{nodes}{where} if {self.in_the_way} {were} not there"
+        return f"{nodes}{where}{first.rule.remedy(first.domain, len(self.nodes))}"
 
     @property
     def _named(self) -> Mapping[str, Pod]:
@@ -195,27 +136,28 @@ class Explanation:
 
     pod: Pod
     names: Sequence[str]
-    fits: Sequence[str]
-    refusals: list[Refusal]
-    groups: Sequence[RefusalGroup]
-    """Those that some node shows, by kind; those of most nodes first."""
-    refused: dict[str, tuple[Refusal, ...]]
+    fits: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    """One for each cause."""
+    refused: dict[str, Alike] = field(default_factory=dict)
     """By node: why; the first is the reason that it shows."""
-    terms: Sequence[TermFacts]
-    near_misses: Sequence[NearMiss]
+    groups: Sequence[RefusalGroup] = ()
+    """Those that some node shows, by kind; those of most nodes first."""
+    terms: list[TermFacts] = field(default_factory=list)
+    near_misses: list[NearMiss] = field(default_factory=list)
     """Where the fewest pods would have to go first; MOST_NEAR_MISSES at most."""
-    near_miss_count: int
+    near_miss_count: int = 0
     matching_all: int | None = None
     """Placed pods that match all required affinity terms of the pod; None when it has none."""
     is_first: bool = False
     """No placed pod matches them, and the pod itself does."""
     matching_somewhere: bool = True
     """Some of the pods that match all of them are in a topology domain."""
-    scores: Sequence[PluginScores] = ()
+    scores: list[PluginScores] = field(default_factory=list)
     final: Mapping[str, int] = field(default_factory=dict)
     """What prioritize answers for the nodes that fit; 0 of those that are left out."""
     score_fault: str | None = None
-    """Why nothing is scored, if prioritize cannot."""
+    """Why nothing is scored, if prioritize cannot: the pod has a broken preferred term."""
     indeterminate: str | None = None
     """Why filter answers with an error instead of a verdict, if it does."""
     changed: bool = False

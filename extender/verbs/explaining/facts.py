@@ -12,8 +12,9 @@ from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import ChosenNamespaces, Refusal, TermFacts
-from extender.verbs.rules import PodRule, is_annotated
+from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
+from extender.verbs.pod_rules import is_annotated
+from extender.verbs.rules import Rule
 
 LOOKS: Final = 300
 """At a class or namespace by a selector, in one step."""
@@ -32,16 +33,12 @@ _Named: TypeAlias = tuple[Reason, Term, bool]
 class TermSurvey:
     """Looks into the pod's own required terms, and into those of placed pods that refuse nodes."""
 
-    def __init__(self, state: ClusterState, pod: Pod, refusals: Sequence[Refusal]) -> None:
-        self.terms: list[TermFacts] = []
-        self.matching_all: int | None = None
-        self.is_first = False
-        self.matching_somewhere = True
+    def __init__(self, state: ClusterState, pod: Pod, found: Explanation) -> None:
         self._state = state
         self._pod = pod
         self._class = state.class_of(pod)
-        self._refusals = refusals
-        self._carriers: dict[_Named, list[DomainTable]] = {}
+        self._found = found
+        self._carriers: dict[_Named, list[DomainTable | None]] = {}
         self._hits: dict[_Named, int] = {}
         """Nodes that each term refuses."""
 
@@ -54,10 +51,10 @@ class TermSurvey:
             Reason.ANTI_AFFINITY, own.required_anti, written.required_anti
         )
         others = self._terms_of_others()
-        for each in self.terms:
+        for each in self._found.terms:
             same = (Reason.EXISTING_ANTI_AFFINITY, each.term, each.annotated)
             each.mutual = each.reason is Reason.ANTI_AFFINITY and same in others
-        mine = {(each.term, each.annotated) for each in self.terms if each.mutual}
+        mine = {(each.term, each.annotated) for each in self._found.terms if each.mutual}
         for reason, term, annotated in others:
             if (term, annotated) not in mine:
                 yield from self._look_into(reason, term, None, annotated=annotated)
@@ -65,11 +62,9 @@ class TermSurvey:
             yield from self._look_into_all(own.required)
 
     def _sort(self) -> Iterator[None]:
-        """Add up what each term refuses."""
-        hits: dict[PodRule, int] = {}
-        for number, each in enumerate(self._refusals):
-            if isinstance(each.rule, PodRule):
-                hits[each.rule] = hits.get(each.rule, 0) + each.hits
+        hits: dict[Rule, int] = {}
+        for number, each in enumerate(self._found.refusals):
+            hits[each.rule] = hits.get(each.rule, 0) + each.hits
             if number % LOOKS == 0:
                 yield
         for number, (rule, nodes) in enumerate(hits.items()):
@@ -81,7 +76,6 @@ class TermSurvey:
                 yield
 
     def _terms_of_others(self) -> list[_Named]:
-        """Return the terms of placed pods that refuse most nodes."""
         theirs = [each for each in self._hits if each[0] is Reason.EXISTING_ANTI_AFFINITY]
         return sorted(theirs, key=lambda each: -self._hits[each])[:MOST_TERMS]
 
@@ -101,15 +95,19 @@ class TermSurvey:
         facts.matches_pod = self._state.is_about(term, self._class)
         facts.annotated = annotated
         facts.refused = self._hits.get(named, 0)
-        self.terms.append(facts)
+        self._found.terms.append(facts)
         yield
         chosen: list[str] = []
         yield from self._choose(term.pods, chosen)
         facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
         if reason is Reason.EXISTING_ANTI_AFFINITY:
-            facts.matched = sum(sum(table.counts.values()) for table in self._carriers[named])
+            facts.matched = sum(
+                sum(table.counts.values()) for table in self._carriers[named] if table is not None
+            )
         else:
-            yield from self._count(facts)
+            for number in self._counting((facts.term,)):
+                facts.matched += number
+                yield
 
     def _choose(self, pods: PodSelector, chosen: list[str]) -> Iterator[None]:
         """Collect the namespaces that a term is about; those it names need not exist."""
@@ -123,22 +121,17 @@ class TermSurvey:
             if looks % LOOKS == 0:
                 yield
 
-    def _count(self, facts: TermFacts) -> Iterator[None]:
-        """Count the placed pods that a term matches, the pod itself left out."""
-        for number in self._counting((facts.term,)):
-            facts.matched += number
-            yield
-
     def _look_into_all(self, terms: Sequence[Term]) -> Iterator[None]:
         """Count the pods that match all required affinity terms: only these meet them."""
-        self.matching_all = 0
+        found = self._found
+        found.matching_all = 0
         for number in self._counting(terms):
-            self.matching_all += number
+            found.matching_all += number
             yield
         with self._state.without(self._pod.key, self._pod.uid):
             prefilter = self._state.prefilter_state_of(self._pod)
-            self.is_first = prefilter.is_first
-            self.matching_somewhere = any(table.counts for table in prefilter.affinity)
+            found.is_first = prefilter.is_first
+            found.matching_somewhere = any(table.counts for table in prefilter.affinity)
 
     def _counting(self, terms: Sequence[Term]) -> Iterator[int]:
         """Yield how many more pods match all of some terms, step by step."""

@@ -14,19 +14,9 @@ from extender.model.objects import Pod, PodClass
 from extender.model.pod_affinity import Drift
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
-from extender.model.wording import MOST_SAID, pods_of
-from extender.verbs.explaining.explanation import Explanation, NearMiss, Refusal, TermFacts
-from extender.verbs.explaining.words import (
-    MOST_LOOKED_AT,
-    in_the_way,
-    place,
-    plural,
-    plural_of,
-    room_of,
-    short,
-    some,
-)
-from extender.verbs.node_affinity import NodeAffinityRule
+from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
+from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.rules import MOST_LOOKED_AT, Refusal
 
 _ADVICE: Final = {
     Reason.ANTI_AFFINITY: f"add matchLabelKeys: [{TEMPLATE_HASH}] to the term, so that revisions "
@@ -144,12 +134,11 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
 
 
 def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
-    """Remark on labels that a pod asks for and no node has."""
     for refusal in explanation.refusals:
-        if isinstance(refusal.rule, NodeAffinityRule):
-            for key in islice(refusal.rule.rule.keys_needed, MOST_SAID):
-                if not state.nodes.has_key(key):
-                    yield Note("noSuchLabel", f"no node has the label {key}")
+        asks_for = refusal.rule.asks_for
+        for key in () if asks_for is None else islice(asks_for.keys_needed, MOST_SAID):
+            if not state.nodes.has_key(key):
+                yield Note("noSuchLabel", f"no node has the label {key}")
 
 
 def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
@@ -181,11 +170,8 @@ def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
     for reason, advice in _ADVICE.items():
         older = {
             pod.key: pod.pod_class.labels[TEMPLATE_HASH]
-            for group in explanation.groups
-            for each in group.refusals[:MOST_LOOKED_AT]
-            if each.reason is reason
-            for pod in each.pods
-            if _is_other_revision(pod.pod_class, own)
+            for each, pod in _in_the_way(explanation)
+            if each.reason is reason and _is_other_revision(pod.pod_class, own)
         }
         if older:
             names = sorted(older)
@@ -198,6 +184,13 @@ def _older_revision(own: PodClass, explanation: Explanation) -> Iterator[Note]:
             return
 
 
+def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
+    for group in explanation.groups:
+        for each in group.refusals[:MOST_LOOKED_AT]:
+            for pod in each.pods:
+                yield each, pod
+
+
 def _is_other_revision(other: PodClass, own: PodClass) -> bool:
     there, here = dict(other.labels), dict(own.labels)
     before, now = there.pop(TEMPLATE_HASH, None), here.pop(TEMPLATE_HASH, None)
@@ -206,14 +199,7 @@ def _is_other_revision(other: PodClass, own: PodClass) -> bool:
 
 
 def _going(explanation: Explanation) -> Iterator[Note]:
-    """Remark on pods in the way that are being deleted: it may be enough to wait."""
-    going = {
-        pod.key
-        for group in explanation.groups
-        for each in group.refusals[:MOST_LOOKED_AT]
-        for pod in each.pods
-        if pod.deleting
-    }
+    going = {pod.key for _, pod in _in_the_way(explanation) if pod.deleting}
     if going:
         count = "counts until it is" if len(going) == 1 else "count until they are"
         be = "is" if len(going) == 1 else "are"
@@ -228,7 +214,7 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
         more = f", and likewise on {plural(len(found) - 1, 'other node')}" if found[1:] else ""
         yield Note(
             "preemption",
-            f"{in_the_way(first)} on {first.preempted_on} would be preempted for this pod, "
+            f"{first.in_the_way} on {first.preempted_on} would be preempted for this pod, "
             f"which has the higher priority{more}",
         )
 
@@ -265,33 +251,3 @@ def _changed(drift: Drift) -> Note:
         f"the label {drift.key} was changed after the pod was created; its rules go on "
         f"with {rules}",
     )
-
-
-def near_miss(miss: NearMiss) -> str:
-    """Say what would have to change for nodes that are refused for one thing alone."""
-    first, where = miss.refusals[0], place(miss.refusals[0])
-    nodes = plural(len(miss.nodes), "node")
-    if miss.nodes == [first.domain]:
-        nodes, where = miss.nodes[0], ""
-    if miss.count:
-        go = f"if {in_the_way(miss)} {'were' if miss.count > 1 else 'was'} not there"
-        return f"{nodes}{where} {go}"
-    return f"{nodes}{where}{_otherwise(first, len(miss.nodes))}"
-
-
-def _otherwise(first: Refusal, nodes: int) -> str:
-    """Say what would have to be otherwise about nodes, other than pods that are in the way."""
-    match first.reason:
-        case Reason.AFFINITY if first.domain is None:
-            return f" if {'they' if nodes > 1 else 'it'} had the label {first.key}"
-        case Reason.AFFINITY:
-            return " if a pod that meets your required affinity were there"
-        case Reason.NODE_AFFINITY | Reason.ENFORCED_NODE_AFFINITY:
-            had = f" if {'they' if nodes > 1 else 'it'} had the labels"
-            return f"{had} that the node affinity asks for"
-        case Reason.QUOTA:
-            return " if the quota allowed it"
-        case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:
-            return f" but for one thing: {room_of(first)}"
-        case _:
-            return ": what was in the way has gone meanwhile"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,18 +11,16 @@ from typing import Final, TypeAlias
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import Question, Refusal
+from extender.verbs.explaining.explanation import Alike, Explanation, Question
 from extender.verbs.filtering import judge
 from extender.verbs.plugins import FilterResult
-from extender.verbs.rules import PodRule, Rule
+from extender.verbs.pod_rules import Nominated
+from extender.verbs.rules import UNKNOWN, Refusal, Rule
 
 NODES: Final = 50
 """Judged in one step, at most."""
 LOOKS: Final = 500
 """At a node by a rule in one step, roughly."""
-
-Alike: TypeAlias = tuple[Refusal, ...]
-"""Why nodes are refused that have all causes in common; the first is the reason that they show."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +28,17 @@ class _ByDomain:
     """What one rule refuses, by the value of the topology label."""
 
     rule: Rule
+    latest: Rule
+    """The same looked up again: it may be another object, of another table."""
     found: dict[str | None, Refusal] = field(default_factory=dict)
+
+    def refusal(self, domain: str | None, name: str, every: list[Refusal]) -> Refusal:
+        """Return the refusal in a domain; a first one joins all others."""
+        refusal = self.found.get(domain)
+        if refusal is None:
+            refusal = self.found[domain] = Refusal(self.rule, domain, name)
+            every.append(refusal)
+        return refusal
 
 
 _Hits: TypeAlias = dict[str, list[tuple[_ByDomain, str | None]]]
@@ -40,20 +48,16 @@ _Hits: TypeAlias = dict[str, list[tuple[_ByDomain, str | None]]]
 class Refusals:
     """The verdict about each node asked about, and what it is due to."""
 
-    def __init__(self, state: ClusterState, question: Question) -> None:
-        self.fits: list[str] = []
-        self.found: list[Refusal] = []
-        """One for each cause."""
-        self.by_node: dict[str, Alike] = {}
+    def __init__(self, state: ClusterState, question: Question, found: Explanation) -> None:
         self.alike: dict[Alike, Alike] = {}
         """All that nodes are refused for, each once."""
         self.together: dict[Alike, list[str]] = {}
         """Nodes by their causes, of which they have several."""
         self._state = state
         self._question = question
-        self._by_rule: dict[Rule, _ByDomain] = {}
-        self._others: dict[tuple[Reason, str], Refusal] = {}
-        """What no rule over placed pods is the cause of."""
+        self._found = found
+        self._by_rule: dict[Hashable, _ByDomain] = {}
+        self._unknown = _ByDomain(UNKNOWN, UNKNOWN)
         self._rules: list[_ByDomain] = []
         self._version: int | None = None
 
@@ -61,7 +65,7 @@ class Refusals:
         """Return the nodes that have these causes, and no other."""
         if len(causes) > 1:
             return self.together[causes]
-        return [name for name in causes[0].nodes if len(self.by_node[name]) == 1]
+        return [name for name in causes[0].nodes if len(self._found.refused[name]) == 1]
 
     def judging(self) -> Iterator[None]:
         """Judge some nodes in each step."""
@@ -88,9 +92,8 @@ class Refusals:
             self._rules = []
             for plugin in question.plugins:
                 for rule in plugin.rules(self._state, question.pod):
-                    by_domain = self._by_rule.setdefault(rule, _ByDomain(rule))
-                    # One that is looked up again may be another object, of another table.
-                    by_domain.rule = rule
+                    by_domain = self._by_rule.setdefault(rule.identity, _ByDomain(rule, rule))
+                    by_domain.latest = rule
                     self._rules.append(by_domain)
             self._version = self._state.version
 
@@ -98,7 +101,7 @@ class Refusals:
         state, question = self._state, self._question
         asked = state.nodes.asked(names)
         verdicts = judge(state, question.pod, asked, question.plugins)
-        self.fits += verdicts.fits.names
+        self._found.fits += verdicts.fits.names
         if verdicts.refused:
             with self._left_out():
                 self._learn_rules()
@@ -106,27 +109,21 @@ class Refusals:
             self._sort(verdicts, hits)
 
     def _hits(self, asked: NodeList, verdicts: FilterResult) -> _Hits:
-        """Return the rules that refuse each of the known nodes that are refused."""
         fits = {*verdicts.fits.names}
         refused = asked.only([name for name in asked.names if name not in fits])
         found: _Hits = {name: [] for name in refused.names}
         if found:
             for by_domain in self._rules:
-                rule = by_domain.rule
-                if not isinstance(rule, PodRule):
-                    for name in rule.hits(refused):
-                        found[name].append((by_domain, None))
-                    continue
-                for name, domain in rule.hits(refused).items():
-                    found[name].append((by_domain, rule.value_of(domain)))
+                for name, domain in by_domain.latest.hits(refused).items():
+                    found[name].append((by_domain, domain))
         return found
 
     def _sort(self, verdicts: FilterResult, hits: _Hits) -> None:
         """Put each refused node to the others that are refused for the same causes."""
-        by_node, alike = self.by_node, self.alike
+        by_node, alike, every = self._found.refused, self.alike, self._found.refusals
         for reason, names in verdicts.refused:
             for name in names:
-                found = [self._refusal(*each, name) for each in hits.get(name, ())]
+                found = [each.refusal(at, name, every) for each, at in hits.get(name, ())]
                 if len(found) != 1 or found[0].reason is not reason:
                     found = self._shown_first(found, reason, name)
                 found[0].nodes.append(name)
@@ -139,14 +136,6 @@ class Refusals:
                     found[0].alone += 1
                 else:
                     self.together.setdefault(refusals, []).append(name)
-
-    def _refusal(self, by_domain: _ByDomain, domain: str | None, name: str) -> Refusal:
-        refusal = by_domain.found.get(domain)
-        if refusal is None:
-            rule = by_domain.rule
-            refusal = by_domain.found[domain] = Refusal(rule.reason, rule, domain, name)
-            self.found.append(refusal)
-        return refusal
 
     def _shown_first(self, found: list[Refusal], reason: Reason, name: str) -> list[Refusal]:
         """Return the refusals of a node with that first which gives the reason that it shows."""
@@ -162,10 +151,8 @@ class Refusals:
 
         With the pods nominated to it, each node is one of its own.
         """
-        nominated = reason is not Reason.UNKNOWN_NODE
-        cause = reason, name if nominated else ""
-        if cause not in self._others:
-            refusal = Refusal(reason, None, None, name, nominated=nominated)
-            self._others[cause] = refusal
-            self.found.append(refusal)
-        return self._others[cause]
+        if reason is Reason.UNKNOWN_NODE:
+            return self._unknown.refusal(None, name, self._found.refusals)
+        refusal = Refusal(Nominated(reason), None, name)
+        self._found.refusals.append(refusal)
+        return refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
@@ -10,25 +10,22 @@ from typing import Final, TypeAlias
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
-from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.explaining.blockers import find_blockers
 from extender.verbs.explaining.explanation import (
     MOST_BLOCKERS,
     MOST_NEAR_MISSES,
+    Alike,
     Explanation,
     NearMiss,
     Question,
-    Refusal,
-    RefusalGroup,
 )
 from extender.verbs.explaining.facts import TermSurvey
-from extender.verbs.explaining.refusals import Alike, Refusals
-from extender.verbs.explaining.scores import Scoring
-from extender.verbs.explaining.words import Kind, kind_of
+from extender.verbs.explaining.refusals import Refusals
+from extender.verbs.explaining.scores import add_scores
 from extender.verbs.filtering import indeterminate, judge
 from extender.verbs.preempting import fits_without, may_be_chosen
-from extender.verbs.rules import Rule
+from extender.verbs.rules import Refusal, RefusalGroup, Rule
 
 COMPARISONS: Final = 150
 """Of a pod class with a condition, in one step of counting: a third of a millisecond."""
@@ -55,45 +52,28 @@ def explaining(state: ClusterState, question: Question) -> Steps:
     if pod.node_affinity is not None:
         for rule in (*pod.node_affinity.required_rules, *pod.node_affinity.preferred_rules):
             yield from state.node_rules.preparing(rule)
-    refusals = Refusals(state, question)
+    found = Explanation(asked, question.names)
+    refusals = Refusals(state, question, found)
     yield from refusals.judging()
-    found = refusals.found
-    yield from find_blockers(state, pod, found)
-    survey = TermSurvey(state, pod, found)
-    yield from survey.running()
-    scoring = Scoring(state, question, refusals.fits)
-    yield from scoring.running()
-    nearest, number = yield from _nearest(refusals)
-    misses = []
+    yield from find_blockers(state, pod, found.refusals)
+    yield from TermSurvey(state, pod, found).running()
+    yield from add_scores(state, question, found)
+    nearest, found.near_miss_count = yield from _nearest(refusals)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))
         yield from _only_where_it_helps(state, question, miss)
         if miss.nodes:
-            misses.append(miss)
+            found.near_misses.append(miss)
             miss.preempted_on = _preempted_on(state, question, miss)
+        else:
+            found.near_miss_count -= 1
         yield
     if not question.names_all:
-        yield from _leaving_unnamed(pod, found, misses)
-    groups = yield from _grouped(found)
-    return Explanation(
-        pod=asked,
-        names=question.names,
-        fits=refusals.fits,
-        refusals=found,
-        groups=groups,
-        refused=refusals.by_node,
-        terms=survey.terms,
-        near_misses=misses,
-        near_miss_count=number - len(nearest) + len(misses),
-        matching_all=survey.matching_all,
-        is_first=survey.is_first,
-        matching_somewhere=survey.matching_somewhere,
-        scores=scoring.scores,
-        final=scoring.final,
-        score_fault=scoring.fault,
-        indeterminate=_indeterminate(state, question),
-        changed=state.version != version,
-    )
+        yield from _leaving_unnamed(found)
+    found.groups = yield from _grouped(found.refusals)
+    found.indeterminate = _indeterminate(state, question)
+    found.changed = state.version != version
+    return found
 
 
 def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
@@ -112,14 +92,12 @@ def taking_apart(explanation: Explanation) -> Generator[None, None, None]:
             yield
 
 
-def _leaving_unnamed(
-    pod: Pod, refusals: Sequence[Refusal], misses: Iterable[NearMiss]
-) -> Iterator[None]:
+def _leaving_unnamed(found: Explanation) -> Iterator[None]:
     """Forget the names of pods of other namespaces; all that had to be known of them is."""
-    for miss in misses:
+    for miss in found.near_misses:
         miss.least = miss.count
-    namespace = pod.pod_class.namespace
-    for number, each in enumerate(refusals):
+    namespace = found.pod.pod_class.namespace
+    for number, each in enumerate(found.refusals):
         named = [other for other in each.pods if other.pod_class.namespace == namespace]
         each.pods, each.unnamed = named, len(each.pods) - len(named)
         if number % AT_ONCE == 0:
@@ -135,15 +113,13 @@ def _indeterminate(state: ClusterState, question: Question) -> str | None:
 
 def _grouped(refusals: Sequence[Refusal]) -> Generator[None, None, Sequence[RefusalGroup]]:
     """Group the refusals that some node shows by kind, those of most nodes first."""
-    groups: dict[Kind, RefusalGroup] = {}
+    groups: dict[Hashable, RefusalGroup] = {}
     by_rule: dict[Rule, RefusalGroup] = {}
     for number, each in enumerate(refusals):
         if each.nodes:
-            group = None if each.rule is None else by_rule.get(each.rule)
+            group = by_rule.get(each.rule)
             if group is None:
-                group = groups.setdefault(kind_of(each), RefusalGroup())
-                if each.rule is not None:
-                    by_rule[each.rule] = group
+                group = by_rule[each.rule] = groups.setdefault(each.rule.kind, RefusalGroup())
             group.add(each)
         if number % AT_ONCE == 0:
             yield
@@ -171,7 +147,7 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
     """Yield what is all that keeps so many nodes: one rule, or the pods in the way."""
     for causes in refusals.alike:
         if len(causes) > 1:
-            if all(each.by_placed_pods for each in causes):
+            if all(each.rule.by_placed_pods for each in causes):
                 yield causes, len(refusals.together[causes])
         elif causes[0].reason is not Reason.UNKNOWN_NODE:
             yield causes, causes[0].alone
@@ -191,7 +167,7 @@ def _only_where_it_helps(
 
     The same pods may be those that the pod's own affinity asks for.
     """
-    if miss.count > MOST_BLOCKERS or any(each.nominated for each in miss.refusals):
+    if miss.count > MOST_BLOCKERS or any(each.rule.nominated for each in miss.refusals):
         return
     helped: list[str] = []
     for start in range(0, len(miss.nodes), AT_ONCE):

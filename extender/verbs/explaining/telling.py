@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from extender.model.pod_affinity import PodSelector, Term
 from extender.model.verdict import Reason
-from extender.model.wording import labels_of, nodes_of
-from extender.verbs.explaining.explanation import Explanation, Refusal, TermFacts
-from extender.verbs.explaining.words import (
-    HOSTNAME,
-    in_the_way,
-    namespaces_of,
-    plural,
-    quota_of,
-    room_of,
-    short,
-    some,
-)
-from extender.verbs.node_affinity import NodeAffinityRule
-from extender.verbs.rules import PodRule
+from extender.model.wording import labels_of, plural, short, some
+from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
+from extender.verbs.rules import HOSTNAME, Refusal
 
 MOST_DOMAINS: Final = 8
 """Domains of a rule that are shown one by one."""
@@ -27,7 +17,6 @@ MOST_NEAR: Final = 5
 MOST_BEST: Final = 5
 """Nodes that are shown with their scores."""
 
-NODE_RULE: Final = "Your node selector or node affinity"
 WHOSE: Final = {
     Reason.AFFINITY: "Your affinity",
     Reason.ANTI_AFFINITY: "Your anti-affinity",
@@ -46,6 +35,16 @@ def verdict(found: Explanation) -> str:
     if nodes == 1:
         return f"{'fits' if fit else 'does not fit'} on {found.names[0]}"
     return f"fits on {fit:,} of {plural(nodes, 'node')}" if fit else "fits on no node"
+
+
+def summary(explanation: Explanation) -> str:
+    """Sum up in one line what becomes of all nodes, the largest part first."""
+    fit = len(explanation.fits)
+    parts = [(fit, f"{fit:,} fit")] if fit else []
+    parts += [(each.nodes, f"{each.nodes:,} {each.cause}") for each in explanation.groups]
+    parts.sort(key=lambda each: -each[0])
+    said = "; ".join(said for _, said in parts) or "there are none to go to"
+    return f"{plural(len(explanation.names), 'node')}: {said}"
 
 
 def term_title(facts: TermFacts) -> str:
@@ -77,14 +76,32 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     )
 
 
+def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None) -> str:
+    """Say which namespaces a term is about, how it chose them, and which these are now.
+
+    Without an owner, as of a term that several pods have, it is not known whether they are named.
+    """
+    said = []
+    pods: PodSelector = term.pods
+    if pods.namespaces:
+        own = pods.namespaces == {owner}
+        listed = some(sorted(pods.namespaces), len(pods.namespaces))
+        how = ", its own" if own else ", by name"
+        said.append(listed if owner is None else listed + how)
+    selector = pods.namespace_selector
+    if selector is not None and not selector.requirements and not selector.matches_nothing:
+        said.append("all namespaces (an empty namespaceSelector)")
+    elif selector is not None:
+        now = "" if chosen is None else f": {some(chosen.names, chosen.count) or 'none now'}"
+        said.append(f"by namespaceSelector {labels_of(selector)}{now}")
+    return " and ".join(said) or "none"
+
+
 def is_by(each: Refusal, facts: TermFacts) -> bool:
     """Return whether a refusal is by a term."""
-    return (
-        each.reason is facts.reason
-        and isinstance(each.rule, PodRule)
-        and facts.term in each.rule.terms
-        and each.annotated is facts.annotated
-    )
+    rule = each.rule
+    same = each.reason is facts.reason and rule.annotated is facts.annotated
+    return same and facts.term in rule.terms
 
 
 def most_nodes_first(each: Refusal) -> tuple[int, str]:
@@ -99,54 +116,32 @@ def refusals_by(found: Explanation, facts: TermFacts) -> Sequence[Refusal]:
 
 def domain_row(each: Refusal) -> Row:
     """Say in which domain how many nodes are refused, and by whom."""
-    return domain_of(each), _nodes(each), _behind(each)
+    return domain_of(each), plural(each.hits, "node"), each.rule.behind(each)
 
 
 def domain_of(refusal: Refusal) -> str:
     """Name the topology domain of a refusal."""
     if refusal.domain is None:
         return "no such label"
-    key = short(refusal.key)
+    key = short(refusal.rule.key)
     return refusal.domain if key == HOSTNAME else f"{key} {refusal.domain}"
-
-
-def _behind(refusal: Refusal) -> str:
-    if refusal.reason is Reason.AFFINITY:
-        if refusal.domain is None:
-            return "refused whatever pods there are"
-        several = isinstance(refusal.rule, PodRule) and refusal.rule.of_several
-        return "no pod that matches all required terms" if several else "no such pod"
-    known = refusal.pods or refusal.unnamed
-    return f"blocked by {in_the_way(refusal)}" if known else "gone meanwhile"
 
 
 def other_rules(found: Explanation) -> Iterator[str]:
     """Yield what is to say of rules that are not about placed pods."""
     for each in found.refusals:
-        match each.reason:
-            case Reason.NODE_AFFINITY:
-                rule = "Node affinity in your annotation" if each.annotated else NODE_RULE
-                yield f"{rule} does not match {_nodes(each)}{_asks_for(each)}"
-            case Reason.ENFORCED_NODE_AFFINITY:
-                rule = "Node affinity that the scheduler adds"
-                yield f"{rule} does not match {_nodes(each)}{_asks_for(each)}"
-            case Reason.QUOTA:
-                yield f"Refused on {_nodes(each)}: {quota_of(each)}"
-            case Reason.TAINT | Reason.PORTS | Reason.RESOURCES:
-                yield f"Refused on {_nodes(each)}: {room_of(each)}"
-            case Reason.UNKNOWN_NODE:
-                yield f"Unknown: {some(each.nodes, len(each.nodes))}"
-            case _ if each.nominated:
-                yield f"{each.nodes[0]} is held for {in_the_way(each)}"
+        said = each.rule.statement(each)
+        if said is not None:
+            yield said
 
 
-def _asks_for(refusal: Refusal) -> str:
-    rule = refusal.rule
-    return f"; it asks for {nodes_of(rule.rule)}" if isinstance(rule, NodeAffinityRule) else ""
-
-
-def _nodes(refusal: Refusal) -> str:
-    return plural(refusal.hits, "node")
+def nearest(found: Explanation) -> Sequence[str]:
+    """Say on which nodes the pod would fit if one thing were otherwise; nothing if it fits."""
+    if found.fits:
+        return ()
+    said = [str(each) for each in found.near_misses[:MOST_NEAR]]
+    more = found.near_miss_count - MOST_NEAR
+    return (*said, f"and {more:,} more") if more > 0 else said
 
 
 def best(found: Explanation) -> Sequence[str]:
@@ -180,5 +175,5 @@ def node_row(found: Explanation, name: str) -> Row:
     if refused is None:
         return name, "yes", str(found.final.get(name, 0)), "0", "", "", ""
     each, rules = refused[0], len(refused)
-    domain = "" if each.key is None else domain_of(each)
-    return name, "no", "", str(rules), domain, each.reason.value, in_the_way(each)
+    domain = "" if each.rule.key is None else domain_of(each)
+    return name, "no", "", str(rules), domain, each.reason.value, each.in_the_way

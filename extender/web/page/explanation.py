@@ -8,26 +8,26 @@ from typing import Final
 from extender.callbacks.refused_pods import RefusedPod
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
+from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
-from extender.verbs.explaining.notes import near_miss
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
-    MOST_NEAR,
     NODE_HEAD,
     domain_row,
     highest_first,
     is_by,
     most_nodes_first,
+    nearest,
     node_row,
     other_rules,
     score_head,
     scores_of,
+    summary,
     term_rows,
     term_title,
     verdict,
 )
-from extender.verbs.explaining.words import plural, summary
 from extender.web.explain import remarking
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import duration, heading, soft
@@ -141,14 +141,9 @@ def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
 
 
 def _nearest(found: Explanation) -> Iterator[Html]:
-    misses = found.near_misses
-    if not misses or found.fits:
-        return
-    said = [element("li", near_miss(each)) for each in misses[:MOST_NEAR]]
-    more = found.near_miss_count - MOST_NEAR
-    if more > 0:
-        said.append(element("li", f"and {more:,} more"))
-    yield joined(heading("Nearest: it would fit on"), element("ul", *said))
+    said = [element("li", each) for each in nearest(found)]
+    if said:
+        yield joined(heading("Nearest: it would fit on"), element("ul", *said))
 
 
 def _best(found: Explanation) -> Steps:

@@ -11,7 +11,7 @@ from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
-from extender.verbs.evicting import WORDS, breach_in_words
+from extender.verbs.evicting import breach_in_words
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, heading, soft
 from extender.web.page.overview import explain_link
@@ -103,7 +103,7 @@ def _pod_rows(state: ClusterState, records: Sequence[Record]) -> Iterator[Sequen
     for each in records:
         pod = state.pod(*each.identity)
         if pod is not None:
-            why = f"{WORDS[each.outcome]}: {each.why}" if each.why else WORDS[each.outcome]
+            why = f"{each.outcome.words}: {each.why}" if each.why else each.outcome.words
             yield (
                 explain_link(pod.key),
                 pod.node or "",

@@ -1,0 +1,309 @@
+"""Rules over placed pods: what refuses the nodes of some topology domains."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from operator import not_
+from typing import Final, TypeAlias
+
+from extender.cluster.counts.existing_term import Role
+from extender.cluster.counts.nodes import NodeList, Nodes
+from extender.cluster.counts.pod_sets import rule_sets
+from extender.cluster.counts.prefilter_state import DomainUnion, PreFilterState
+from extender.cluster.counts.topology import NO_DOMAIN, DomainTable, Topology
+from extender.cluster.state import ClusterState
+from extender.model.objects import PodClass
+from extender.model.pod_affinity import Term
+from extender.model.verdict import Reason
+from extender.model.wording import short
+from extender.verbs.interaction import Interaction
+from extender.verbs.rules import Refusal, RefusalGroup, Rule
+
+FEW_NODES: Final = 4
+"""Up to which their domains are looked up in each table: preempt asks about one node at a time,
+each time with other pods left out, and there may be a thousand tables to unite."""
+
+GONE: Final = ": what was in the way has gone meanwhile"
+
+Terms: TypeAlias = tuple[Term, ...]
+
+
+@dataclass(slots=True, eq=False)
+class PodRule(Rule):
+    """Nodes in some domains of a topology are refused, or those in all others."""
+
+    reason: Reason
+    topology: Topology
+    domains: Collection[int]
+    forbidden: bool = True
+    """True: the domains are refused. False: everything outside them is."""
+
+    @property
+    def key(self) -> str:
+        """Return the topology key."""
+        return self.topology.key
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that it leaves, and the names of those that it refuses."""
+        names = asked.names
+        by_name = self.topology.values_are_names and asked.template is None
+        if self.forbidden and by_name and len(self.domains) <= len(names):
+            # The short way for hostnames: the domains are the names, so no node is looked up.
+            values = self.topology.values
+            refused = {values[domain] for domain in self.domains}
+            fits = [name for name in names if name not in refused]
+            if len(fits) == len(names):
+                return asked, ()
+            if not fits:
+                return asked.only(fits), names
+            if len(fits) + len(refused) != len(names):
+                # Some of the refused were not asked about.
+                refused = refused.intersection(names)
+            # Sorted, because the order of a set differs from one start of Python to the next.
+            return asked.only(fits), sorted(refused)
+        inside = map(self.domains.__contains__, asked.domains(self.topology))
+        hits = list(inside if self.forbidden else map(not_, inside))
+        if True not in hits:
+            return asked, ()
+        return asked.only(list(compress(names, map(not_, hits)))), list(compress(names, hits))
+
+    def hits(self, asked: NodeList) -> Mapping[str, str | None]:
+        """Return the nodes that it refuses, each with its domain; O(nodes)."""
+        domains, forbidden, values = self.domains, self.forbidden, self.topology.values
+        places = zip(asked.names, asked.domains(self.topology), strict=True)
+        return {
+            name: None if domain == NO_DOMAIN else values[domain]
+            for name, domain in places
+            if (domain in domains) is forbidden
+        }
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Say whose rule refuses the nodes, over which key, and which pods are behind it."""
+        your, theirs = ("your annotation's", " (by annotation)") if self.annotated else ("your", "")
+        key, where = short(self.key), group.places
+        if self.reason is Reason.AFFINITY:
+            lacking = f"no matching pod{where}"
+            if group.nodes == group.without_label:
+                lacking = f"no label {self.key}"
+            return f"{your} affinity on {key}: {lacking}"
+        if self.reason is Reason.ANTI_AFFINITY:
+            return f"{your} anti-affinity on {key}, blocked by {group.in_the_way}{where}"
+        return f"the anti-affinity{theirs} of {group.in_the_way} on {key}{where}"
+
+    def behind(self, refusal: Refusal) -> str:
+        """Say who is behind a refusal in a domain, or who is missing there."""
+        if self.forbidden:
+            return Rule.behind(self, refusal)
+        return "refused whatever pods there are" if refusal.domain is None else self.what
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say which pod or label is missing; of anti-affinity the pods in the way were named."""
+        if self.forbidden:
+            return GONE
+        if domain is None:
+            return f" if {'they' if nodes > 1 else 'it'} had the label {self.key}"
+        return " if a pod that meets your required affinity were there"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class TermRule(PodRule):
+    """The same of some terms, as far as one table stands for them."""
+
+    table: DomainTable
+    terms: Terms
+    annotated: bool
+    number: int = 0
+    what: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Nominated(Rule):
+    """Pods that are nominated to a node and would exclude the pod there."""
+
+    reason: Reason
+    nominated = True
+
+    def cause(self, group: RefusalGroup) -> str:
+        """Name the pods."""
+        whose = "your" if self.reason is Reason.ANTI_AFFINITY else "the others'"
+        return f"{whose} anti-affinity: {group.in_the_way}, nominated there"
+
+    def statement(self, refusal: Refusal) -> str:
+        """Say for whom the node is held."""
+        return f"{refusal.nodes[0]} is held for {refusal.in_the_way}"
+
+    def remedy(self, domain: str | None, nodes: int) -> str:
+        """Say that no such pod is there any more."""
+        del domain, nodes
+        return GONE
+
+
+@dataclass(slots=True, eq=False)
+class Neighbours(Rule):
+    """Nodes that have one of some topology keys are refused.
+
+    Whoever is on the same node is in the same domain of each key that the node has.
+    """
+
+    reason: Reason
+    keys: frozenset[str]
+    nodes: Nodes
+
+    def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
+        """Return the nodes that it leaves, and the names of those that it refuses."""
+        labels, keys = self.nodes.labels, self.keys
+        hit = [each for each in asked.names if not keys.isdisjoint(labels(each))]
+        if not hit:
+            return asked, hit
+        refused = {*hit}
+        return asked.only([name for name in asked.names if name not in refused]), hit
+
+
+def united_rules(
+    prefilter: PreFilterState, asked: NodeList, nodes: Nodes, near: Interaction | None = None
+) -> Iterator[Rule]:
+    """Yield what refuses nodes for a pod, one rule for all terms over a topology.
+
+    In the scheduler's order: pod affinity, own anti-affinity, existing pods' anti-affinity. With
+    `near`, as if such pods were on every node as well.
+    """
+    reason = Reason.AFFINITY
+    for table, allowed in _affinity(prefilter, met=near is not None and near.attracts):
+        yield PodRule(reason, table.topology, allowed, forbidden=False)
+    if near is None and _lacks_key(prefilter, asked):
+        topology = prefilter.affinity[0].topology
+        yield PodRule(reason, topology, (), forbidden=False)
+    reason = Reason.ANTI_AFFINITY
+    yield from _forbidden(reason, prefilter.anti_affinity, asked)
+    if near is not None and near.repelled:
+        yield Neighbours(reason, near.repelled, nodes)
+    reason = Reason.EXISTING_ANTI_AFFINITY
+    yield from _forbidden(reason, prefilter.existing_anti_affinity, asked)
+    if near is not None and near.repels:
+        yield Neighbours(reason, near.repels, nodes)
+
+
+def _affinity(
+    prefilter: PreFilterState, *, met: bool = False
+) -> Iterator[tuple[DomainTable, Collection[int]]]:
+    """Yield the domains that required affinity leaves.
+
+    A table holds the pods that match all required terms, so each term's domain must hold one of
+    them. When there are none anywhere and the pod would match its own terms, it may start the
+    group wherever the node has every key. So it may where one of them is on the node itself: `met`.
+    """
+    first = met or prefilter.is_first
+    for table in prefilter.affinity:
+        # Every domain there is, and one that a template would be the first node of; that leaves out
+        # the nodes without the key, which are in none.
+        yield table, range(len(table.topology.values) + 1) if first else table.counts
+
+
+def _lacks_key(prefilter: PreFilterState, asked: NodeList) -> bool:
+    """Return whether a template lacks a key of required affinity.
+
+    The tables do not tell: of all keys that no node has, one has a table.
+    """
+    labels, terms = asked.template, prefilter.pod_class.affinity.required
+    return labels is not None and any(each.topology_key not in labels for each in terms)
+
+
+def _forbidden(reason: Reason, unions: Sequence[DomainUnion], asked: NodeList) -> Iterator[PodRule]:
+    """Yield the domains that are refused, those that matter to the nodes asked about at least."""
+    few = len(asked.names) <= FEW_NODES
+    for union in unions:
+        domains = union.among(asked.domains(union.topology)) if few else union.domains()
+        if domains is not None:
+            yield PodRule(reason, union.topology, domains)
+
+
+def rules_by_term(state: ClusterState, prefilter: PreFilterState) -> Iterator[TermRule]:
+    """Yield what refuses nodes for a pod, term by term as far as tables tell them apart.
+
+    The pod has to be left out of the counts. O(own terms + existing terms about the pod).
+    """
+    pod_class = prefilter.pod_class
+    own = pod_class.affinity
+    what = "no pod that matches all required terms" if len(own.required) > 1 else "no such pod"
+    for table, allowed in _affinity(prefilter):
+        terms = tuple(term for term in own.required if term.topology_key == table.topology.key)
+        yield TermRule(
+            Reason.AFFINITY,
+            table.topology,
+            allowed,
+            forbidden=False,
+            table=table,
+            terms=terms,
+            annotated=all(is_annotated(pod_class, term) for term in terms),
+            what=what,
+        )
+    for terms, table in _own_anti_affinity(state, prefilter):
+        annotated = all(is_annotated(pod_class, term) for term in terms)
+        yield _anti_affinity(Reason.ANTI_AFFINITY, terms, table, annotated=annotated)
+    labels = state.namespace_labels(pod_class.namespace)
+    reason = Reason.EXISTING_ANTI_AFFINITY
+    for each in state.existing_terms.matching(pod_class, labels):
+        counts = each.annotated or not pod_class.of_annotations
+        if counts and each.role is Role.REQUIRED_ANTI and each.owners.counts:
+            # Owners in several namespaces may have the same term in annotations.
+            number = each.number if each.annotated else 0
+            yield _anti_affinity(
+                reason, (each.term,), each.owners, annotated=each.annotated, number=number
+            )
+    for large in state.existing_terms.large_for(pod_class.namespace):
+        if large.annotated or not pod_class.of_annotations:
+            for owners, terms in large.excluding(pod_class, labels):
+                yield _anti_affinity(
+                    reason, terms, owners, annotated=large.annotated, number=large.number
+                )
+
+
+def _anti_affinity(
+    reason: Reason, terms: Terms, table: DomainTable, *, annotated: bool, number: int = 0
+) -> TermRule:
+    return TermRule(
+        reason,
+        table.topology,
+        table.counts,
+        table=table,
+        terms=terms,
+        annotated=annotated,
+        number=number,
+    )
+
+
+def _own_anti_affinity(
+    state: ClusterState, prefilter: PreFilterState
+) -> Iterator[tuple[Terms, DomainTable]]:
+    own = prefilter.pod_class.affinity
+    terms_of: dict[DomainTable, Terms] = {}
+    for pod_set, key in rule_sets(own, state.nodes).anti_affinity:
+        counted = state.matching_sets.find(pod_set, key)
+        if counted is not None:
+            selectors = {pods for pods, _ in pod_set.weights}
+            terms_of[counted.table] = tuple(
+                term
+                for term in dict.fromkeys(own.required_anti)
+                if term.topology_key == key and term.pods in selectors
+            )
+    for union in prefilter.anti_affinity:
+        # Of a table that is not kept up to date any more nobody knows which terms it was for.
+        every = tuple(t for t in own.required_anti if t.topology_key == union.topology.key)
+        for table in union.tables:
+            yield terms_of.get(table, every), table
+
+
+def is_annotated(pod_class: PodClass, term: Term) -> bool:
+    """Return whether a required term of a class is only in the annotation of its pods."""
+    if pod_class.of_annotations:
+        return True
+    annotated = pod_class.annotated
+    if annotated is None:
+        return False
+    own, added = annotated.own, annotated.added
+    return term in (*added.required, *added.required_anti) and term not in (
+        *own.required,
+        *own.required_anti,
+    )
