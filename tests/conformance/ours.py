@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tests.conformance.asking import INTER_POD_AFFINITY, NODE_AFFINITY
 from tests.oracle import UNKNOWN_NODE
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _CODES = {
     "FailedNodes": "Unschedulable",
@@ -95,7 +96,7 @@ def _refused(
     answers: Answering, pod: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, dict[str, str]]:
     body = _body(pod, json.dumps(names, separators=(",", ":")))
-    result = json.loads(_done(answers.filter(body)))
+    result = json.loads(asyncio.run(answers.filter(body)))
     assert not result["Error"], result["Error"]
     refused = {
         name: {"code": code, "reason": reason}
@@ -108,19 +109,10 @@ def _refused(
 
 def _scores(answers: Answering, pod: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
     body = _body(pod, json.dumps(names, separators=(",", ":")))
-    scores = json.loads(_done(answers.prioritize(body)))
+    scores = json.loads(asyncio.run(answers.prioritize(body)))
     return {score["Host"]: score["Score"] for score in scores}
 
 
 def _body(pod: Mapping[str, Any], names_json: str) -> bytes:
     return f'{{"Pod":{json.dumps(pod)},"Nodes":null,"NodeNames":{names_json}}}'.encode()
 
-
-def _done(answer: Coroutine[None, None, bytes]) -> bytes:
-    """Run a callback to its end; without pods in flight it waits for nothing on its way."""
-    try:
-        answer.send(None)
-    except StopIteration as done:
-        result: bytes = done.value
-        return result
-    raise AssertionError("a callback waited")
