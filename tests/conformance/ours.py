@@ -115,4 +115,3 @@ def _scores(answers: Answering, pod: Mapping[str, Any], names: Sequence[str]) ->
 
 def _body(pod: Mapping[str, Any], names_json: str) -> bytes:
     return f'{{"Pod":{json.dumps(pod)},"Nodes":null,"NodeNames":{names_json}}}'.encode()
-
