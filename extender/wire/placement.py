@@ -122,7 +122,7 @@ class OwnerReader:
     """Reads who would replace a pod; those of one controller share it, recognised by its bytes."""
 
     def __init__(self) -> None:
-        self._known: LruCache[bytes, Owner | None] = LruCache(memory.OWNERS)
+        self._known: LruCache[bytes, Owner] = LruCache(memory.OWNERS)
 
     def read(self, references: msgspec.Raw) -> Owner | None:
         """Return the controller of a pod; ObjectError names the field that is broken."""
@@ -131,7 +131,8 @@ class OwnerReader:
         if known is None:
             found = decode(_REFERENCES, key, "metadata.ownerReferences") or ()
             known = next(_controllers(found), None)
-            self._known.put(key, known, decoded_size(key))
+            if known is not None:
+                self._known.put(key, known, decoded_size(key))
         return known
 
 

@@ -250,8 +250,29 @@ class EventStream(RuleBasedStateMachine):
             self.steps.remove((pod, rest))
             self._ask(pod, list(self.nodes), Args())
 
+    def cluster_for(self, namespace: str) -> Cluster:
+        """Return what a pod of a namespace has to reckon with.
+
+        Where a quota on cross-namespace affinity is exceeded, annotations are nothing to others.
+        """
+        whole, quotas = self.cluster, self.state.quotas
+        pods = [
+            _without_rules(pod)
+            if self.is_annotated(pod)
+            and _namespace(pod) != namespace
+            and quotas.exceeded(_namespace(pod))
+            else pod
+            for pod in whole.pods
+        ]
+        return Cluster(whole.nodes, whole.namespaces, pods)
+
+    def is_annotated(self, pod: Pod) -> bool:
+        """Return whether a pod has its rules in an annotation."""
+        del pod
+        return False
+
     def _ask(self, pod: Json, names: list[str], args: Args) -> None:
-        state, cluster = self.state, self.cluster
+        state, cluster = self.state, self.cluster_for(_namespace(pod))
         assert actual_refusals(state, pod, names) == expected_refusals(cluster, pod, names, args)
         assert actual_scores(state, pod, names, args) == expected_scores(cluster, pod, names, args)
 
@@ -348,6 +369,10 @@ def _namespace(pod: Json) -> str:
     return namespace
 
 
+def _without_rules(pod: Pod) -> Pod:
+    return Pod({**pod, "spec": {**pod["spec"], "affinity": None}})
+
+
 class AnnotatedEventStream(EventStream):
     """The same, where half of the pods have their rules in an annotation, and others in the spec.
 
@@ -361,6 +386,10 @@ class AnnotatedEventStream(EventStream):
         if crc32(pod["metadata"]["uid"].encode()) % 2:
             return model_pod(pod)
         return model_pod(sound(pod, moved(pod, DECOY)))
+
+    def is_annotated(self, pod: Pod) -> bool:
+        """Return whether a pod has its rules in an annotation."""
+        return self.read(pod).pod_class.annotated is not None
 
 
 class EditedEventStream(EventStream):
@@ -383,9 +412,7 @@ class EditedEventStream(EventStream):
     @property
     def cluster(self) -> Cluster:
         """What others have to reckon with."""
-        pods = [
-            pod if self._counts(pod) else self._without_rules(pod) for pod in self.pods.values()
-        ]
+        pods = [pod if self._counts(pod) else _without_rules(pod) for pod in self.pods.values()]
         return Cluster(list(self.nodes.values()), list(self.namespaces.values()), pods)
 
     def _counts(self, pod: Pod) -> bool:
@@ -396,8 +423,9 @@ class EditedEventStream(EventStream):
         covered = namespace is not None and "team" in (namespace["metadata"].get("labels") or {})
         return covered and pod["metadata"]["uid"] not in self.edited
 
-    def _without_rules(self, pod: Pod) -> Pod:
-        return Pod({**pod, "spec": {**pod["spec"], "affinity": None}})
+    def is_annotated(self, pod: Pod) -> bool:
+        """Return whether a pod has its rules in an annotation."""
+        return pod["metadata"]["uid"] not in self.plain
 
     @precondition(lambda self: self.written)
     @rule(

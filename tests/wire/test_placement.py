@@ -1,48 +1,24 @@
-"""What else a pod asks of its node, read and applied."""
+"""What pods ask of their placing, and who would replace them, read once and shared."""
 
 from __future__ import annotations
 
-from typing import Any
-
+import msgspec
 import pytest
 
-from extender.model.node_resources import Allocatable, Requirements, Taint
-from tests.builders import model_pod, pod
+from extender.wire.placement import OwnerReader
+
+CONTROLLER = b'[{"kind":"ReplicaSet","name":"web","uid":"u1","controller":true}]'
 
 
-def wish(**spec: Any) -> Requirements:
-    """Read the wish of a pod with this spec."""
-    raw = pod("one")
-    return model_pod({**raw, "spec": {**raw["spec"], **spec}}).requirements
+def test_pods_of_one_controller_share_it() -> None:
+    reader = OwnerReader()
+    first, second = (reader.read(msgspec.Raw(CONTROLLER)) for _ in range(2))
+    assert first is second is not None
 
 
-GPU = Taint("gpu", "yes", "NoSchedule")
-
-
-@pytest.mark.parametrize(
-    ("toleration", "expected"),
-    [
-        pytest.param({"operator": "Exists"}, True, id="everything"),
-        pytest.param({"key": "gpu", "operator": "Exists"}, True, id="any value"),
-        pytest.param({"key": "gpu", "value": "yes"}, True, id="equal is the default"),
-        pytest.param({"key": "gpu", "operator": "Equal", "value": "no"}, False, id="other value"),
-        pytest.param({"key": "gpu"}, False, id="no value is the empty one"),
-        pytest.param({"key": "x", "operator": "Exists"}, False, id="another key"),
-        pytest.param(
-            {"key": "gpu", "operator": "Exists", "effect": "NoExecute"}, False, id="other effect"
-        ),
-        pytest.param(
-            {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}, True, id="same effect"
-        ),
-        pytest.param({"key": "gpu", "operator": "Lt", "value": "9"}, False, id="unknown operator"),
-    ],
-)
-def test_which_taints_a_pod_tolerates(toleration: dict[str, str], expected: bool) -> None:
-    assert wish(tolerations=[toleration]).tolerates(Allocatable({}, (GPU,))) is expected
-
-
-def test_every_taint_has_to_be_tolerated() -> None:
-    both = Allocatable({}, (GPU, Taint("old", "", "NoExecute")))
-    assert not wish(tolerations=[{"key": "gpu", "operator": "Exists"}]).tolerates(both)
-    assert wish(tolerations=[{"operator": "Exists"}]).tolerates(both)
-    assert wish().tolerates(Allocatable({}))
+@pytest.mark.parametrize("references", [b"[]", b'[{"kind":"Node","name":"n1"}]'])
+def test_references_without_a_controller_take_no_room(references: bytes) -> None:
+    reader = OwnerReader()
+    for _ in range(3):
+        assert reader.read(msgspec.Raw(references)) is None
+    assert (len(reader._known), reader._known.size) == (0, 0)
