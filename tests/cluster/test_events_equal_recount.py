@@ -262,7 +262,7 @@ class EventStream(RuleBasedStateMachine):
             and _namespace(pod) != namespace
             and quotas.exceeded(_namespace(pod))
             else pod
-            for pod in whole.pods
+            for pod in map(Pod, whole.pods)
         ]
         return Cluster(whole.nodes, whole.namespaces, pods)
 
