@@ -13,6 +13,7 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
+from extender.model.stepping import within
 from extender.wire.node_affinity import MOST_CONDITIONS
 
 SLICE = 2_000
@@ -84,14 +85,9 @@ class WarmUp:
         if pod.size > LARGE_BYTES:
             self._check_size(pod)
             await self._turn(0)
-            # A first look, so that the one in the turn of the answer is short.
-            for took in self._state.preparing(self._state.class_of(pod), SLICE):
-                await self._turn(took)
-                if took:
-                    break
-            else:
-                await self._turn(0)
-        if self.prepares_at_once(pod):
+            if await self._needs_nothing(pod):
+                return
+        elif self.prepares_at_once(pod):
             return
         self._check_size(pod)
         if self._waiting >= MOST_WAITING:
@@ -101,6 +97,19 @@ class WarmUp:
             await self._prepare(pod)
         finally:
             self._waiting -= 1
+
+    async def _needs_nothing(self, pod: Pod) -> bool:
+        """Take a first look in turns, so that the one in the turn of the answer is short."""
+        for took in self._state.preparing(self._state.class_of(pod), SLICE):
+            await self._turn(took)
+            if took:
+                return False
+        await self._turn(0)
+        return self._is_prepared(pod)
+
+    def _is_prepared(self, pod: Pod) -> bool:
+        """Return whether nothing is left to count; a slice of it is, if something was."""
+        return within(self._state.preparing(self._state.class_of(pod), SLICE), 0) is not None
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
@@ -144,7 +153,7 @@ class WarmUp:
                         pod,
                         f"{spent} comparisons were not enough, the next attempt goes on from here",
                     )
-            if self.prepares_at_once(pod):
+            if self._is_prepared(pod):
                 return
         self._refuse(pod, "results were dropped from memory again and again")
 

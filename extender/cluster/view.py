@@ -293,9 +293,9 @@ class ClusterView:
 
     def matching(self, sets: Sequence[KeyedSet]) -> Sequence[DomainTable] | None:
         """Return where the pods of some sets are; None as with `affinity_tables`."""
-        if any(map(self._too_many, sets)) or self._would_crowd_out(sets):
+        if any(self._too_many(named) or self._counters.cost(*named) > AT_ONCE for named in sets):
             return None
-        if within(self.counting_matching(sets, AT_ONCE), AT_ONCE) is None:
+        if self._would_crowd_out(sets):
             return None
         return [self._counters.matching(*named) for named in sets]
 

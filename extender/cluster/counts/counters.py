@@ -24,6 +24,8 @@ from extender.model.objects import PodClass
 MOST_REMATCHED = 50_000
 """Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
 that would cost more are given up: whoever asks for them again pays, in slices."""
+MANY_SELECTORS = 64
+"""Beyond which it is not looked up how many classes each of a set may match."""
 
 
 class Counters:
@@ -236,6 +238,21 @@ class Counters:
             yield 1
         while counted.pending is not None:
             yield self.advance(counted, comparisons)
+
+    def cost(self, pod_set: PodSet, topology_key: str) -> int:
+        """Return how many comparisons, roughly, it still takes to complete a set."""
+        counted = self.matching_sets.find(pod_set, topology_key)
+        if counted is not None and counted.pending is None:
+            return 0
+        if len(pod_set.weights) > MANY_SELECTORS:
+            # To find out how many exactly would take long itself.
+            return len(pod_set.weights) * (len(self._placed) or 1)
+        sizes = [self._index.candidates(pods)[0] for pods, _ in pod_set.weights]
+        if pod_set.how is How.ALL:
+            return min(sizes) * pod_set.conditions
+        return sum(
+            size * pods.conditions for size, (pods, _) in zip(sizes, pod_set.weights, strict=True)
+        )
 
     def advance(self, counted: MatchingPods, comparisons: int) -> int:
         """File more of a set, or compare it with more classes; return what that took.
