@@ -13,7 +13,6 @@ from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
-from extender.model.stepping import within
 from extender.wire.node_affinity import MOST_CONDITIONS
 
 SLICE = 2_000
@@ -105,11 +104,7 @@ class WarmUp:
             if took:
                 return False
         await self._turn(0)
-        return self._is_prepared(pod)
-
-    def _is_prepared(self, pod: Pod) -> bool:
-        """Return whether nothing is left to count; a slice of it is, if something was."""
-        return within(self._state.preparing(self._state.class_of(pod), SLICE), 0) is not None
+        return self._state.is_prepared(self._state.class_of(pod), SLICE)
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
@@ -153,7 +148,7 @@ class WarmUp:
                         pod,
                         f"{spent} comparisons were not enough, the next attempt goes on from here",
                     )
-            if self._is_prepared(pod):
+            if self._state.is_prepared(self._state.class_of(pod), SLICE):
                 return
         self._refuse(pod, "results were dropped from memory again and again")
 

@@ -66,16 +66,16 @@ class PrecomputedScores:
         self._state = state
         self._defer = defer
         self._recent: deque[_PrecomputedAnswer] = deque(maxlen=REMEMBERED)
-        self._unschedulable = 0
+        self._wasted = 0
 
     def expect(self, pod_json: Raw, names_json: bytes, make: Callable[[], Made | None]) -> None:
         """Make the answer about a pod and some nodes soon, with `make`.
 
         It may return None: what takes long is made when it is asked for.
         """
-        if self._unschedulable == PATIENCE:
+        if self._wasted == PATIENCE:
             return
-        self._unschedulable += 1
+        self._wasted += 1
 
         def prepare() -> None:
             call = write_call(pod_json, names_json)
@@ -88,7 +88,7 @@ class PrecomputedScores:
 
     def recall(self, call: bytes) -> _PrecomputedAnswer | None:
         """Return the answer to a call, if it was made ahead and nothing has changed since."""
-        self._unschedulable = 0
+        self._wasted = 0
         for known in self._recent:
             if known.call == call:
                 return known if known.version == self._state.version else None

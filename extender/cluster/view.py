@@ -206,8 +206,8 @@ class ClusterView:
             if large is None and rules.required_anti:
                 return None
             if large is not None:
-                affinity_tables = self._prefilter_states.large_matches.of(pod_class, large)
-                keys.update(table.topology.key for table in affinity_tables.anti_affinity)
+                matched = self._prefilter_states.large_matches.of(pod_class, large)
+                keys.update(table.topology.key for table in matched.anti_affinity)
         return frozenset(keys)
 
     def prefilter_state(self, pod_class: PodClass) -> PreFilterState:
@@ -270,9 +270,11 @@ class ClusterView:
         """Count what judging needs, if that takes a moment; return whether nothing is left."""
         # A second time, for what was found out may have been given up for the rest of it.
         took = within(self.preparing(pod_class, AT_ONCE), AT_ONCE)
-        return took == 0 or (
-            took is not None and within(self.preparing(pod_class, AT_ONCE), AT_ONCE) == 0
-        )
+        return took == 0 or (took is not None and self.is_prepared(pod_class, AT_ONCE))
+
+    def is_prepared(self, pod_class: PodClass, comparisons: int) -> bool:
+        """Return whether nothing is left to count; a step of it is, if something was."""
+        return within(self.preparing(pod_class, comparisons), 0) is not None
 
     def do_deferred(self, steps: int | None = None) -> int:
         """Do some, or all, of what events have put off; return how many steps that took."""
