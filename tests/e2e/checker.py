@@ -7,15 +7,63 @@ only compares pods that are in one domain.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tests.e2e.api import key_of
 from tests.e2e.objects import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+class _Group:
+    """Some placed pods, found by the topology domain that they are in, and by what terms look at.
+
+    A term is about all pods of a namespace that have the same of the labels that any term names, or
+    about none of them.
+    """
+
+    def __init__(
+        self,
+        pods: Iterable[JSON],
+        value_of: Callable[[str, str], str | None],
+        named: Collection[str],
+    ) -> None:
+        self._pods: list[JSON] = []
+        self._value_of = value_of
+        self._named = named
+        self._domains: dict[str, dict[str | None, dict[object, list[JSON]]]] = {}
+        self.add(*pods)
+
+    def __iter__(self) -> Iterator[JSON]:
+        return iter(self._pods)
+
+    def add(self, *pods: JSON) -> None:
+        """Take in more pods."""
+        self._pods += pods
+        for key in self._domains:
+            self._file(key, pods)
+
+    def matched(
+        self, key: str, value: str | None, matches: Callable[[JSON], bool]
+    ) -> Iterator[JSON]:
+        """Yield those in a domain that a term is about; none where there is no domain."""
+        if key not in self._domains:
+            self._domains[key] = defaultdict(lambda: defaultdict(list))
+            self._file(key, self._pods)
+        for alike in () if value is None else self._domains[key][value].values():
+            if matches(alike[0]):
+                yield from alike
+
+    def _file(self, key: str, pods: Iterable[JSON]) -> None:
+        for pod in pods:
+            labels = _labels(pod)
+            seen = (pod["metadata"]["namespace"], *map(labels.get, self._named))
+            self._domains[key][self._value_of(pod["spec"]["nodeName"], key)][seen].append(pod)
 
 
 class Checker:
@@ -29,7 +77,8 @@ class Checker:
         alive = [each for each in pods if not _is_terminal(each)]
         self._placed = {key_of(each): each for each in alive if each["spec"].get("nodeName")}
         self._waiting = [each for each in alive if not each["spec"].get("nodeName")]
-        self._domains: dict[str, dict[str | None, list[JSON]]] = {}
+        self._named = sorted({key for pod in alive for key in _named_labels(pod)})
+        self._everybody = self._group(self._placed.values())
 
     def broken_rules(self, order: Sequence[str] | None = None) -> list[str]:
         """Say, a line each, which placed pods are where a required rule forbids them to be.
@@ -59,16 +108,11 @@ class Checker:
             for owner in self._placed.values()
             for term in _terms(owner, "podAntiAffinity")
             if (value := self._value(owner["spec"]["nodeName"], term["topologyKey"])) is not None
-            for other in self._in_domain(term["topologyKey"], value)
-            if self._repels(term, owner, other)
+            for other in self._everybody.matched(
+                term["topologyKey"], value, partial(self._matches, term, owner)
+            )
+            if other is not owner
         ]
-
-    def _in_domain(self, key: str, value: str) -> list[JSON]:
-        if key not in self._domains:
-            domains = self._domains[key] = defaultdict(list)
-            for pod in self._placed.values():
-                domains[self._value(pod["spec"]["nodeName"], key)].append(pod)
-        return self._domains[key][value]
 
     def _clashes(self, owner: JSON, node: str, other: JSON) -> bool:
         """Return whether the owner of anti-affinity, on this node, must not be with other."""
@@ -84,18 +128,18 @@ class Checker:
 
     def _replayed(self, order: Sequence[str]) -> list[str]:
         assert set(order) == set(self._placed), "the order must name every placed pod"
-        found, present = [], list[JSON]()
+        found, present = [], self._group()
         for key in order:
             pod = self._placed[key]
             node = pod["spec"]["nodeName"]
             if not (self._supported(pod, node, present) or self._may_start(pod, node, present)):
                 found.append(f"{key} has nobody to be near on {node}, and may not start a group")
-            present.append(pod)
+            present.add(pod)
         return found
 
     def _started_twice(self) -> list[str]:
         """Derive who can stand on whose shoulders; each group gets one pod that stands alone."""
-        standing = [pod for pod in self._placed.values() if not _terms(pod, "podAffinity")]
+        standing = self._group(p for p in self._placed.values() if not _terms(p, "podAffinity"))
         floating = [pod for pod in self._placed.values() if _terms(pod, "podAffinity")]
         starters: list[JSON] = []
         while floating:
@@ -105,7 +149,7 @@ class Checker:
                 starters += raised
             if not raised:
                 break
-            standing += raised
+            standing.add(*raised)
             up = {id(pod) for pod in raised}
             floating = [pod for pod in floating if id(pod) not in up]
         return [
@@ -119,16 +163,20 @@ class Checker:
         rivals = [s for s in starters if self._all_terms_match(s, pod)]
         return self._may_start(pod, pod["spec"]["nodeName"], rivals)
 
-    def _supported(self, pod: JSON, node: str, present: Sequence[JSON]) -> bool:
+    def _supported(self, pod: JSON, node: str, present: _Group) -> bool:
         return all(
             any(
                 helper is not pod
-                and self._together(node, helper, term["topologyKey"])
-                and self._all_terms_match(pod, helper)
-                for helper in present
+                for helper in present.matched(
+                    key, self._value(node, key), partial(self._all_terms_match, pod)
+                )
             )
             for term in _terms(pod, "podAffinity")
+            for key in (term["topologyKey"],)
         )
+
+    def _group(self, pods: Iterable[JSON] = ()) -> _Group:
+        return _Group(pods, self._value, self._named)
 
     def _together(self, node: str, other: JSON, key: str) -> bool:
         value = self._value(node, key)
@@ -145,7 +193,7 @@ class Checker:
         return self._all_terms_match(pod, pod) and not has_rival
 
     def _fits(self, pod: JSON, node: str) -> bool:
-        placed = list(self._placed.values())
+        placed = self._everybody
         moved = pod | {"spec": pod["spec"] | {"nodeName": node}}
         clash = any(
             self._clashes(pod, node, other)
@@ -204,6 +252,13 @@ def _terms(pod: JSON, kind: str) -> list[JSON]:
     affinity = (pod["spec"].get("affinity") or {}).get(kind) or {}
     terms: list[JSON] = affinity.get(_REQUIRED) or []
     return terms
+
+
+def _named_labels(pod: JSON) -> Iterator[str]:
+    for term in chain(_terms(pod, "podAffinity"), _terms(pod, "podAntiAffinity")):
+        selector = term.get("labelSelector") or {}
+        yield from selector.get("matchLabels") or ()
+        yield from (each["key"] for each in selector.get("matchExpressions") or ())
 
 
 def _labels(thing: JSON) -> dict[str, str]:

@@ -16,7 +16,7 @@ NODES = [
 ]
 NAMESPACES = [namespace("default"), namespace("red", team="red"), namespace("blue", team="blue")]
 
-WEB, DB = {"app": "web"}, {"app": "db"}
+WEB, DB, RED = {"app": "web"}, {"app": "db"}, {"color": "red"}
 
 
 def judged(*pods: JSON, order: list[str] | None = None) -> list[str]:
@@ -170,6 +170,7 @@ def test_a_known_order_decides_who_may_start(order: list[str], reported: int) ->
         pytest.param(pod("w", **NEAR_DB), "a1, a2", id="a zone with the pod to be near"),
         pytest.param(pod("w", **APART), "a2, b1, b2, bare", id="all nodes but the one taken"),
         pytest.param(pod("w", near=[term(ZONE, {"app": "none"})]), "", id="nobody to be near"),
+        pytest.param(pod("w", near=[term(ZONE, RED)]), "b1, b2", id="by a label only it names"),
         pytest.param(pod("w", labels={"app": "repelled"}), "b1, b2, bare", id="a guarded zone"),
         pytest.param(pod("w", "red", **GROUP), "a1, a2, b1, b2", id="nodes to start a group on"),
     ],
@@ -179,6 +180,8 @@ def test_a_needless_wait_is_reported(waiting: JSON, reported: str) -> None:
         pod("db", labels=DB, on="a1"),
         pod("web", on="a1", **APART),
         pod("guard", on="a2", apart=[term(ZONE, {"app": "repelled"})]),
+        pod("plain", on="b1", labels={"app": "plain"}),
+        pod("red", on="b1", labels={"app": "plain"} | RED),
     ]
 
     found = Checker([*placed, waiting], NODES, NAMESPACES).needless_waits()
