@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 from msgspec import convert
 
-from bench.machine import machine
 from bench.output import add_files, put_out
 from bench.scheduler_perf.building import pin, program, upstream
 from bench.scheduler_perf.cases import LARGEST, SIZES, workloads
@@ -46,9 +45,7 @@ def main() -> None:
             _say(f"{workload}, {side}: {average:.0f} pods/s, {len(outcome.broken)} broken")
     finally:  # An hour's figures are not lost with the run that broke off.
         outcomes = _with_earlier(args.json, outcomes, list(map(str, workloads(found, args.size))))
-        report = f"Measured on {machine()}.\n\n{as_markdown(outcomes)}"
-        numbers = {"machine": machine(), "outcomes": [asdict(each) for each in outcomes]}
-        put_out(args, report, numbers)
+        put_out(args, as_markdown(outcomes), {"outcomes": [asdict(each) for each in outcomes]})
 
 
 def _with_earlier(path: Path | None, new: Sequence[Outcome], order: list[str]) -> list[Outcome]:

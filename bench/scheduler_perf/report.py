@@ -16,15 +16,17 @@ _HEAD = """\
 Upstream's own benchmark (`scheduler_perf`), its workloads unchanged, in pods per second. A side's
 placements were judged afterwards by the rules of the documentation (*broken*). *Threshold* is what
 upstream asks of the average, on a machine with 6 cores. The sides of a workload ran one after the
-other, the workloads on several days.
+other; the workloads on several days, and not all on one machine. Compare the lines of one table.
 """
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """Write a table for each workload; the runs of one side stand in the order of the turns."""
     lines = [_HEAD]
-    for workload, runs in groupby(outcomes, key=lambda outcome: outcome.workload):
-        lines += [f"## {workload}", ""]
+    for (workload, machine), runs in groupby(
+        outcomes, key=lambda each: (each.workload, each.machine)
+    ):
+        lines += [f"## {workload}", "", f"On {machine}.", ""]
         lines += [f"| | {' | '.join(STATISTICS)} | threshold | placed | waiting | broken |"]
         lines += ["| --- |" + " ---: |" * (len(STATISTICS) + 4)]
         lines += [_row(outcome) for outcome in runs]

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.machine import machine
 from bench.scheduler_perf.cases import Workload, write_case
 from bench.scheduler_perf.sides import side
 from tests.e2e.checker import Checker
@@ -35,6 +36,8 @@ class Outcome:
     waiting: int
     broken: list[str]
     """Where placements break the rules; a line each."""
+    machine: str
+    """What it ran on, and with which versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def run(benchmark: Benchmark, workload: Workload, name: str, folder: Path) -> Ou
         placed,
         len(pods) - placed,
         Checker(pods, found["nodes"], found["namespaces"]).broken_rules(),
+        machine(),
     )
 
 
