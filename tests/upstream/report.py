@@ -22,9 +22,8 @@ _HEAD = """\
 are. Then it runs them with one helper changed, the one that starts the scheduler: each scheduler is
 configured by a file of `scheduler-config/`, and a process of the extender runs on the suite's API
 server. Last comes an extender that knows no rules: what passes there as well says nothing about the
-extender. What failed was run again, up to five times (without rules: once); *flaky* counts the tests
-that then passed.
-`results.json` has the names.
+extender. What failed was run again, up to five times (without rules: once); *flaky* counts the
+tests that then passed. `results.json` has the names.
 
 Tests passed / failed / skipped, without those that only hold others; an empty cell was not run.
 Kubernetes {release}.
