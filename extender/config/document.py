@@ -12,7 +12,7 @@ import yaml
 
 from extender import plain_yaml
 from extender.config.faults import convert
-from extender.config.schema import Config
+from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import ConfigError, ConfigFaultsError
 from extender.plain_yaml import FastLoader, PlainConstructor
 
@@ -97,8 +97,18 @@ def decode(document: Document) -> Config:
 
 
 def decode_all(document: Document) -> tuple[Config | None, list[ConfigError]]:
-    """Turn a document into a Config, with all that is wrong; None when that is beyond repair."""
-    return convert(_plain(document), Config, _file_name)
+    """Turn a document into a Config, with all that is wrong; None when that is beyond repair.
+
+    Where something is wrong in a block, the whole block has its defaults.
+    """
+    plain = _plain(document)
+    config, faults = convert(plain, Config, _file_name)
+    if faults:
+        broken = {fault.block for fault in faults}
+        sound = {name: value for name, value in plain.items() if name not in broken}
+        header = {"apiVersion": API_VERSION, "kind": KIND}
+        config, _ = convert(sound | header, Config, _file_name)
+    return config, faults
 
 
 def effective(config: Config) -> Document:
