@@ -50,7 +50,7 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
-from extender.kube.watchers import PreparedObjects
+from extender.kube.frames import Resource, is_large, read_object
 from extender.metrics import Metrics
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
@@ -112,7 +112,8 @@ class _Bench:
         self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
         self.requests = pods_apart(self.reader)
         self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
-        self.mirrored = PreparedObjects(ApartReader(self.feed.read, self.feed.another().read))
+        apart = ApartReader(self.feed.read, self.feed.another().read)
+        self.mirrored = Resource("pods", "", apart.here, {}, apart)
         self.warm_up = WarmUp(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(
@@ -165,10 +166,10 @@ class _Bench:
 
     async def watch(self, raw: msgspec.Raw) -> None:
         """Take an event of the watch, as the reflector does."""
-        obj = await self.mirrored.prepare(raw)
-        for _ in self.state.taking_up(obj) if obj is not None else ():
+        obj = await read_object(self.mirrored, raw)
+        for _ in self.state.taking_up(obj) if is_large(raw) else ():
             await asyncio.sleep(0)
-        self.state.upsert_pod(self.mirrored.read(raw))
+        self.state.upsert_pod(obj)
 
     async def bind(self) -> None:
         """Bind the hostile pod, which the watch has shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, Self, TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from extender.kube.failures import (
     failure_from_body,
     words,
 )
+from extender.reading import APART_BYTES, ApartReader
 from extender.wire.decoding import BROKEN_JSON, decoded
 
 T = TypeVar("T")
@@ -41,8 +42,8 @@ class Resource(Generic[T]):
     """Raises `errors.ObjectError` for an object it cannot make sense of."""
     params: Mapping[str, str]
     """Of every list and watch, for example a fieldSelector."""
-    prepare: Callable[[msgspec.Raw], Awaitable[T | None]] | None = None
-    """Reads what takes long before `read` is called with it; None for all else."""
+    apart: ApartReader[Callable[[msgspec.Raw], T]] | None = None
+    """Reads what is large beside the event loop."""
     ease: Callable[[T], Iterable[None]] | None = None
     """Does in steps what would make it take long to store an object."""
 
@@ -177,10 +178,17 @@ def excerpt(line: bytes) -> str:
     return f"{len(line)} bytes, {line[:EXCERPT_BYTES]!a}"
 
 
-def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
+def is_large(raw: msgspec.Raw) -> bool:
+    """Return whether an object takes long to read, and may take long to store."""
+    return len(memoryview(raw)) > APART_BYTES
+
+
+async def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
     """Read one object; a defect of ours in reading it must not blind us to all others."""
     try:
-        return resource.read(raw)
+        if resource.apart is None or not is_large(raw):
+            return resource.read(raw)
+        return await resource.apart.read(len(memoryview(raw)), lambda read: read(raw))
     except ObjectError:
         raise
     except Exception as defect:

@@ -232,8 +232,7 @@ class Reflector(Generic[T]):
         async with contextlib.aclosing(stream):
             count = 0
             async for event in stream:
-                await self.mirror.prepare(event)
-                if self.mirror.take(event):
+                if await self.mirror.take(event):
                     patience.renew()
                     self._log.recovered("watching")
                 count += 1

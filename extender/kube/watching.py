@@ -132,20 +132,18 @@ class Lister(Generic[T]):
 
     async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
         for count, raw in enumerate(page.items or (), 1):
-            if self.resource.prepare is not None:
-                await self.resource.prepare(raw)
-            self._take_one(raw, snapshot)
+            await self._take_one(raw, snapshot)
             if count % SLICE == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
+    async def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
         try:
             metadata = read_metadata(raw)
         except SkippedError as skipped:
             self.skipped(skipped.reason, skipped.detail)
             return
-        snapshot.take(self.resource, metadata, raw, self.skipped)
+        await snapshot.take(self.resource, metadata, raw, self.skipped)
 
     async def events(
         self, version: str, *, seconds: int, patience: Patience, initial: bool = False
@@ -200,10 +198,8 @@ class Lister(Generic[T]):
                 if ends_initial_events(event):
                     snapshot.version = event.metadata.resource_version
                     return snapshot
-                if self.resource.prepare is not None:
-                    await self.resource.prepare(event.raw)
                 before = len(snapshot)
-                self._follow(event, snapshot)
+                await self._follow(event, snapshot)
                 if len(snapshot) > before:
                     patience.renew()
                 if loop.time() - begun > seconds:
@@ -213,10 +209,10 @@ class Lister(Generic[T]):
                     await asyncio.sleep(0)
         raise BrokenAnswerError("the stream ended before everything was sent")
 
-    def _follow(self, event: Event, snapshot: Snapshot[T]) -> None:
+    async def _follow(self, event: Event, snapshot: Snapshot[T]) -> None:
         match event.kind:
             case EventType.ADDED | EventType.MODIFIED:
-                snapshot.take(self.resource, event.metadata, event.raw, self.skipped)
+                await snapshot.take(self.resource, event.metadata, event.raw, self.skipped)
             case EventType.DELETED:
                 snapshot.drop(event.metadata.key)
             case EventType.BOOKMARK:
@@ -235,12 +231,12 @@ class Snapshot(Generic[T]):
     def __len__(self) -> int:
         return len(self.objects) + len(self.unreadable)
 
-    def take(
+    async def take(
         self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw, skipped: Skipped
     ) -> None:
         """Read one object; when it makes no sense, what was known of it stays."""
         try:
-            self.objects[metadata.key] = read_object(resource, raw)
+            self.objects[metadata.key] = await read_object(resource, raw)
         except ObjectError as failure:
             self.unreadable[metadata.key] = metadata.uid, str(failure)
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")
