@@ -91,7 +91,7 @@ class ClusterFiles:
         self._others = {
             each.kind: each.storing(state, pods)
             for each in RESOURCES
-            if each is not PODS and (each is not QUOTAS or pods.tells_charges)
+            if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
 

@@ -23,7 +23,7 @@ from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
-from extender.enabled import enforced, filter_plugins, refuses, score_plugins
+from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check, ReleaseNomination
@@ -139,7 +139,7 @@ def build_helpers(context: Context) -> Helpers:
     """Build what looks after refused pods, where the hard rules are ours."""
     config = context.config
     nomination = _nomination(context)
-    refused = RefusedPods(context.state) if refuses(config) else None
+    refused = RefusedPods(context.state) if enforced(config) else None
     return Helpers(nomination, _preemption(context, nomination), refused)
 
 
