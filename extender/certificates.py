@@ -1,11 +1,14 @@
-"""When certificates expire, read from their PEM."""
+"""PEM files: when certificates end, which have changed, and keys that nobody is asked to unlock."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 import ssl
-from typing import Final
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NoReturn
 
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
@@ -47,3 +50,20 @@ def _element(der: bytes, at: int) -> tuple[bytes, int]:
         start += length & 0x7F
         length = int.from_bytes(der[at + 2 : start], "big")
     return der[start : start + length], start + length
+
+
+def fingerprint(files: Iterable[Path]) -> bytes:
+    """Digest the content of files; one that cannot be read counts as its error."""
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            content = str(error).encode()
+        digest.update(hashlib.sha256(content).digest())
+    return digest.digest()
+
+
+def no_password() -> NoReturn:
+    """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
+    raise ValueError("the private key is protected by a password; use one without")

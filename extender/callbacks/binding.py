@@ -41,10 +41,10 @@ RESERVATION_SECONDS = 180.0
 gave up may be carried out after
 
 - 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
-  (`connecting.UNDELIVERED_SECONDS`);
+  (`WITHIN.undelivered` in kube/limits.py);
 - 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
   with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
-  10 s (`calls.Call.params`);
+  10 s (`ApiCall.params`);
 - the time that etcd stands still with the write in its hands. Measured: Bindings given up after
   2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
   Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.

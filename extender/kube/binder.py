@@ -10,7 +10,6 @@ from extender.errors import ApiError, ExtenderError, ObjectError
 from extender.kube.calls import (
     JSON_PATCH,
     STRATEGIC_MERGE,
-    WITHIN,
     condition_patch,
     pod_path,
     second_now,
@@ -18,6 +17,7 @@ from extender.kube.calls import (
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.kube.flowcontrol import Flow
+from extender.kube.limits import WITHIN
 from extender.kube.reader import ObjectReader
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod

@@ -41,9 +41,6 @@ SHARES: Final = {
 are enough for the pages of a relist; hints are limited to some tens a second anyway; an eviction
 makes three requests; and watches are opened a few times an hour."""
 
-_ALMOST_ONE: Final = 1.0 - 1e-9
-"""A token, for all that sums of floats may lack."""
-
 
 @dataclass(slots=True, eq=False)
 class _Queue:
@@ -121,7 +118,7 @@ class FlowControl:
 
     def _take(self, queue: _Queue) -> bool:
         """Take a token, from the flow's own first."""
-        if queue.tokens + self._spare < _ALMOST_ONE:
+        if queue.tokens + self._spare < 1.0 - 1e-9:  # a sum of floats may lack as much
             return False
         own = min(queue.tokens, 1.0)
         queue.tokens -= own

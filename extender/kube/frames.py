@@ -19,16 +19,11 @@ from extender.kube.failures import (
     failure_from_body,
     words,
 )
+from extender.kube.limits import MOST
 from extender.reading import APART_BYTES, ApartReader
 from extender.wire.decoding import BROKEN_JSON, decoded
 
 T = TypeVar("T")
-
-LINE_LIMIT: Final = 64 << 20
-"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
-EXCERPT_BYTES: Final = 80
-"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
-to carry what a pod has in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +170,7 @@ def read_version(body: bytes) -> str:
 
 def excerpt(line: bytes) -> str:
     """Show the beginning of something that makes no sense, on one line."""
-    return f"{len(line)} bytes, {line[:EXCERPT_BYTES]!a}"
+    return f"{len(line)} bytes, {line[: MOST.excerpt]!a}"
 
 
 def is_large(raw: msgspec.Raw) -> bool:
@@ -249,11 +244,11 @@ class Lines:
     async def __anext__(self) -> bytes:
         """Wait for the next line."""
         try:
-            line = await self._content.readline(max_line_length=LINE_LIMIT)
+            line = await self._content.readline(max_line_length=MOST.line)
         except TimeoutError as failure:
             raise IdleStreamError("nothing came, not even a bookmark") from failure
         except aiohttp.http_exceptions.LineTooLong as failure:
-            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
+            raise EndlessLineError(f"an event of more than {MOST.line} bytes") from failure
         # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
         except (aiohttp.ClientError, OSError, RuntimeError) as failure:
             raise BrokenAnswerError(words(failure)) from failure

@@ -10,9 +10,10 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
 from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, is_large, read_object
+from extender.kube.limits import MOST
 from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import Timing
-from extender.kube.watching import SLICE, Snapshot
+from extender.kube.watching import Snapshot
 from extender.logs import CHANGES
 
 _log = logging.getLogger(__name__)
@@ -113,13 +114,13 @@ class Mirror(Generic[T]):
         for count, obj in enumerate(snapshot.objects.values(), 1):
             await self._ease(obj)
             self._sink.put(obj)
-            if count % SLICE == 0:
+            if count % MOST.slice == 0:
                 await asyncio.sleep(0)
         for count, key in enumerate(self._sink.keys() - snapshot.objects.keys(), 1):
             uid = self._sink.uid(key)
             if not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
-            if count % SLICE == 0:
+            if count % MOST.slice == 0:
                 await asyncio.sleep(0)
         found = snapshot.unreadable.items()
         self._unreadable = {key: shortened(why) for key, (_, why) in found}

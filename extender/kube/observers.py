@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from extender.kube.limits import MOST
 from extender.timing import LOG_SECONDS, LogThrottle
 
 
@@ -52,11 +53,6 @@ class Unobserved:
     synced = event = last_event = restarted = relisted = skipped = staticmethod(_ignore)
 
 
-LONGEST_DETAIL = 400
-"""Characters of what is said about something from elsewhere, or by a server, which may be of any
-length: enough to act on, too little to carry a secret."""
-
-
 class RepeatingLog:
     """Keeps one subject's log short while the same things go wrong again and again."""
 
@@ -91,4 +87,4 @@ class RepeatingLog:
 
 def shortened(detail: str) -> str:
     """Return a text of bounded length."""
-    return detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}..."
+    return detail if len(detail) <= MOST.detail else f"{detail[: MOST.detail]}..."

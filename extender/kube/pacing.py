@@ -13,12 +13,9 @@ from typing import Final
 
 from extender.kube.failures import BrokenAnswerError, End, Restart
 from extender.kube.frames import Lines
+from extender.kube.limits import USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
 from extender.timing import TokenBucket
-
-SHORTEST_WATCH_SECONDS: Final = 1.0
-"""A watch that ends sooner is not opened again at once, whatever it brought, unless it is the first
-of its kind in a row: a busy API server closes a watch whose buffer is full, and is right."""
 
 
 class Brought(Enum):
@@ -42,7 +39,7 @@ class Pace:
 
     def before_next(self, end: End, brought: Brought, lasted: float) -> tuple[End, float]:
         """Return how to report the end of a watch, and how many seconds to wait."""
-        if lasted >= SHORTEST_WATCH_SECONDS:
+        if lasted >= USUAL_TIMEOUTS.shortest_watch:
             self._short_in_a_row = 0
             return end, self.backoff.delay(end.retry_after) if end.wait else 0.0
         if brought is Brought.NOTHING:
@@ -55,17 +52,13 @@ class Pace:
         end = replace(end, said=f"{end.said} soon, again and again, and brought {brought.value}")
         if brought is Brought.BOOKMARKS:
             return end, self.backoff.delay()
-        return end, SHORTEST_WATCH_SECONDS - lasted
+        return end, USUAL_TIMEOUTS.shortest_watch - lasted
 
 
 def _empty(end: End) -> End:
     if end.reason is not Restart.ENDED:
         return end
     return End(Restart.EMPTY, "ended at once and brought nothing")
-
-
-AGAIN_SECONDS: Final = 0.05
-"""Between two attempts to have the reader give up."""
 
 
 class Patience:
@@ -107,7 +100,7 @@ class Patience:
         if left <= 0:
             lines.give_up(self._failure(f"nothing of use came for {self.seconds:g} s"))
             # It gets lost on a reader that has just been woken by bytes and goes on waiting.
-            left = AGAIN_SECONDS
+            left = 0.05
         self._timer = loop.call_later(left, self._look, lines)
 
 

@@ -23,14 +23,9 @@ from extender.metrics import Metrics
 from extender.metrics.table import HUNG_UP, USUAL_CODES
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.callers import Callers
+from extender.web.limits import MOST
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-
-LARGE_BYTES: Final = 1 << 20
-MOST_LARGE: Final = 2
-"""Bodies of more than that, which are read at a time; the others wait, unread. With node names
-alone none is as large, and a scheduler that sends whole nodes asks about one pod after the other.
-"""
 
 _log = logging.getLogger(__name__)
 
@@ -150,7 +145,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._arriving = 0
-        self._large = asyncio.Semaphore(MOST_LARGE)
+        self._large = asyncio.Semaphore(MOST.large_bodies)
         self._none = asyncio.Event()
         self._none.set()
 
@@ -162,7 +157,7 @@ class Arrivals:
         self._arriving += 1
         self._none.clear()
         try:
-            if (request.content_length or 0) <= LARGE_BYTES:
+            if (request.content_length or 0) <= MOST.small_body:
                 return await request.read()
             async with self._large:
                 return await request.read()
