@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
-from types import TracebackType
 from typing import Final, Self
 
 import aiohttp
@@ -82,12 +81,7 @@ class ApiClient:
         self._session = self._open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         """Close every connection."""
         if self._session is not None:
             await self._session.close()

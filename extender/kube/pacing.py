@@ -15,7 +15,6 @@ from extender.kube.failures import BrokenAnswerError, End, Restart
 from extender.kube.frames import Lines
 from extender.kube.limits import USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.timing import TokenBucket
 
 
 class Brought(Enum):
@@ -189,22 +188,3 @@ class Backoff:
     async def wait(self, retry_after: float | None = None) -> None:
         """Note a failure and sleep it off."""
         await self.timing.sleep(self.delay(retry_after))
-
-
-class RateLimit:
-    """Lets `burst` requests go at once, and `qps` a second after that, first come first served."""
-
-    def __init__(self, qps: float, burst: int, timing: Timing | None = None) -> None:
-        self._timing = timing or Timing()
-        self._tokens = TokenBucket(qps, self._timing.clock, burst)
-
-    async def admit(self) -> None:
-        """Wait for a turn."""
-        seconds = self._tokens.borrow()
-        if seconds:
-            try:
-                await self._timing.sleep(seconds)
-            except BaseException:
-                # Whoever gives up gives back what it took, for those who come.
-                self._tokens.give_back()
-                raise

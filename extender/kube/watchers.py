@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from extender.cluster.state import ClusterState
@@ -127,12 +126,7 @@ class Watchers:
         ]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         """Stop mirroring and wait until every task is gone."""
         for task in self._tasks:
             task.cancel()
