@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 import msgspec
 
 from extender.cluster.state import ClusterState
-from extender.cluster_content import json_documents, read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
+from extender.files import json_documents, read_content, yaml_documents
 from extender.resources import PODS, QUOTAS, RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
