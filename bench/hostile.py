@@ -59,7 +59,8 @@ from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
 from extender.warm_up import OverBudgetError, WarmUp
-from extender.wire.objects import MOST_ENTRIES, PodReader
+from extender.wire.limits import OF_REQUESTS
+from extender.wire.objects import PodReader
 from tests.answering import Answering
 
 ASKED = 500
@@ -109,7 +110,7 @@ class _Bench:
         self.state = cluster(pods)
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
-        self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
+        self.reader = PodReader(node_affinity=True, most_entries=OF_REQUESTS.entries)
         self.requests = pods_apart(self.reader)
         self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
         apart = ApartReader(self.feed.read, self.feed.another().read)

@@ -13,11 +13,6 @@ from typing import Final, NoReturn
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 _VERSION, _UTC_TIME = 0xA0, 0x17
-_BEFORE_VALIDITY: Final = 3
-"""Serial number, signature algorithm and issuer stand before it (RFC 5280, 4.1)."""
-
-_CENTURY: Final = 50
-"""Two-digit years below it are of this century (RFC 5280, 4.1.2.5.1)."""
 
 
 def not_after(pem: bytes) -> dt.datetime:
@@ -32,14 +27,14 @@ def _not_after(der: bytes) -> dt.datetime:
     at = 0
     if fields[0] == _VERSION:
         _, at = _element(fields, at)
-    for _ in range(_BEFORE_VALIDITY):
+    for _ in ("serial number", "signature algorithm", "issuer"):  # RFC 5280, 4.1
         _, at = _element(fields, at)
     validity, _ = _element(fields, at)
     _, at = _element(validity, 0)
     content, _ = _element(validity, at)
     text = content.decode("ascii")
     if validity[at] == _UTC_TIME:
-        text = ("20" if int(text[:2]) < _CENTURY else "19") + text
+        text = ("20" if text < "50" else "19") + text  # RFC 5280, 4.1.2.5.1
     return dt.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=dt.UTC)
 
 

@@ -149,9 +149,7 @@ def yaml_documents(content: Json) -> Iterator[bytes]:
             if document is not None:
                 yield msgspec.json.encode(document)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise ObjectError("", f"{line}{error.problem or 'not YAML'}") from error
+        raise ObjectError(*plain_yaml.told(error)) from error
     except (yaml.YAMLError, TypeError, ValueError, OverflowError) as error:
         raise ObjectError("", f"neither JSON nor YAML: {error}") from error
 

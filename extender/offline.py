@@ -27,8 +27,6 @@ READS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
 
-MOST_KINDS_SAID = 10
-LONGEST_KIND_SAID = 80
 DEEPEST = 8
 """Lists in lists: somebody has joined dumps, and perhaps joined what was joined."""
 
@@ -45,12 +43,12 @@ class UnreadableClusterFileError(ClusterFileError, UnreadableError):
 
 class _Header(msgspec.Struct):
     kind: str | None = None
-    apiVersion: str | None = None  # noqa: N815 - the API's spelling
+    apiVersion: str | None = None
 
 
 class _List(msgspec.Struct):
     kind: str | None = None
-    apiVersion: str | None = None  # noqa: N815 - the API's spelling
+    apiVersion: str | None = None
     items: list[msgspec.Raw] | None = None
 
 
@@ -139,10 +137,10 @@ class ClusterFiles:
 
 
 def listed(kinds: Counter[str]) -> str:
-    """List kinds with their numbers, in a line that has an end."""
-    each = [f"{count} {kind[:LONGEST_KIND_SAID]}" for kind, count in sorted(kinds.items())]
-    more = len(each) - MOST_KINDS_SAID
-    return ", ".join(each[:MOST_KINDS_SAID]) + (f" and {more} more kinds" if more > 0 else "")
+    """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
+    each = [f"{count} {kind[:80]}" for kind, count in sorted(kinds.items())]
+    more = f" and {len(each) - 10} more kinds" if each[10:] else ""
+    return ", ".join(each[:10]) + more
 
 
 def _nothing(ignored: Counter[str]) -> str:

@@ -38,7 +38,7 @@ from extender.web.explain import Explain
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages, Shown
 from extender.web.violations import Violations
-from extender.wire.objects import MOST_ENTRIES
+from extender.wire.limits import OF_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     config, state, metrics = context.config, context.state, context.metrics
     clock, warm_up, unsynced = context.clocks.clock, context.warm_up, context.unsynced
     refusing = enforced(config)
-    pods = pods_apart(pod_reader(config, MOST_ENTRIES, asked=True))
+    pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     shadow = (
         ShadowDifferences(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW
@@ -177,7 +177,7 @@ def build_explain(context: Context) -> Explain:
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
-    pods = pod_reader(config, MOST_ENTRIES, manifests=True)
+    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True)
     return Explain(context.state, question, pods, context.unsynced)
 
 

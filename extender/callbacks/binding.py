@@ -29,7 +29,7 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
-from extender.warm_up import LARGE_BYTES, SLICE, WarmUp
+from extender.warm_up import AT_MOST, WarmUp
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import BindingArgs, read_binding_args
 from extender.wire.extender_results import write_binding_result
@@ -198,7 +198,7 @@ class Binds:
         """
         pod, taken_up = seen.pod, False
         while True:
-            for _ in preparing_support(self._state, pod, SLICE):
+            for _ in preparing_support(self._state, pod, AT_MOST.slice):
                 await asyncio.sleep(0)
             await self._warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
@@ -217,7 +217,7 @@ class Binds:
                 return BindVerdict(Decision.REFUSE, why)
 
     def _is_worth_taking_up(self, pod: Pod, node: str) -> bool:
-        if pod.size <= LARGE_BYTES:
+        if pod.size <= AT_MOST.large:
             return False
         return may_bind(self._state, pod, node, self._plugins).decision is Decision.BIND
 

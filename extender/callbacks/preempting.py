@@ -26,11 +26,7 @@ from extender.verbs.victims import needed
 from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.annotations import check_annotations
 from extender.wire.objects import PodReader
-from extender.wire.preempting import (
-    PreemptionArgs,
-    read_preemption_args,
-    write_preemption_result,
-)
+from extender.wire.preempting import PreemptionArgs, read_preemption_args, write_preemption_result
 
 LOOKING_SECONDS = 1.0
 """For how long candidates are looked at, after what may have taken 3 s to prepare; those that are

@@ -81,9 +81,8 @@ def _read(load: Callable[..., Any], text: str, source: str) -> Any:
         # The loader is a SafeLoader: it builds plain values only.
         return load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{source}, line {mark.line + 1}" if mark else source
-        raise ConfigError(place, error.problem or "not YAML") from error
+        line, problem = plain_yaml.told(error)
+        raise ConfigError(f"{source}, {line}" if line else source, problem) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(source, f"not YAML: {' '.join(str(error).split())}") from error
 

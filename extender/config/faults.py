@@ -18,8 +18,6 @@ T = TypeVar("T")
 MOST_FAULTS: Final = 50
 """Told at once: whoever has more begins with these."""
 
-_LONGEST_SHOWN = 60
-
 
 def convert(
     document: Any, root: type[T], dec_hook: Callable[[type, Any], Any] | None = None
@@ -77,7 +75,7 @@ def _bare(kind: Any) -> Any:
 
 
 def show(value: object) -> str:
-    """Quote a value from the file, shortened."""
+    """Quote a value from the file, in 60 characters at most."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -85,7 +83,7 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    return text if not text[60:] else f"{text[:57]}..."
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

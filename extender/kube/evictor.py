@@ -24,10 +24,7 @@ from extender.kube.calls import (
     second_now,
 )
 from extender.kube.client import ApiClient
-from extender.kube.failures import (
-    NotSentError,
-    StatusError,
-)
+from extender.kube.failures import NotSentError, StatusError
 from extender.kube.flowcontrol import Flow
 from extender.kube.limits import MOST, WITHIN
 from extender.model.keys import Key, name_of, namespace_of

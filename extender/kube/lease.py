@@ -39,15 +39,15 @@ _log = logging.getLogger(__name__)
 
 
 class _LeaseMetadata(msgspec.Struct):
-    resourceVersion: str = ""  # noqa: N815 - the API's spelling
+    resourceVersion: str = ""
     annotations: dict[str, str] | None = None
 
 
 class _LeaseSpec(msgspec.Struct):
-    holderIdentity: str | None = None  # noqa: N815 - the API's spelling
-    leaseDurationSeconds: int | None = None  # noqa: N815 - the API's spelling
-    acquireTime: str | None = None  # noqa: N815 - the API's spelling
-    leaseTransitions: int | None = None  # noqa: N815 - the API's spelling
+    holderIdentity: str | None = None
+    leaseDurationSeconds: int | None = None
+    acquireTime: str | None = None
+    leaseTransitions: int | None = None
 
 
 class _Lease(msgspec.Struct):

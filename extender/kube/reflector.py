@@ -43,14 +43,7 @@ from extender.kube.frames import Resource, Skip
 from extender.kube.limits import MOST, USUAL_TIMEOUTS
 from extender.kube.mirroring import Mirror, Sink, is_older
 from extender.kube.observers import RepeatingLog
-from extender.kube.pacing import (
-    USUAL_MIRROR,
-    Backoff,
-    Brought,
-    MirrorSettings,
-    Pace,
-    Patience,
-)
+from extender.kube.pacing import USUAL_MIRROR, Backoff, Brought, MirrorSettings, Pace, Patience
 from extender.kube.watching import Lister
 from extender.model.keys import Identity
 

@@ -7,7 +7,7 @@ import datetime as dt
 import logging
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -146,11 +146,8 @@ class ServerTLS:
         # No resumption by ticket: it would let a client in that only an old CA vouches for.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
-        for path, file in self._files.items():
-            try:
-                file.open("rb").close()
-            except OSError as error:
-                raise UnreadableFileError(path, f"cannot read {file}: {error.strerror}") from error
+        for fault in unreadable(self._files):
+            raise fault
         cert, key = self._files[_CERT], self._files[_KEY]
         try:
             context.load_cert_chain(cert, key, password=no_password)
@@ -163,6 +160,15 @@ class ServerTLS:
             except (OSError, ValueError) as error:
                 raise ConfigError(_CLIENT_CA, f"{client_ca}: {_reason(error)}") from error
         return context
+
+
+def unreadable(files: Mapping[str, Path]) -> Iterator[UnreadableFileError]:
+    """Yield what is wrong with files, by the fields that name them, that cannot be opened."""
+    for path, file in files.items():
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            yield UnreadableFileError(path, f"cannot read {file}: {error.strerror}")
 
 
 def _reason(error: Exception) -> str:

@@ -23,20 +23,22 @@ from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
 from extender.wire.charges import ChargeReader
-from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
-from extender.wire.conditions import preemption_message, recorded_rules
+from extender.wire.class_cache import ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.decoding import Json, decode
+from extender.wire.limits import PER
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
-from extender.wire.placement import HostPortsReader, OwnerReader, RequirementsReader
+from extender.wire.placement import (
+    HostPortsReader,
+    OwnerReader,
+    RequirementsReader,
+    preemption_message,
+    recorded_rules,
+)
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
-
-MOST_ENTRIES = 8_192
-"""Terms, conditions, values and names in the affinity of a pod in a request: 2,000 terms of the
-usual kind, some tens of milliseconds to read. A pod with more gets an error."""
 
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
@@ -44,9 +46,6 @@ KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 NEVER = "Never"
 """The preemptionPolicy of a pod that nobody is evicted for."""
-
-_INTEGER = 32
-"""Bytes of a number."""
 
 _NO_STATUS = manifests.PodStatus()
 
@@ -218,10 +217,10 @@ class PodReader:
         return Key(self._name(key_of(namespace, group.podGroupName)))
 
     def _priority(self, priority: int) -> int:
-        return self._priorities.shared(priority, _INTEGER) if priority else 0
+        return self._priorities.shared(priority, PER.number) if priority else 0
 
     def _name(self, name: str) -> str:
-        return self._names.shared(name, PER_STRING + len(name))
+        return self._names.shared(name, PER.string + len(name))
 
     def _check_length(self, manifest: manifests.AffinityManifest) -> None:
         most = self.most_entries
@@ -301,4 +300,4 @@ def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
 
 
 def _taint_size(taint: Taint) -> int:
-    return 4 * PER_STRING + len(taint.key) + len(taint.value)
+    return 4 * PER.string + len(taint.key) + len(taint.value)

@@ -31,7 +31,7 @@ from extender.ports import NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.warm_up import SLICE
+from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
 from tests.answering import Answering
@@ -570,4 +570,4 @@ async def test_reserved_pods_are_compared_with_very_many_conditions_in_steps(
         await asyncio.sleep(0)
         turns.append(compared)
     assert sum(turns) >= 20 * 100
-    assert max(turns) <= SLICE + 60 * 102
+    assert max(turns) <= AT_MOST.slice + 60 * 102
