@@ -54,14 +54,14 @@ from extender.kube.frames import Resource, is_large, read_object
 from extender.metrics import Metrics
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
-from extender.reading import ApartReader, pods_apart
+from extender.reading import ApartReader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
 from extender.warm_up import OverBudgetError, WarmUp
 from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 
 ASKED = 500
 CANDIDATES = NODES // 10
@@ -111,7 +111,6 @@ class _Bench:
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
         self.reader = PodReader(node_affinity=True, most_entries=OF_REQUESTS.entries)
-        self.requests = pods_apart(self.reader)
         self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
         apart = ApartReader(self.feed.read, self.feed.another().read)
         self.mirrored = Resource("pods", "", apart.here, {}, apart)
@@ -126,16 +125,15 @@ class _Bench:
             pods=self.reader,
             warm_up=self.warm_up,
         )
+        self.requests = requests = requests_of(
+            self.state, metrics, pods=self.reader, warm_up=self.warm_up
+        )
         self.binds = Binds(
-            self.state, NoApiServer(), self.in_flight, metrics, self.plugins,
-            unready=lambda: None, clock=perf_counter, warm_up=self.warm_up,
-        )  # fmt: skip
+            requests, self.plugins, NoApiServer(), self.in_flight, clock=perf_counter
+        )
         self.preemptions = Preemptions(
-            self.state, metrics, self.plugins,
-            unready=lambda: None, may_be_empty=False, clock=perf_counter,
-            pods=self.requests,
-            warm_up=self.warm_up,
-        )  # fmt: skip
+            requests, self.plugins, may_be_empty=False, clock=perf_counter
+        )
         self.preempting = PreemptionController(
             self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
             clock=perf_counter, chance=lambda: 0.5, warm_up=self.warm_up,
@@ -192,7 +190,8 @@ class _Bench:
         """Have victims searched for a pod that was refused everywhere, and evicted."""
         await self.watch(raw)
         with suppress(ObjectError):
-            pod = await self.requests.read(len(memoryview(raw)), lambda pods: pods.read(raw))
+            size = len(memoryview(raw))
+            pod = await self.requests.pods.read(size, lambda pods: pods.read(raw))
             self.preempting.refused(pod, ())
             await asyncio.sleep(2 * SETTLING_SECONDS)
             for _ in range(LOOKS):

@@ -10,16 +10,14 @@ from time import perf_counter
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
-from extender.callbacks.requests import check_ready
+from extender.callbacks.requests import Requests
 from extender.cluster.ledgers.reservations import Claim
-from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
-from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
-from extender.ports import Check, PodBinder
+from extender.ports import PodBinder
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
@@ -29,7 +27,7 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
-from extender.warm_up import AT_MOST, WarmUp
+from extender.warm_up import AT_MOST
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import BindingArgs, read_binding_args
 from extender.wire.extender_results import write_binding_result
@@ -80,26 +78,21 @@ class Binds:
 
     def __init__(
         self,
-        state: ClusterState,
+        requests: Requests,
+        plugins: Plugins,
         binder: PodBinder,
         in_flight: InFlightPods,
-        metrics: Metrics,
-        plugins: Plugins,
         *,
-        unready: Check,
         clock: Callable[[], float],
-        warm_up: WarmUp | None = None,
     ) -> None:
-        self._warm_up = warm_up or WarmUp(state, metrics)
-        self._state = state
+        self._requests = requests
+        self._state, self._metrics = requests.state, requests.metrics
+        self._plugins = plugins
         self._binder = binder
         self._in_flight = in_flight
-        self._metrics = metrics
-        self._plugins = plugins
-        self._unready = unready
         self._clock = clock
         self._leading = leading(plugins)
-        metrics.plugin_runs.begin(
+        self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
         )
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
@@ -131,7 +124,7 @@ class Binds:
 
     async def _bind(self, args: BindingArgs) -> Bound:
         deadline = self._clock() + ANSWER_SECONDS
-        check_ready(self._unready)
+        self._requests.check_ready()
         known = self._state.pod(args.key, args.uid)
         seen = None if known is None else SeenPod(known)
         if seen is None:
@@ -200,7 +193,7 @@ class Binds:
         while True:
             for _ in preparing_support(self._state, pod, AT_MOST.slice):
                 await asyncio.sleep(0)
-            await self._warm_up.prepare(pod)
+            await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
                 if not taken_up and self._is_worth_taking_up(pod, node):

@@ -19,12 +19,10 @@ from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
-from extender.reading import pods_apart
 from extender.verbs.plugins import Plugins
 from extender.warm_up import AT_MOST, WarmUp
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.builders import (
     HOST,
     Json,
@@ -75,15 +73,16 @@ class PreemptRig:
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
         preemptions = Preemptions(
-            state,
-            metrics,
+            requests_of(
+                state,
+                metrics,
+                unready=lambda: unready,
+                warm_up=WarmUp(state, metrics, clock=ticks),
+            ),
             plugins,
-            unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
-            pods=pods_apart(PodReader()),
             preemption=preemption,
-            warm_up=WarmUp(state, metrics, clock=ticks),
         )
         self.preemptions = preemptions
         self._held = preemptions.held
