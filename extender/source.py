@@ -175,9 +175,8 @@ async def mirror(
         )
     # In time for a list to come before the resource is stale.
     silence = min(USUAL_MIRROR.silence, config.client_connection.stale_after_seconds - 15.0)
-    settings = replace(
-        USUAL_MIRROR, observer=metrics, timing=timing or USUAL_MIRROR.timing, silence=silence
-    )
+    timing = timing or USUAL_MIRROR.timing
+    settings = replace(USUAL_MIRROR, observer=metrics, timing=timing, silence=silence)
     reflectors = build_reflectors(client, state, watched, pods, settings)
     watchers = await parts.enter_async_context(Watchers(reflectors))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")

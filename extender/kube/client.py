@@ -28,7 +28,7 @@ from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.frames import Lines
 from extender.kube.limits import MOST, USUAL_TIMEOUTS, Timeouts
 from extender.kube.observers import RequestObserver, Unobserved
-from extender.kube.pacing import Timing
+from extender.kube.pacing import USUAL_TIMING, Timing
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)
@@ -50,14 +50,13 @@ class ApiClient:
         timeouts: Timeouts = USUAL_TIMEOUTS,
         limit: FlowControl | None = None,
         session: Callable[[], aiohttp.ClientSession] | None = None,
-        timing: Timing | None = None,
+        timing: Timing = USUAL_TIMING,
     ) -> None:
         """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
         self._open = session or _open_session
         self._observer = observer or Unobserved()
         self._limit = limit
-        timing = timing or Timing()
         self._clock, self._sleep = timing.clock, timing.sleep
         self._base = URL(credentials.host)
         # Once: to read the whole environment takes longer than all else that is done for a call.

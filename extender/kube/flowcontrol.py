@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from extender.kube.failures import ThrottledError
-from extender.kube.pacing import Timing
+from extender.kube.pacing import USUAL_TIMING, Timing
 
 
 class Flow(Enum):
@@ -60,9 +60,9 @@ class FlowControl:
     waiting has taken nothing, and only makes the queue behind shorter.
     """
 
-    def __init__(self, qps: float, burst: int, timing: Timing | None = None) -> None:
+    def __init__(self, qps: float, burst: int, timing: Timing = USUAL_TIMING) -> None:
         self._qps = qps
-        self._timing = timing or Timing()
+        self._timing = timing
         # Whatever the burst, each flow may always send one at once.
         caps = {flow: max(1.0, share * burst) for flow, share in SHARES.items()}
         self._queues = {flow: _Queue(SHARES[flow] * qps, cap, cap) for flow, cap in caps.items()}

@@ -23,7 +23,7 @@ from extender.kube.calls import lease_path
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import Flow
 from extender.kube.limits import LEASE, WITHIN
-from extender.kube.pacing import Timing
+from extender.kube.pacing import USUAL_TIMING, Timing
 from extender.model.keys import Key, name_of, namespace_of
 from extender.timing import LogThrottle
 from extender.wire.decoding import decode, whole_number
@@ -67,14 +67,13 @@ class Lease:
         key: Key,
         *,
         identity: str = "",
-        timing: Timing | None = None,
+        timing: Timing = USUAL_TIMING,
     ) -> None:
         """`key` is its namespace/name; `identity` must be no other replica's."""
         self._client = client
         self._key = key
         self._path = lease_path(namespace_of(key), name_of(key))
         self.identity: Final = identity or f"{socket.gethostname()}_{uuid4()}"
-        timing = timing or Timing()
         self._clock, self._wall, self._sleep = timing.clock, timing.wall, timing.sleep
         self._seen: _Lease | None = None
         self._seen_at = 0.0

@@ -16,7 +16,7 @@ class RequestObserver(Protocol):
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Note one answer; `code` is "<error>" when none came, `seconds` end at the headers."""
 
-    def throttled(self, flow: str) -> None:
+    def throttled(self, flow: str, /) -> None:
         """Note a request that was not sent, for one of `flowcontrol.Flow`."""
 
 
@@ -32,13 +32,13 @@ class ReflectorObserver(Protocol):
     def last_event(self, resource: str, at: float) -> None:
         """Note when the server was last heard of, in seconds since the epoch."""
 
-    def restarted(self, resource: str, reason: str) -> None:
+    def restarted(self, resource: str, reason: str, /) -> None:
         """Note that a watch was opened anew, for one of `failures.Restart`."""
 
-    def relisted(self, resource: str, reason: str) -> None:
+    def relisted(self, resource: str, reason: str, /) -> None:
         """Note that everything is listed again, for one of `failures.Relist`."""
 
-    def skipped(self, resource: str, reason: str) -> None:
+    def skipped(self, resource: str, reason: str, /) -> None:
         """Note something that could not be read, for one of `frames.Skip`."""
 
 

@@ -116,12 +116,15 @@ class Timing:
     """A number in [0, 1): spreads many clients out, nothing secret."""
 
 
+USUAL_TIMING: Final = Timing()
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
     """How a resource is mirrored; times in seconds."""
 
     observer: ReflectorObserver = field(default_factory=Unobserved)
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = USUAL_TIMING
     watch: int = 300
     """The server is asked to end a watch after this time up to twice as long, at random, so that
     watches spread over the servers again after one of them restarted."""

@@ -52,7 +52,7 @@ def callbacks_app(
     gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
     """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
-    port = _Port(
+    port = _Shared(
         metrics, Callers(hosts), Arrivals(), LastCalls(callbacks), dict.fromkeys(callbacks, 0)
     )
     app[ARRIVALS], app[LAST_CALLS], app[CALLBACKS] = port.arrivals, port.calls, callbacks
@@ -64,7 +64,7 @@ def callbacks_app(
 
 
 @dataclass(frozen=True, slots=True)
-class _Port:
+class _Shared:
     """What the verbs have in common."""
 
     metrics: Metrics
@@ -85,7 +85,7 @@ async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamRespo
         raise
 
 
-def _handler(name: str, callback: Callback, port: _Port) -> Handler:
+def _handler(name: str, callback: Callback, port: _Shared) -> Handler:
     throttle = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
 
     async def handle(request: web.Request) -> web.Response:

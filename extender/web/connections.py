@@ -32,10 +32,10 @@ class ConnectionObserver(Protocol):
     def connections(self, port: str, number: int) -> None:
         """Note how many are open."""
 
-    def connection_closed(self, port: str, reason: str) -> None:
+    def connection_closed(self, port: str, reason: str, /) -> None:
         """Count one that was closed for its client's fault; `extender.metrics` has the reasons."""
 
-    def handshake_failed(self, reason: str) -> None:
+    def handshake_failed(self, reason: str, /) -> None:
         """Count a TLS handshake that came to nothing; `extender.metrics` has the reasons."""
 
 

@@ -32,7 +32,7 @@ WITHIN: Final = Seconds()
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class Allowed:
     """How many there are of each at a time, and how large each may be."""
 
     answers: int = 2
@@ -62,4 +62,4 @@ class Most:
     """Characters of a header in an answer."""
 
 
-MOST: Final = Most()
+MOST: Final = Allowed()

@@ -20,7 +20,7 @@ from extender.metrics import Metrics
 from extender.reading import APART_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
-from extender.web.limits import WITHIN, Most, Seconds
+from extender.web.limits import WITHIN, Allowed, Seconds
 from extender.web.ops import ops_app
 from extender.web.turns import Pieces, Turns
 from extender.wire.explanation import read_asked
@@ -222,7 +222,7 @@ async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) ->
 async def test_more_than_can_wait_are_sent_away(
     start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "MOST", Most(waiting=0))
+    monkeypatch.setattr(turns, "MOST", Allowed(waiting=0))
     client = await start()
     assert (await client.get("/explain?pod=db-1")).status == 429
     monkeypatch.undo()
