@@ -26,14 +26,11 @@ from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
-from extender.wire.extender_args import ExtenderArgs
+from extender.wire.extender_args import REMEMBERED, ExtenderArgs
 from extender.wire.extender_results import NO_SCORES, PriorityWriter, write_call
 
 Made: TypeAlias = tuple[bytes, Mapping[str, float]]
 """An answer, and the seconds that each plugin took for it."""
-
-REMEMBERED = 4
-"""Answers that wait for their call; a few more than one serve a second scheduler."""
 
 LARGEST = memory.PRECOMPUTED // REMEMBERED
 """Bytes of a call and its answer together: larger ones are answered when they are asked for."""
