@@ -33,7 +33,7 @@ def judging(path: Path | None) -> Judging:
     """
     if path is None:
         return Judging()
-    from extender import config, enabled, files, source  # noqa: PLC0415 - the whole server
+    from extender import config, enabled, files  # noqa: PLC0415 - the whole server
 
     loaded = config.load(Namespace(config=str(path)), {}, files.read_text)
     profile = Profile(
@@ -44,7 +44,7 @@ def judging(path: Path | None) -> Judging:
     return Judging(
         profile,
         loaded.prioritize.max_score,
-        source.gates_of(loaded),
+        loaded.feature_gates,
         loaded.annotations.selector,
     )
 

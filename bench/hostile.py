@@ -50,17 +50,18 @@ from extender.controllers.preemption.controller import PreemptionController
 from extender.controllers.refusals import SETTLING_SECONDS
 from extender.controllers.violations import STEP_ENTRIES, STEP_LOOKS
 from extender.errors import ObjectError
-from extender.kube.watchers import PreparedObjects
+from extender.kube.frames import Resource, is_large, read_object
 from extender.metrics import Metrics
 from extender.model.objects import Namespace, Node
 from extender.ports import NoApiServer
-from extender.reading import ApartReader, pods_apart
+from extender.reading import ApartReader
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.nominating import Chooser
 from extender.warm_up import OverBudgetError, WarmUp
-from extender.wire.objects import MOST_ENTRIES, PodReader
-from tests.answering import Answering
+from extender.wire.limits import OF_REQUESTS
+from extender.wire.objects import PodReader
+from tests.answering import Answering, requests_of
 
 ASKED = 500
 CANDIDATES = NODES // 10
@@ -109,10 +110,10 @@ class _Bench:
         self.state = cluster(pods)
         metrics = Metrics()
         self.plugins = (InterPodAffinity(), NodeAffinityPlugin())
-        self.reader = PodReader(node_affinity=True, most_entries=MOST_ENTRIES)
-        self.requests = pods_apart(self.reader)
+        self.reader = PodReader(node_affinity=True, most_entries=OF_REQUESTS.entries)
         self.feed = PodReader(node_affinity=True, owners=True, requirements=True)
-        self.mirrored = PreparedObjects(ApartReader(self.feed.read, self.feed.another().read))
+        apart = ApartReader(self.feed.read, self.feed.another().read)
+        self.mirrored = Resource("pods", "", apart.here, {}, apart)
         self.warm_up = WarmUp(self.state, metrics)
         self.in_flight = InFlightPods(lambda _one, _other: False)
         self.answers = Answering(
@@ -124,16 +125,15 @@ class _Bench:
             pods=self.reader,
             warm_up=self.warm_up,
         )
+        self.requests = requests = requests_of(
+            self.state, metrics, pods=self.reader, warm_up=self.warm_up
+        )
         self.binds = Binds(
-            self.state, NoApiServer(), self.in_flight, metrics, self.plugins,
-            unready=lambda: None, clock=perf_counter, warm_up=self.warm_up,
-        )  # fmt: skip
+            requests, self.plugins, NoApiServer(), self.in_flight, clock=perf_counter
+        )
         self.preemptions = Preemptions(
-            self.state, metrics, self.plugins,
-            unready=lambda: None, may_be_empty=False, clock=perf_counter,
-            pods=self.requests,
-            warm_up=self.warm_up,
-        )  # fmt: skip
+            requests, self.plugins, may_be_empty=False, clock=perf_counter
+        )
         self.preempting = PreemptionController(
             self.state, Agreeing(self.state), Agreeing(self.state), metrics, self.plugins,
             clock=perf_counter, chance=lambda: 0.5, warm_up=self.warm_up,
@@ -165,10 +165,10 @@ class _Bench:
 
     async def watch(self, raw: msgspec.Raw) -> None:
         """Take an event of the watch, as the reflector does."""
-        obj = await self.mirrored.prepare(raw)
-        for _ in self.state.taking_up(obj) if obj is not None else ():
+        obj = await read_object(self.mirrored, raw)
+        for _ in self.state.taking_up(obj) if is_large(raw) else ():
             await asyncio.sleep(0)
-        self.state.upsert_pod(self.mirrored.read(raw))
+        self.state.upsert_pod(obj)
 
     async def bind(self) -> None:
         """Bind the hostile pod, which the watch has shown."""
@@ -190,7 +190,8 @@ class _Bench:
         """Have victims searched for a pod that was refused everywhere, and evicted."""
         await self.watch(raw)
         with suppress(ObjectError):
-            pod = await self.requests.read(len(memoryview(raw)), lambda pods: pods.read(raw))
+            size = len(memoryview(raw))
+            pod = await self.requests.pods.read(size, lambda pods: pods.read(raw))
             self.preempting.refused(pod, ())
             await asyncio.sleep(2 * SETTLING_SECONDS)
             for _ in range(LOOKS):

@@ -22,10 +22,10 @@ from extender.kube.binder import Binder
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import FlowControl
 from extender.kube.pacing import Timing
-from extender.metrics import Metrics
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
 from extender.wire.objects import PodReader
+from tests.answering import requests_of
 from tests.builders import model_node, model_pod, node, pod
 from tests.kube.binding_api import BindingApi
 from tests.kube.pulse import Pulse
@@ -119,12 +119,10 @@ async def _scheduler(qps: float) -> AsyncIterator[Scheduler]:
         ApiClient(credentials_for(api.url), limit=limit, timing=timing) as client,
     ):
         binds = Binds(
-            state,
+            requests_of(state),
+            (InterPodAffinity(),),
             Binder(client, PodReader()),
             InFlightPods(partial(interact, state)),
-            Metrics(),
-            (InterPodAffinity(),),
-            unready=lambda: None,
             clock=clock,
         )
         yield Scheduler(api, state, binds)

@@ -21,7 +21,7 @@ def decode(text: str, source: str, kind: type[T]) -> T:
     """Read one document; the error names the file and every field that is wrong."""
     document = fold_case(parse_yaml(text, source) or {}, inspect.type_info(kind))
     value, faults = convert(document, kind, _custom)
-    if value is None or faults:
+    if value is None:
         named = [ConfigError(fault.path, fault.message, source) for fault in faults]
         raise ConfigFaultsError.of(named)
     return value

@@ -19,7 +19,7 @@ from clusterload.schema import (
     TimeLimitedLoad,
     TuningSet,
 )
-from extender.kube.pacing import RateLimit, Timing
+from extender.kube.pacing import Timing
 
 if TYPE_CHECKING:
     import random
@@ -54,6 +54,26 @@ def starts(load: TimedLoad, count: int, chance: random.Random) -> list[float]:
 
 def _after_pauses(count: int, pause: Callable[[], float]) -> list[float]:
     return list(itertools.accumulate((pause() for _ in range(count - 1)), initial=0.0))[:count]
+
+
+class RateLimit:
+    """Lets `burst` actions go at once, and `qps` a second after that, first come first served."""
+
+    def __init__(self, qps: float, burst: int, timing: Timing) -> None:
+        self._apart = 1.0 / qps
+        self._ahead = (burst - 1) * self._apart
+        self._timing = timing
+        self._next = -math.inf
+        """When the next one may go if none was left out; earlier by `_ahead` is early enough."""
+
+    async def admit(self) -> None:
+        """Wait for a turn."""
+        now = self._timing.clock()
+        self._next = max(self._next, now - self._ahead)
+        seconds = self._next - now
+        self._next += self._apart
+        if seconds > 0.0:
+            await self._timing.sleep(seconds)
 
 
 class Pacing:

@@ -16,27 +16,34 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, NoReturn
 
-PAUSE_SECONDS: Final = 0.05
-"""Between two looks. What is made in that time takes some 15 ms to walk."""
-MIDDLE: Final = 2
-"""The second of Python's thresholds. With the usual 10, a walk over survivors that refer to many
-others takes up to 9 ms."""
-DUE: Final = 10
-"""Such walks until all that is new is walked: some 20,000 survivors."""
-SOON: Final = 100
-"""New objects of long work that are frozen; from 700 on they would be walked."""
-LOOK_SECONDS: Final = 10.0
-"""Between two looks at how much memory is in use, at most, whatever is due."""
-SPARE: Final = 400_000
-"""Blocks of memory, beyond twice as many as the last full walk left, until the next one: some
-200,000 objects."""
-FULL_SECONDS: Final = 3600.0
-"""Between two full walks at most: garbage may be little and yet hold much memory."""
 
-_NEVER: Final = 1 << 30
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """When objects are walked."""
+
+    pause: float = 0.05
+    """Seconds between two looks. What is made in that time takes some 15 ms to walk."""
+    middle: int = 2
+    """The second of Python's thresholds. With the usual 10, a walk over survivors that refer to
+    many others takes up to 9 ms."""
+    due: int = 10
+    """Such walks until all that is new is walked: some 20,000 survivors."""
+    soon: int = 100
+    """New objects of long work that are frozen; from 700 on they would be walked."""
+    look: float = 10.0
+    """Seconds between two looks at how much memory is in use, at most, whatever is due."""
+    spare: int = 400_000
+    """Blocks of memory, beyond twice as many as the last full walk left, until the next one: some
+    200,000 objects."""
+    full: float = 3600.0
+    """Seconds between two full walks at most: garbage may be little and yet hold much memory."""
+
+
+WALKS: Final = Walks()
 
 
 @contextmanager
@@ -57,11 +64,12 @@ def resting() -> Iterator[None]:
 async def keep_collecting(clock: Callable[[], float] = monotonic) -> NoReturn:
     """Collect what is new, often, for as long as the program runs. Changes the whole process."""
     usual = gc.get_threshold()
-    gc.set_threshold(usual[0], MIDDLE, _NEVER)
+    # Full collections never begin by themselves.
+    gc.set_threshold(usual[0], WALKS.middle, 1 << 30)
     collector = Collector(clock)
     try:
         while True:
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(WALKS.pause)
             collector.step()
     finally:
         gc.set_threshold(*usual)
@@ -74,7 +82,7 @@ def pass_over_new() -> None:
     else each is walked up to three times, and calls wait milliseconds for that. Circles that others
     drop meanwhile are left to the next full walk.
     """
-    if gc.get_count()[0] >= SOON:
+    if gc.get_count()[0] >= WALKS.soon:
         gc.freeze()
 
 
@@ -84,8 +92,8 @@ class Collector:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         now = clock()
-        self._full_at = now + FULL_SECONDS
-        self._look_at = now + LOOK_SECONDS
+        self._full_at = now + WALKS.full
+        self._look_at = now + WALKS.look
         self._most = 0
         """Blocks of memory in use until a full walk is due; 0 before the first look."""
 
@@ -94,12 +102,12 @@ class Collector:
         if not gc.isenabled():
             return
         now = self._clock()
-        if gc.get_count()[2] >= DUE:
+        if gc.get_count()[2] >= WALKS.due:
             gc.collect()
             gc.freeze()
         elif not self._most or now < self._look_at:
             return
-        self._look_at = now + LOOK_SECONDS
+        self._look_at = now + WALKS.look
         # Counting what is frozen would take a fifth of a walk.
         blocks = sys.getallocatedblocks()
         self._most = self._most or _most(blocks)
@@ -111,8 +119,8 @@ class Collector:
         gc.collect()
         gc.freeze()
         self._most = _most(sys.getallocatedblocks())
-        self._full_at = self._clock() + FULL_SECONDS
+        self._full_at = self._clock() + WALKS.full
 
 
 def _most(kept: int) -> int:
-    return 2 * kept + SPARE
+    return 2 * kept + WALKS.spare

@@ -8,7 +8,7 @@ from dataclasses import replace
 from extender.config import Config, Mode, PluginName
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.node_affinity import NodeAffinityPlugin
-from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugins
+from extender.verbs.plugins import FilterPlugin, Plugins, ScorePlugin, ScorePlugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.node_affinity import read_node_affinity
 
@@ -21,7 +21,7 @@ def filter_plugins(config: Config) -> Plugins:
 
     The plugins that are enabled; of the others, what pods have in annotations.
     """
-    return _filters(config, config.plugins)
+    return _built(config, config.plugins)
 
 
 def enforced(config: Config) -> Plugins:
@@ -30,53 +30,26 @@ def enforced(config: Config) -> Plugins:
         case Mode.SHADOW:
             return ()
         case Mode.ASSIST:
-            return _filters(config, [each for each in config.plugins if each not in AFFINITY])
+            return _built(config, [each for each in config.plugins if each not in AFFINITY])
         case Mode.REPLACE:
             return filter_plugins(config)
 
 
-def refuses(config: Config) -> bool:
-    """Return whether filter refuses any node in this mode."""
-    return bool(enforced(config))
-
-
-def _filters(config: Config, plugins: Sequence[PluginName]) -> Plugins:
-    limited = config.cross_namespace_pod_affinity.limited_by_default
-    built: dict[PluginName, FilterPlugin] = {
-        **_affinity(config, plugins),
-        PluginName.CROSS_NAMESPACE_POD_AFFINITY: CrossNamespacePodAffinity(
-            limited, of_annotations=PluginName.CROSS_NAMESPACE_POD_AFFINITY not in plugins
-        ),
-    }
-    return tuple(built[name] for name in _with_annotations(config, plugins))
-
-
 def score_plugins(config: Config) -> ScorePlugins:
     """Build those of the enabled plugins that score, in every mode, and likewise annotations."""
-    built = _affinity(config, config.plugins)
-    names = _with_annotations(config, config.plugins)
-    return tuple(built[name] for name in names if name in built)
+    return tuple(each for each in filter_plugins(config) if isinstance(each, ScorePlugin))
 
 
-def _with_annotations(config: Config, plugins: Sequence[PluginName]) -> Sequence[PluginName]:
-    """Return plugins in their order; those that are there for annotations alone come last."""
-    quota = (PluginName.CROSS_NAMESPACE_POD_AFFINITY,) if config.takes_annotations else ()
-    return tuple(dict.fromkeys((*plugins, *AFFINITY, *quota)))
-
-
-def _affinity(
-    config: Config, plugins: Sequence[PluginName]
-) -> dict[PluginName, InterPodAffinity | NodeAffinityPlugin]:
-    """Build both kinds of affinity, only for annotations where the scheduler has the plugin."""
-    pods, nodes = inter_pod_affinity(config), node_affinity(config)
-    return {
-        PluginName.INTER_POD_AFFINITY: replace(
-            pods, of_annotations=PluginName.INTER_POD_AFFINITY not in plugins
-        ),
-        PluginName.NODE_AFFINITY: replace(
-            nodes, of_annotations=PluginName.NODE_AFFINITY not in plugins
-        ),
+def _built(config: Config, plugins: Sequence[PluginName]) -> Plugins:
+    """Build plugins in their order; those that are there for annotations alone come last."""
+    quota = PluginName.CROSS_NAMESPACE_POD_AFFINITY
+    made: dict[PluginName, FilterPlugin] = {
+        PluginName.INTER_POD_AFFINITY: inter_pod_affinity(config),
+        PluginName.NODE_AFFINITY: node_affinity(config),
+        quota: CrossNamespacePodAffinity(config.cross_namespace_pod_affinity.limited_by_default),
     }
+    names = dict.fromkeys((*plugins, *AFFINITY, *([quota] if config.takes_annotations else [])))
+    return tuple(replace(made[name], of_annotations=name not in plugins) for name in names)
 
 
 def inter_pod_affinity(config: Config) -> InterPodAffinity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -87,6 +88,11 @@ class ConfigError(InputError):
         self.path = path
         self.message = message
         self.source = source
+
+    @property
+    def block(self) -> str:
+        """Return the field of the file that it is in."""
+        return re.split(r"[.\[]", self.path, maxsplit=1)[0]
 
 
 class ConfigFaultsError(ConfigError):

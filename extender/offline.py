@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 import msgspec
 
 from extender.cluster.state import ClusterState
-from extender.cluster_content import json_documents, read_content, yaml_documents
 from extender.errors import InputError, ObjectError, UnreadableError
+from extender.files import json_documents, read_content, yaml_documents
 from extender.resources import PODS, QUOTAS, RESOURCES
 from extender.wire.decoding import Json, decode
 from extender.wire.objects import PodReader
@@ -27,8 +27,6 @@ READS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Kinds that are read, with their API groups; others may have kinds of the same names."""
 
-MOST_KINDS_SAID = 10
-LONGEST_KIND_SAID = 80
 DEEPEST = 8
 """Lists in lists: somebody has joined dumps, and perhaps joined what was joined."""
 
@@ -45,12 +43,12 @@ class UnreadableClusterFileError(ClusterFileError, UnreadableError):
 
 class _Header(msgspec.Struct):
     kind: str | None = None
-    apiVersion: str | None = None  # noqa: N815 - the API's spelling
+    apiVersion: str | None = None
 
 
 class _List(msgspec.Struct):
     kind: str | None = None
-    apiVersion: str | None = None  # noqa: N815 - the API's spelling
+    apiVersion: str | None = None
     items: list[msgspec.Raw] | None = None
 
 
@@ -91,7 +89,7 @@ class ClusterFiles:
         self._others = {
             each.kind: each.storing(state, pods)
             for each in RESOURCES
-            if each is not PODS and (each is not QUOTAS or pods.tells_charges)
+            if each is not PODS and (each is not QUOTAS or pods.charges)
         }
         """Reads and stores an object, by the kinds that need no more than that."""
 
@@ -139,10 +137,10 @@ class ClusterFiles:
 
 
 def listed(kinds: Counter[str]) -> str:
-    """List kinds with their numbers, in a line that has an end."""
-    each = [f"{count} {kind[:LONGEST_KIND_SAID]}" for kind, count in sorted(kinds.items())]
-    more = len(each) - MOST_KINDS_SAID
-    return ", ".join(each[:MOST_KINDS_SAID]) + (f" and {more} more kinds" if more > 0 else "")
+    """List ten kinds at most with their numbers, each in 80 characters: the line has an end."""
+    each = [f"{count} {kind[:80]}" for kind, count in sorted(kinds.items())]
+    more = f" and {len(each) - 10} more kinds" if each[10:] else ""
+    return ", ".join(each[:10]) + more
 
 
 def _nothing(ignored: Counter[str]) -> str:

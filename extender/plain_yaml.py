@@ -162,6 +162,12 @@ class _Reckoning:
         return length
 
 
+def told(error: yaml.MarkedYAMLError) -> tuple[str, str]:
+    """Return the line in which something is wrong, as far as it is known, and what it is."""
+    mark = error.problem_mark or error.context_mark
+    return f"line {mark.line + 1}" if mark else "", error.problem or "not YAML"
+
+
 def _children(node: yaml.Node) -> Iterator[yaml.Node]:
     for child in node.value:
         if isinstance(child, tuple):

@@ -18,7 +18,6 @@ from extender.model.keys import Key, key_of
 from extender.offline import ClusterFiles
 from extender.ports import Evictor, Leadership, NoApiServer, Nominator, PodBinder, PodMover
 from extender.resources import needed, object_counts
-from extender.wire.affinity import Gates
 from extender.wire.objects import PodReader
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def pod_reader(
     # What comes from files was never created, or says by its version that it was.
     live = not config.cluster_files and not manifests
     return PodReader(
-        gates=gates_of(config),
+        gates=config.feature_gates,
         charges=config.looks_at_quotas,
         node_affinity=config.looks_at_node_affinity,
         owners=config.moves_pods,
@@ -108,12 +107,6 @@ def pod_reader(
         # Files are read once, and whoever asks about them is told what is wrong in any case.
         annotations=config.takes_annotations or not live,
     )
-
-
-def gates_of(config: Config) -> Gates:
-    """Return which fields of a term count."""
-    on = config.feature_gates
-    return Gates(on.match_label_keys_in_pod_affinity, on.pod_affinity_namespace_selector)
 
 
 def _load(config: Config, state: ClusterState, metrics: Metrics) -> Source:
@@ -182,9 +175,8 @@ async def mirror(
         )
     # In time for a list to come before the resource is stale.
     silence = min(USUAL_MIRROR.silence, config.client_connection.stale_after_seconds - 15.0)
-    settings = replace(
-        USUAL_MIRROR, observer=metrics, timing=timing or USUAL_MIRROR.timing, silence=silence
-    )
+    timing = timing or USUAL_MIRROR.timing
+    settings = replace(USUAL_MIRROR, observer=metrics, timing=timing, silence=silence)
     reflectors = build_reflectors(client, state, watched, pods, settings)
     watchers = await parts.enter_async_context(Watchers(reflectors))
     settling = asyncio.create_task(_settle(watchers, state), name="settle")

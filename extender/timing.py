@@ -123,16 +123,6 @@ class TokenBucket:
         self._tokens -= 1.0
         return True
 
-    def borrow(self) -> float:
-        """Take a token that may be still to come; return the seconds until it is there."""
-        self._refill()
-        self._tokens -= 1.0
-        return max(-self._tokens / self._per_second, 0.0)
-
-    def give_back(self) -> None:
-        """Put back a token that was not used after all."""
-        self._tokens += 1.0
-
     def _refill(self) -> None:
         now = self._clock()
         gained = (now - self._counted_at) * self._per_second

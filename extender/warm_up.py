@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from time import monotonic
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
 from extender.metrics import Metrics
 from extender.model.node_affinity import NodeRule
 from extender.model.objects import Pod
-from extender.wire.node_affinity import MOST_CONDITIONS
+from extender.wire.limits import OF_REQUESTS
 
-SLICE = 2_000
-"""Comparisons between two turns of the event loop: a few milliseconds."""
-SLICE_SECONDS = 0.002
-"""The same, where it is not known beforehand how much a step compares."""
-BUDGET = 1_000_000
-"""Comparisons for one call, a second or so of processor time; then it gets an error. What was
-counted is kept, so the next attempt of the pod goes on where this one stopped."""
-PATIENCE_SECONDS = 3.0
-"""How long one call may take to prepare, its turns waited for; the scheduler gives up after 5 s."""
-MOST_WAITING = 32
-"""Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
-MOST_TERMS = 4_096
-"""Terms of a pod that is judged at all: some parts of an answer go through all of them. A request
-with as many is not even read (`wire.objects.MOST_ENTRIES`), but a watch shows what there is."""
-LARGE_BYTES = 256 << 10
-"""From which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of thousands
-of terms may be asked about at a time, each of which takes 10 ms or more to look at."""
-TRIES = 3
-"""Times that a question is prepared again because what it needs was given up meanwhile."""
 
+@dataclass(frozen=True, slots=True)
+class WarmUpLimits:
+    """How long a question may take, and how much at a time."""
+
+    slice: int = 2_000
+    """Comparisons between two turns of the event loop: a few milliseconds."""
+    slice_seconds: float = 0.002
+    """The same, where it is not known beforehand how much a step compares."""
+    budget: int = 1_000_000
+    """Comparisons for one call, a second or so of processor time; then it gets an error. What was
+    counted is kept, so the next attempt of the pod goes on where this one stopped."""
+    patience: float = 3.0
+    """Seconds that one call may take to prepare, its turns waited for; the scheduler gives up after
+    5 s."""
+    waiting: int = 32
+    """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
+    terms: int = 4_096
+    """Of a pod that is judged at all: some parts of an answer go through all of them. A request
+    with as many is not even read (`wire.limits.OF_REQUESTS`), but a watch shows what there is."""
+    large: int = 256 << 10
+    """Bytes from which a pod has turns of the event loop to itself: some 90 terms. Sixteen pods of
+    thousands of terms may be asked about at a time, each of which takes 10 ms or more to look at.
+    """
+    tries: int = 3
+    """Times that a question is prepared again because what it needs was given up meanwhile."""
+
+
+AT_MOST: Final = WarmUpLimits()
 
 T = TypeVar("T")
 
@@ -56,7 +66,7 @@ class WarmUp:
         state: ClusterState,
         metrics: Metrics,
         *,
-        budget: int = BUDGET,
+        budget: int = AT_MOST.budget,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._state = state
@@ -70,7 +80,7 @@ class WarmUp:
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a question needs, if that takes a moment; return whether it can be asked."""
         return (
-            len(pod.pod_class.affinity) <= MOST_TERMS
+            len(pod.pod_class.affinity) <= AT_MOST.terms
             and not _asks_too_much_of_nodes(pod)
             and self._state.prepares_at_once(self._state.class_of(pod))
         )
@@ -81,7 +91,7 @@ class WarmUp:
         Most can from the beginning. Nothing is awaited between the last look at the state and the
         return: the caller may ask, and act on the answer, in one step.
         """
-        if pod.size > LARGE_BYTES:
+        if pod.size > AT_MOST.large:
             self._check_size(pod)
             await self._turn(0)
             if await self._needs_nothing(pod):
@@ -89,7 +99,7 @@ class WarmUp:
         elif self.prepares_at_once(pod):
             return
         self._check_size(pod)
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= AT_MOST.waiting:
             self._refuse(pod, "too many pods with costly affinity rules at a time")
         self._waiting += 1
         try:
@@ -99,12 +109,12 @@ class WarmUp:
 
     async def _needs_nothing(self, pod: Pod) -> bool:
         """Take a first look in turns, so that the one in the turn of the answer is short."""
-        for took in self._state.preparing(self._state.class_of(pod), SLICE):
+        for took in self._state.preparing(self._state.class_of(pod), AT_MOST.slice):
             await self._turn(took)
             if took:
                 return False
         await self._turn(0)
-        return self._state.is_prepared(self._state.class_of(pod), SLICE)
+        return self._state.is_prepared(self._state.class_of(pod), AT_MOST.slice)
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
@@ -115,9 +125,9 @@ class WarmUp:
         until = began + seconds
         for each in steps:
             yield each
-            if self._clock() - began < SLICE_SECONDS:
+            if self._clock() - began < AT_MOST.slice_seconds:
                 continue
-            spent += SLICE
+            spent += AT_MOST.slice
             await self._turn(spent)
             await self.prepare(pod)
             began = self._clock()
@@ -126,16 +136,18 @@ class WarmUp:
 
     def _check_size(self, pod: Pod) -> None:
         """Refuse a pod that is not judged at all."""
-        if (terms := len(pod.pod_class.affinity)) > MOST_TERMS:
-            self._refuse(pod, f"{terms} terms are more than {MOST_TERMS}")
+        if (terms := len(pod.pod_class.affinity)) > AT_MOST.terms:
+            self._refuse(pod, f"{terms} terms are more than {AT_MOST.terms}")
         if _asks_too_much_of_nodes(pod):
-            self._refuse(pod, f"its node affinity has more than {MOST_CONDITIONS} conditions")
+            self._refuse(
+                pod, f"its node affinity has more than {OF_REQUESTS.conditions} conditions"
+            )
 
     async def _prepare(self, pod: Pod) -> None:
-        deadline = self._clock() + PATIENCE_SECONDS
+        deadline = self._clock() + AT_MOST.patience
         spent = 0
-        for _ in range(TRIES):
-            steps = self._state.preparing(self._state.class_of(pod), SLICE)
+        for _ in range(AT_MOST.tries):
+            steps = self._state.preparing(self._state.class_of(pod), AT_MOST.slice)
             while True:
                 await self._turn(spent)
                 step = next(steps, None)
@@ -148,7 +160,7 @@ class WarmUp:
                         pod,
                         f"{spent} comparisons were not enough, the next attempt goes on from here",
                     )
-            if self._state.is_prepared(self._state.class_of(pod), SLICE):
+            if self._state.is_prepared(self._state.class_of(pod), AT_MOST.slice):
                 return
         self._refuse(pod, "results were dropped from memory again and again")
 
@@ -190,4 +202,4 @@ def _asks_too_much_of_nodes(pod: Pod) -> bool:
 
 def _is_too_long(rule: NodeRule) -> bool:
     conditions = len(rule.common) + sum(len(term.conditions) for term, _ in rule.terms)
-    return conditions > MOST_CONDITIONS
+    return conditions > OF_REQUESTS.conditions

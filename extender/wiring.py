@@ -23,7 +23,7 @@ from extender.controllers.eviction.moving import Clocks, EvictionLimits
 from extender.controllers.history import History
 from extender.controllers.nomination.controller import NominationController, NominationLimits
 from extender.controllers.preemption.controller import PreemptionController
-from extender.enabled import enforced, filter_plugins, refuses, score_plugins
+from extender.enabled import enforced, filter_plugins, score_plugins
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
 from extender.ports import Check, ReleaseNomination
@@ -38,7 +38,7 @@ from extender.web.explain import Explain
 from extender.web.ops import ops_app
 from extender.web.page.pages import Pages, Shown
 from extender.web.violations import Violations
-from extender.wire.objects import MOST_ENTRIES
+from extender.wire.limits import OF_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,18 @@ class Helpers:
 def build_callbacks(context: Context, helpers: Helpers) -> Application:
     """Build the callbacks' application; binding and preemption go with the hard rules."""
     config, state, metrics = context.config, context.state, context.metrics
-    clock, warm_up, unsynced = context.clocks.clock, context.warm_up, context.unsynced
+    clock = context.clocks.clock
     refusing = enforced(config)
-    pods = pods_apart(pod_reader(config, MOST_ENTRIES, asked=True))
+    pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
     shadow = (
         ShadowDifferences(state, metrics, filter_plugins(config))
         if config.mode is Mode.SHADOW
         else None
     )
-    requests = Requests(state, pods, warm_up, unsynced)
+    requests = Requests(state, metrics, pods, context.warm_up, context.unsynced)
     priorities = Priorities(
-        state,
-        score_plugins(config),
-        metrics,
         requests,
+        score_plugins(config),
         max_score=config.prioritize.max_score,
         is_attempt=config.mode is Mode.ASSIST,
         silent=shadow is not None,
@@ -96,39 +94,20 @@ def build_callbacks(context: Context, helpers: Helpers) -> Application:
     if refusing and config.mode is Mode.REPLACE:
         in_flight = InFlightPods(_interact(state, config), clock=clock)
         listeners = replace(listeners, in_flight=in_flight)
-        others["bind"] = Binds(
-            state,
-            context.source.binder,
-            in_flight,
-            metrics,
-            refusing,
-            unready=unsynced,
-            clock=clock,
-            warm_up=warm_up,
-        )
+        binder = context.source.binder
+        others["bind"] = Binds(requests, refusing, binder, in_flight, clock=clock)
     if refusing:
         # Whoever refuses nodes has to be asked before pods are evicted from them.
         others["preempt"] = preemptions = Preemptions(
-            state,
-            metrics,
+            requests,
             refusing,
-            unready=unsynced,
             may_be_empty=config.scheduler_takes_empty_victims,
             clock=clock,
-            pods=pods,
             release_nomination=_release_nomination(helpers.nomination),
             preemption=helpers.preemption,
-            warm_up=warm_up,
         )
         listeners = replace(listeners, helpers=helpers.all, held=preemptions.held)
-    filters = Filters(
-        state,
-        refusing,
-        metrics,
-        requests,
-        resolvable=config.filter.resolvable,
-        listeners=listeners,
-    )
+    filters = Filters(requests, refusing, resolvable=config.filter.resolvable, listeners=listeners)
     callbacks: dict[str, Callback] = {"filter": filters, "prioritize": priorities, **others}
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
@@ -139,7 +118,7 @@ def build_helpers(context: Context) -> Helpers:
     """Build what looks after refused pods, where the hard rules are ours."""
     config = context.config
     nomination = _nomination(context)
-    refused = RefusedPods(context.state) if refuses(config) else None
+    refused = RefusedPods(context.state) if enforced(config) else None
     return Helpers(nomination, _preemption(context, nomination), refused)
 
 
@@ -177,7 +156,7 @@ def build_explain(context: Context) -> Explain:
         max_score=config.prioritize.max_score,
         names_all=config.serving.name_pods_of_all_namespaces,
     )
-    pods = pod_reader(config, MOST_ENTRIES, manifests=True)
+    pods = pod_reader(config, OF_REQUESTS.entries, manifests=True)
     return Explain(context.state, question, pods, context.unsynced)
 
 

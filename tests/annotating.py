@@ -6,8 +6,8 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
+from extender.wire.placement import RULES_AT_PLACEMENT
 from tests.builders import HOST, ZONE, Pod, model_pod, pod, selector, term
 
 if TYPE_CHECKING:

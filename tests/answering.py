@@ -46,6 +46,20 @@ def explaining(
     return Explain(state, question, pods, lambda: unready)
 
 
+def requests_of(
+    state: ClusterState,
+    metrics: Metrics | None = None,
+    *,
+    unready: Check = lambda: None,
+    pods: PodReader | None = None,
+    warm_up: WarmUp | None = None,
+) -> Requests:
+    """Build what callbacks share."""
+    metrics = metrics or Metrics()
+    reader = pods_apart(pods or PodReader())
+    return Requests(state, metrics, reader, warm_up or WarmUp(state, metrics), unready)
+
+
 class Answering:
     """The two callbacks that every mode has."""
 
@@ -68,15 +82,16 @@ class Answering:
         held: HeldPlaces | None = None,
         defer: Defer = soon,
     ) -> None:
-        metrics = metrics or Metrics()
-        warm_up = warm_up or WarmUp(state, metrics)
-        reader = pods_apart(pods or PodReader(node_affinity=True))
-        requests = Requests(state, reader, warm_up, unready)
-        self.priorities = Priorities(
+        requests = requests_of(
             state,
-            scoring,
             metrics,
+            unready=unready,
+            pods=pods or PodReader(node_affinity=True),
+            warm_up=warm_up,
+        )
+        self.priorities = Priorities(
             requests,
+            scoring,
             max_score=max_score,
             is_attempt=shadow is None and all(each.of_annotations for each in plugins),
             silent=shadow is not None,
@@ -90,10 +105,8 @@ class Answering:
             self.priorities.filter_answered,
         )
         self.filters = Filters(
-            state,
-            plugins,
-            metrics,
             requests,
+            plugins,
             resolvable=resolvable,
             listeners=listeners,
             defer=defer,

@@ -24,14 +24,13 @@ from extender.model.disruption import preemptor_in
 from extender.model.labels import EVERYTHING
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.reading import pods_apart
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import interact
 from extender.verbs.node_affinity import NodeAffinityPlugin
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import NodeReader, PodReader, read_namespace
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.churned_manifests import HOST, ZONE, Manifests, Sizes
 from tests.shown_objects import Objects
 
@@ -106,13 +105,10 @@ class Churn:
             history=History(),
         )
         self.preemptions = Preemptions(
-            self.state,
-            metrics,
+            requests_of(self.state, metrics, pods=self._pods),
             plugins,
-            unready=lambda: None,
             may_be_empty=False,
             clock=clock,
-            pods=pods_apart(self._pods),
             release_nomination=self.nomination.release_nomination,
             preemption=self.preemption,
         )
@@ -128,9 +124,8 @@ class Churn:
             preemption=self.preemption,
             defer=lambda work: work(),
         )
-        self.binds = Binds(
-            self.state, self, in_flight, metrics, plugins, unready=lambda: None, clock=clock
-        )
+        requests = requests_of(self.state, metrics)
+        self.binds = Binds(requests, plugins, self, in_flight, clock=clock)
         self._names = [f"node-{number}" for number in range(NODES)]
         self._manifests = Manifests(sizes, self._names[0])
         for name in self._names:

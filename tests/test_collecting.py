@@ -12,18 +12,7 @@ from typing import Any
 
 import pytest
 
-from extender.collecting import (
-    DUE,
-    FULL_SECONDS,
-    LOOK_SECONDS,
-    MIDDLE,
-    SOON,
-    SPARE,
-    Collector,
-    keep_collecting,
-    pass_over_new,
-    resting,
-)
+from extender.collecting import WALKS, Collector, keep_collecting, pass_over_new, resting
 
 MANY = 200_000
 """Objects, more than enough for a full collection by Python's own rule."""
@@ -73,7 +62,7 @@ def survivors(number: int) -> list[list[int]]:
 
 def collector(clock: Callable[[], float] = lambda: 0.0) -> Collector:
     """Build a collector where no full collection begins by itself."""
-    gc.set_threshold(gc.get_threshold()[0], MIDDLE, 1 << 30)
+    gc.set_threshold(gc.get_threshold()[0], WALKS.middle, 1 << 30)
     return Collector(clock)
 
 
@@ -87,7 +76,7 @@ def frozen_circle(looks: Collector) -> weakref.ref[Circle]:
 
 def became_due() -> None:
     """Have as many collections of young objects as it takes."""
-    for _ in range(DUE):
+    for _ in range(WALKS.due):
         gc.collect(1)
 
 
@@ -95,7 +84,7 @@ async def test_no_full_collection_begins_by_itself() -> None:
     usual = gc.get_threshold()
     collecting = asyncio.create_task(keep_collecting())
     await asyncio.sleep(0)
-    assert gc.get_threshold()[1] == MIDDLE
+    assert gc.get_threshold()[1] == WALKS.middle
     with full_collections() as found:
         kept = survivors(MANY)
     assert (len(kept), found) == (MANY, [])
@@ -152,7 +141,7 @@ def test_a_circle_that_nobody_refers_to_is_freed_at_the_next_look() -> None:
 def test_nothing_is_walked_before_it_is_much() -> None:
     looks = collector()
     with full_collections() as found:
-        for _ in range(DUE - 1):
+        for _ in range(WALKS.due - 1):
             gc.collect(1)
             looks.step()
     assert not found
@@ -169,12 +158,12 @@ def test_nothing_is_walked_while_the_first_state_is_built() -> None:
 def test_a_frozen_circle_is_freed_once_as_many_objects_again_are_frozen() -> None:
     looks = collector()
     gone = frozen_circle(looks)
-    kept = survivors(SPARE // 2)
+    kept = survivors(WALKS.spare // 2)
     became_due()
     looks.step()
     assert gone() is not None, "little is frozen beside what was: it is not walked yet"
     # Once more as many, because what other tests have left may go meanwhile.
-    kept += survivors(2 * sys.getallocatedblocks() + SPARE)
+    kept += survivors(2 * sys.getallocatedblocks() + WALKS.spare)
     became_due()
     looks.step()
     assert gone() is None
@@ -184,7 +173,7 @@ def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
     looks = collector()
     gone = frozen_circle(looks)
     for _ in range(4):
-        passing = survivors(sys.getallocatedblocks() // 2 + SPARE)
+        passing = survivors(sys.getallocatedblocks() // 2 + WALKS.spare)
         became_due()
         looks.step()
         del passing
@@ -192,10 +181,10 @@ def test_objects_that_went_by_themselves_make_no_full_walk_due() -> None:
 
 
 def test_what_is_passed_over_is_not_walked() -> None:
-    kept = survivors(SOON)
+    kept = survivors(WALKS.soon)
     pass_over_new()
-    assert len(gc.get_objects(generation=0)) < SOON
-    assert len(kept) == SOON
+    assert len(gc.get_objects(generation=0)) < WALKS.soon
+    assert len(kept) == WALKS.soon
 
 
 def test_little_is_not_worth_passing_over() -> None:
@@ -209,19 +198,19 @@ def test_memory_is_looked_at_though_all_that_is_new_was_passed_over() -> None:
     now = 0.0
     looks = collector(lambda: now)
     gone = frozen_circle(looks)
-    kept = survivors(2 * sys.getallocatedblocks() + SPARE)
+    kept = survivors(2 * sys.getallocatedblocks() + WALKS.spare)
     # As `pass_over_new` does, over and over.
     gc.freeze()
     looks.step()
     assert gone() is not None
-    now = LOOK_SECONDS
+    now = WALKS.look
     looks.step()
     assert gone() is None
     assert kept
 
 
 def test_a_frozen_circle_is_freed_within_an_hour_of_work() -> None:
-    times = iter((0.0, FULL_SECONDS - 1, FULL_SECONDS, FULL_SECONDS))
+    times = iter((0.0, WALKS.full - 1, WALKS.full, WALKS.full))
     looks = collector(lambda: next(times))
     gone = frozen_circle(looks)
     assert gone() is not None

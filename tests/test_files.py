@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from affinityctl import cli
-from extender import cluster_content, files, plain_yaml
+from extender import files, plain_yaml
 from extender.cluster.state import ClusterState
 from extender.config import parse_stream, parse_yaml
 from extender.errors import MESSAGE_BYTES, ConfigError
@@ -137,8 +137,8 @@ def test_a_broken_cluster_file_is_one_line_that_names_it(
 def test_what_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_content, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(cluster_content, "MOST_YAML_BYTES", 1 << 20)
+    small = files.ClusterFileLimits(most=1 << 20, yaml=1 << 20)
+    monkeypatch.setattr(files, "OF_CLUSTERS", small)
     (tmp_path / "bomb").write_bytes(gzip.compress(b" " * (64 << 20)))
     with pytest.raises(ClusterFileError, match="larger than 1 MiB"):
         ClusterFiles(ClusterState(), PodReader()).load(tmp_path / "bomb")
@@ -150,7 +150,7 @@ def test_what_unpacks_to_too_much_is_refused(
 def test_a_pipe_is_read_and_one_that_nobody_writes_to_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_content, "PIPE_SECONDS", 0.1)
+    monkeypatch.setattr(files, "OF_CLUSTERS", files.ClusterFileLimits(patience=0.1))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match=r"nothing was written to it for 0 s"):
@@ -178,7 +178,7 @@ def test_what_is_no_file_is_said(
     tmp_path: Path, make: object, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert callable(make)
-    monkeypatch.setattr(cluster_content, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(files, "OF_CLUSTERS", files.ClusterFileLimits(most=1 << 20))
     path = tmp_path / "thing"
     make(path)
     with pytest.raises(OSError, match=says):

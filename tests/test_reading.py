@@ -10,10 +10,9 @@ import pytest
 
 from extender.callbacks.preempting import Preemptions
 from extender.errors import ObjectError
-from extender.metrics import Metrics
 from extender.reading import APART_BYTES, pods_apart
 from extender.wire.objects import PodReader
-from tests.answering import AFFINITY, Answering
+from tests.answering import AFFINITY, Answering, requests_of
 from tests.builders import Pod, pod
 from tests.hostile import crowded, hostile
 from tests.reading import Reading
@@ -34,9 +33,8 @@ async def test_a_large_pod_is_read_in_a_thread_and_a_usual_one_at_once(name: str
     reading, state = Reading(), crowded(classes=2, pods=2, nodes=2)
     answers = Answering(state, pods=reading)
     preemptions = Preemptions(
-        state, Metrics(), AFFINITY, unready=lambda: None, may_be_empty=False,
-        clock=lambda: 0.0, pods=pods_apart(reading),
-    )  # fmt: skip
+        requests_of(state, pods=reading), AFFINITY, may_be_empty=False, clock=lambda: 0.0
+    )
     callbacks = {
         "filter": answers.filter,
         "prioritize": answers.prioritize,

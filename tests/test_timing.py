@@ -106,13 +106,6 @@ def test_so_many_tokens_are_there_at_once(
     assert [bucket.take(), bucket.take()] == [True, False]
 
 
-def test_a_borrowed_token_is_waited_for_unless_it_is_given_back() -> None:
-    bucket = TokenBucket(10.0, Clock(), 1)
-    assert [bucket.borrow() for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
-    bucket.give_back()
-    assert bucket.borrow() == pytest.approx(0.2)
-
-
 @given(st.lists(st.floats(0, 5), max_size=60), st.floats(0.1, 50), st.floats(1, 20))
 def test_never_more_than_the_burst_and_so_many_a_second(
     pauses: list[float], per_second: float, burst: float

@@ -13,15 +13,8 @@ from prometheus_client import CollectorRegistry
 from extender.cluster.state import ClusterState
 from extender.metrics import Metrics
 from extender.model.objects import PodClass
-from extender.warm_up import (
-    LARGE_BYTES,
-    MOST_TERMS,
-    MOST_WAITING,
-    SLICE,
-    OverBudgetError,
-    WarmUp,
-)
-from extender.wire.node_affinity import MOST_CONDITIONS
+from extender.warm_up import AT_MOST, OverBudgetError, WarmUp
+from extender.wire.limits import OF_REQUESTS
 from extender.wire.objects import PodReader
 from tests.answering import Answering
 from tests.builders import Pod, model_node, model_pod, node, node_term, pod, requirement
@@ -54,7 +47,7 @@ class Desk:
 
 
 HOSTILE = hostile(800)
-CONDITIONS = [requirement("number", "Lt", str(9000 + n)) for n in range(MOST_CONDITIONS + 1)]
+CONDITIONS = [requirement("number", "Lt", str(9000 + n)) for n in range(OF_REQUESTS.conditions + 1)]
 NODE_READER = PodReader(node_affinity=True)
 PLAIN = pod("plain", "ns1").labels(app="a1").anti_affinity(*narrow(2))
 
@@ -70,7 +63,7 @@ async def test_others_are_answered_while_a_costly_question_is_prepared() -> None
     assert len((await waiting)["FailedAndUnresolvableNodes"]) == 20
     slices = desk.counted("question_slices")
     assert slices is not None
-    assert slices > 800 * CLASSES // (2 * SLICE)
+    assert slices > 800 * CLASSES // (2 * AT_MOST.slice)
 
 
 async def test_beyond_its_budget_a_call_gets_an_error_and_the_next_one_goes_on() -> None:
@@ -100,7 +93,7 @@ async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
     asking = [
         model_pod(pod(f"h{n}", "ns0").anti_affinity(*unlike_anything(120, kind=f"{n}-")))
-        for n in range(MOST_WAITING + 1)
+        for n in range(AT_MOST.waiting + 1)
     ]
     prepared = await asyncio.gather(*map(desk.warm_up.prepare, asking), return_exceptions=True)
     (refused,) = [each for each in prepared if each is not None]
@@ -130,9 +123,9 @@ async def test_large_pods_are_looked_at_one_in_each_turn_of_the_loop(
     def look(asked: PodClass, comparisons: int) -> Iterator[int]:
         nonlocal looked
         for each in preparing(asked, comparisons):
-            looked += asked.size > LARGE_BYTES
+            looked += asked.size > AT_MOST.large
             yield each
-        looked += asked.size > LARGE_BYTES
+        looked += asked.size > AT_MOST.large
 
     async def ask(raw: Pod) -> None:
         nonlocal answered
@@ -165,7 +158,7 @@ async def test_a_pod_that_is_not_judged_at_all_is_not_compared_with_anything(
 
     monkeypatch.setattr(desk.state, "preparing", look)
     with pytest.raises(OverBudgetError, match="4097 terms"):
-        await desk.warm_up.prepare(model_pod(hostile(MOST_TERMS + 1)))
+        await desk.warm_up.prepare(model_pod(hostile(AT_MOST.terms + 1)))
     assert looks == 0
     assert desk.counted("questions_over_budget") == 1
 
@@ -175,7 +168,7 @@ async def test_a_question_is_whole_when_the_preparer_returns() -> None:
     asking = model_pod(HOSTILE)
     assert not desk.warm_up.prepares_at_once(asking)
     await desk.warm_up.prepare(asking)
-    assert sum(desk.state.preparing(asking.pod_class, SLICE)) == 0
+    assert sum(desk.state.preparing(asking.pod_class, AT_MOST.slice)) == 0
 
 
 async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None:
@@ -193,7 +186,7 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
     ("asking", "refused"),
     [
         pytest.param(
-            pod("p").requires_nodes(node_term(*CONDITIONS[:MOST_CONDITIONS])),
+            pod("p").requires_nodes(node_term(*CONDITIONS[: OF_REQUESTS.conditions])),
             False,
             id="as many conditions as a request may have",
         ),
@@ -213,7 +206,7 @@ async def test_what_is_dropped_meanwhile_is_prepared_again_a_few_times() -> None
             id="one more condition of a preference",
         ),
         pytest.param(
-            pod("p").selects(**{f"k{n}": "v" for n in range(MOST_CONDITIONS + 1)}),
+            pod("p").selects(**{f"k{n}": "v" for n in range(OF_REQUESTS.conditions + 1)}),
             True,
             id="one more label in the node selector",
         ),

@@ -13,7 +13,7 @@ import msgspec
 from clusterload.decoding import fold_case
 from clusterload.measurements.base import Outcome
 from clusterload.reports import Summary, perf_data
-from extender.config.faults import explain
+from extender.config.faults import convert
 from extender.errors import ExtenderError
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class GenericPrometheusQuery:
 def read_request(parameters: Parameters) -> Request:
     """Read the parameters of the call `start`."""
     document = fold_case(parameters.given, msgspec.inspect.type_info(Request))
-    try:
-        return msgspec.convert(document, Request)
-    except msgspec.ValidationError as error:
-        raise explain(error, document, Request) from error
+    request, wrong = convert(document, Request)
+    if request is None:
+        raise wrong[0]
+    return request
 
 
 def figures(request: Request, answers: Mapping[str, list[Sample]]) -> dict[str, object]:

@@ -10,16 +10,14 @@ from time import perf_counter
 
 from extender.callbacks.in_flight import InFlightPods
 from extender.callbacks.observing import fault_text
-from extender.callbacks.requests import check_ready
+from extender.callbacks.requests import Requests
 from extender.cluster.ledgers.reservations import Claim
-from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
-from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound, Reason
-from extender.ports import Check, PodBinder
+from extender.ports import PodBinder
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.verbs.binding import (
     BindVerdict,
@@ -29,7 +27,7 @@ from extender.verbs.binding import (
     unconfirmed_support,
 )
 from extender.verbs.plugins import Plugins, leading
-from extender.warm_up import LARGE_BYTES, SLICE, WarmUp
+from extender.warm_up import AT_MOST
 from extender.wire.annotations import check_annotations
 from extender.wire.extender_args import BindingArgs, read_binding_args
 from extender.wire.extender_results import write_binding_result
@@ -41,10 +39,10 @@ RESERVATION_SECONDS = 180.0
 gave up may be carried out after
 
 - 60 s until it is delivered: the kernel sends what it was handed, whoever closes the connection
-  (`connecting.UNDELIVERED_SECONDS`);
+  (`WITHIN.undelivered` in kube/limits.py);
 - 34 s until kube-apiserver gives it up as well (requestTimeoutUpperBound; measured 34.0 s), or 60 s
   with its queue (--request-timeout, of which a quarter is for priority and fairness); we ask it for
-  10 s (`calls.Call.params`);
+  10 s (`ApiCall.params`);
 - the time that etcd stands still with the write in its hands. Measured: Bindings given up after
   2.5 s, the connection closed, were carried out when etcd was let go on after 8, 45 and 70 s.
   Its liveness probe, as kubeadm writes it, ends an etcd that is stuck after some 95 s.
@@ -80,26 +78,21 @@ class Binds:
 
     def __init__(
         self,
-        state: ClusterState,
+        requests: Requests,
+        plugins: Plugins,
         binder: PodBinder,
         in_flight: InFlightPods,
-        metrics: Metrics,
-        plugins: Plugins,
         *,
-        unready: Check,
         clock: Callable[[], float],
-        warm_up: WarmUp | None = None,
     ) -> None:
-        self._warm_up = warm_up or WarmUp(state, metrics)
-        self._state = state
+        self._requests = requests
+        self._state, self._metrics = requests.state, requests.metrics
+        self._plugins = plugins
         self._binder = binder
         self._in_flight = in_flight
-        self._metrics = metrics
-        self._plugins = plugins
-        self._unready = unready
         self._clock = clock
         self._leading = leading(plugins)
-        metrics.plugin_runs.begin(
+        self._metrics.plugin_runs.begin(
             (self._leading,), ("Bind",), ("Success", "Unschedulable", "Error")
         )
         self._recorded: LruCache[str, str] = LruCache(memory.RECORDED)
@@ -131,7 +124,7 @@ class Binds:
 
     async def _bind(self, args: BindingArgs) -> Bound:
         deadline = self._clock() + ANSWER_SECONDS
-        check_ready(self._unready)
+        self._requests.check_ready()
         known = self._state.pod(args.key, args.uid)
         seen = None if known is None else SeenPod(known)
         if seen is None:
@@ -198,9 +191,9 @@ class Binds:
         """
         pod, taken_up = seen.pod, False
         while True:
-            for _ in preparing_support(self._state, pod, SLICE):
+            for _ in preparing_support(self._state, pod, AT_MOST.slice):
                 await asyncio.sleep(0)
-            await self._warm_up.prepare(pod)
+            await self._requests.warm_up.prepare(pod)
             support = unconfirmed_support(self._state, pod, node, self._plugins)
             if not support:
                 if not taken_up and self._is_worth_taking_up(pod, node):
@@ -217,7 +210,7 @@ class Binds:
                 return BindVerdict(Decision.REFUSE, why)
 
     def _is_worth_taking_up(self, pod: Pod, node: str) -> bool:
-        if pod.size <= LARGE_BYTES:
+        if pod.size <= AT_MOST.large:
             return False
         return may_bind(self._state, pod, node, self._plugins).decision is Decision.BIND
 

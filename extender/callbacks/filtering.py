@@ -14,10 +14,8 @@ from extender.callbacks.requests import NotReadyError, Requests
 from extender.callbacks.shadow import ShadowDifferences
 from extender.callbacks.template_nodes import judge_templates
 from extender.cluster.counts.nodes import NodeList
-from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError, ObjectError
 from extender.logs import TRACE
-from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.model.verdict import Reason
 from extender.verbs.filtering import indeterminate, judge
@@ -89,10 +87,8 @@ class Filters:
 
     def __init__(
         self,
-        state: ClusterState,
-        plugins: Plugins,
-        metrics: Metrics,
         requests: Requests,
+        plugins: Plugins,
         *,
         resolvable: bool,
         listeners: Listeners | None = None,
@@ -103,10 +99,9 @@ class Filters:
         `resolvable` puts anti-affinity refusals where preemption may look at them; `defer` takes
         what can be done when the scheduler has its answer.
         """
-        self._state = state
-        self._plugins = plugins
-        self._metrics = metrics
         self._requests = requests
+        self._state, self._metrics = requests.state, requests.metrics
+        self._plugins = plugins
         self._resolvable = resolvable
         self._listeners = listeners or Listeners()
         self._defer = defer
@@ -120,7 +115,7 @@ class Filters:
         self._is_attempt = bool(plugins) or shadow is not None
         self._leading = leading(judging)
         for name in {self._leading, *(plugin.name for plugin in judging)}:
-            metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
+            self._metrics.plugin_runs.begin((name,), ("Filter",), STATUSES)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /filter, after the pods in flight that this one is in conflict with."""

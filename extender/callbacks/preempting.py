@@ -11,26 +11,18 @@ from time import perf_counter
 
 from extender.callbacks.named_victims import LAG_SECONDS, NamedVictims
 from extender.callbacks.observing import fault_log
-from extender.callbacks.requests import NotReadyError, check_ready
-from extender.cluster.state import ClusterState
+from extender.callbacks.requests import NotReadyError, Requests
 from extender.controllers.preemption.controller import PreemptionController
 from extender.errors import ObjectError
-from extender.metrics import Metrics
 from extender.model.objects import Pod
-from extender.ports import Check, ReleaseNomination
-from extender.reading import ApartReader
+from extender.ports import ReleaseNomination
 from extender.verbs.filtering import indeterminate
 from extender.verbs.plugins import Plugins, compare_pods, leading
 from extender.verbs.preempting import Rank, Victims, choose_victims, rank_of, settle
 from extender.verbs.victims import needed
-from extender.warm_up import OverBudgetError, WarmUp
+from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
-from extender.wire.objects import PodReader
-from extender.wire.preempting import (
-    PreemptionArgs,
-    read_preemption_args,
-    write_preemption_result,
-)
+from extender.wire.preempting import PreemptionArgs, read_preemption_args, write_preemption_result
 
 LOOKING_SECONDS = 1.0
 """For how long candidates are looked at, after what may have taken 3 s to prepare; those that are
@@ -62,17 +54,13 @@ class Preemptions:
 
     def __init__(
         self,
-        state: ClusterState,
-        metrics: Metrics,
+        requests: Requests,
         plugins: Plugins,
         *,
-        unready: Check,
         may_be_empty: bool,
         clock: Callable[[], float],
-        pods: ApartReader[PodReader],
         release_nomination: ReleaseNomination | None = None,
         preemption: PreemptionController | None = None,
-        warm_up: WarmUp | None = None,
     ) -> None:
         """`release_nomination` tells whoever else nominates nodes of preemptions before they begin.
 
@@ -80,30 +68,27 @@ class Preemptions:
         """
         self._release_nomination = release_nomination
         self._preemption = preemption
-        self._warm_up = warm_up or WarmUp(state, metrics)
-        self._state = state
-        self._metrics = metrics
+        self._requests = requests
+        self._state, self._metrics = requests.state, requests.metrics
         self._plugins = plugins
         self._leading = leading(plugins)
-        metrics.plugin_runs.begin(
+        self._metrics.plugin_runs.begin(
             (self._leading,), ("Preempt",), ("Success", "Unschedulable", "Error")
         )
-        self._unready = unready
         self._may_be_empty = may_be_empty
         self._clock = clock
-        self._pods = pods
         self._log = fault_log(_log)
-        self.held = NamedVictims(state, plugins, preemption, clock)
+        self.held = NamedVictims(self._state, plugins, preemption, clock)
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /preempt; RequestError when no scheduler sends such a body."""
         start = perf_counter()
         try:
-            args = await self._pods.read(len(body), partial(read_preemption_args, body))
-            check_ready(self._unready)
+            args = await self._requests.pods.read(len(body), partial(read_preemption_args, body))
+            self._requests.check_ready()
             args = replace(args, pod=self._state.in_force(args.pod))
             check_annotations(args.pod)
-            await self._warm_up.prepare(args.pod)
+            await self._requests.warm_up.prepare(args.pod)
             chosen = await self._chosen(args)
             if chosen:
                 self.held.remember(args.pod.uid, chosen)
@@ -154,7 +139,7 @@ class Preemptions:
             return {}
         start = perf_counter()
         steps = self._look(args, args.candidates)
-        looked_at = self._warm_up.in_turns(args.pod, steps, LOOKING_SECONDS)
+        looked_at = self._requests.warm_up.in_turns(args.pod, steps, LOOKING_SECONDS)
         found = {node: each async for node, each in looked_at if each is not None}
         status = "Success" if found else "Unschedulable"
         self._metrics.plugin_runs.observe(perf_counter() - start, self._leading, "Preempt", status)

@@ -20,21 +20,17 @@ from extender.callbacks.requests import NotReadyError, Requests
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
-from extender.metrics import Metrics
 from extender.model import memory
 from extender.model.objects import Pod
 from extender.verbs.plugins import ScorePlugins, compare_pods, leading
 from extender.verbs.prioritizing import prioritize
 from extender.warm_up import OverBudgetError
 from extender.wire.annotations import check_annotations
-from extender.wire.extender_args import ExtenderArgs
+from extender.wire.extender_args import REMEMBERED, ExtenderArgs
 from extender.wire.extender_results import NO_SCORES, PriorityWriter, write_call
 
 Made: TypeAlias = tuple[bytes, Mapping[str, float]]
 """An answer, and the seconds that each plugin took for it."""
-
-REMEMBERED = 4
-"""Answers that wait for their call; a few more than one serve a second scheduler."""
 
 LARGEST = memory.PRECOMPUTED // REMEMBERED
 """Bytes of a call and its answer together: larger ones are answered when they are asked for."""
@@ -100,10 +96,8 @@ class Priorities:
 
     def __init__(
         self,
-        state: ClusterState,
-        plugins: ScorePlugins,
-        metrics: Metrics,
         requests: Requests,
+        plugins: ScorePlugins,
         *,
         max_score: int,
         is_attempt: bool = False,
@@ -115,22 +109,21 @@ class Priorities:
         `is_attempt` counts these calls as attempts to place a pod, unless filter is asked, which
         counts them itself. Where `silent`, scores are made and never told.
         """
-        self._state = state
-        self._plugins = plugins
-        self._metrics = metrics
         self._requests = requests
+        self._state, self._metrics = requests.state, requests.metrics
+        self._plugins = plugins
         self._max_score = max_score
         self._is_attempt = is_attempt
         self._filter_is_asked = False
         self._silent = silent
         self._defer = defer
-        self._writer = PriorityWriter(state.nodes)
-        self._precomputed = PrecomputedScores(state, defer)
+        self._writer = PriorityWriter(self._state.nodes)
+        self._precomputed = PrecomputedScores(self._state, defer)
         self._log = fault_log(_log)
         self._leading = leading(plugins)
         self._compares_pods = compare_pods(plugins)
         for plugin in plugins:
-            metrics.plugin_runs.begin((plugin.name,), ("Score",), ("Success", "Error"))
+            self._metrics.plugin_runs.begin((plugin.name,), ("Score",), ("Success", "Error"))
 
     async def answer(self, body: bytes) -> bytes:
         """Answer /prioritize."""

@@ -1,15 +1,16 @@
-"""The requests of filter and prioritize: read once the cluster is known, and prepared."""
+"""The requests of callbacks: read once the cluster is known, and prepared."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
 from extender.errors import ExtenderError
+from extender.metrics import Metrics
 from extender.model.objects import Pod
 from extender.ports import Check
 from extender.reading import ApartReader
@@ -24,54 +25,56 @@ class NotReadyError(ExtenderError):
     """The cluster is not known yet, so any verdict would be a guess."""
 
 
-def check_ready(unready: Check) -> None:
-    """Raise NotReadyError unless everything that a verdict needs is known."""
-    reason = unready()
-    if reason is not None:
-        raise NotReadyError(f"the extender is not ready: {reason}")
-
-
 class Requests:
-    """Reads ExtenderArgs, if the cluster is known; filter and prioritize share what it remembers.
+    """What all callbacks share: the cluster, if it is known, and how requests about it are read.
 
-    RequestError is for bodies that no kube-scheduler sends, ObjectError for broken pods and nodes.
+    Filter and prioritize share what it remembers. RequestError is for bodies that no kube-scheduler
+    sends, ObjectError for broken pods and nodes.
     """
 
     def __init__(
-        self, state: ClusterState, pods: ApartReader[PodReader], warm_up: WarmUp, unready: Check
+        self,
+        state: ClusterState,
+        metrics: Metrics,
+        pods: ApartReader[PodReader],
+        warm_up: WarmUp,
+        unready: Check,
     ) -> None:
-        self._state = state
-        self._pods = pods
-        self._warm_up = warm_up
+        self.state: Final = state
+        self.metrics: Final = metrics
+        self.pods: Final = pods
+        self.warm_up: Final = warm_up
         self._unready = unready
         self._lists = NameLists(state.nodes)
 
     async def read(self, body: bytes) -> ExtenderArgs:
         """Read a request, a large one beside the event loop."""
         envelope = read_envelope(body)
-        args = await self._pods.read(envelope.objects_bytes, partial(open_args, envelope))
+        args = await self.pods.read(envelope.objects_bytes, partial(open_args, envelope))
         self.check_ready()
         # As annotations count now; what changes in between is seen at the next call.
         if args.pod.of_spec is None:
             return args
-        return replace(args, pod=self._state.in_force(args.pod))
+        return replace(args, pod=self.state.in_force(args.pod))
 
     def check_ready(self) -> None:
-        """Raise NotReadyError while the cluster is not known."""
-        check_ready(self._unready)
+        """Raise NotReadyError unless everything that a verdict needs is known."""
+        reason = self._unready()
+        if reason is not None:
+            raise NotReadyError(f"the extender is not ready: {reason}")
 
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a pod is compared with, if that takes a moment; tell whether that was all."""
-        return self._warm_up.prepares_at_once(pod)
+        return self.warm_up.prepares_at_once(pod)
 
     async def prepare(self, pod: Pod) -> None:
         """Count what a pod is compared with, if that takes long; OverBudgetError if too long."""
-        await self._warm_up.prepare(pod)
+        await self.warm_up.prepare(pod)
         self.check_ready()
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, as far as the time allows."""
-        async for each in self._warm_up.in_turns(pod, steps, seconds):
+        async for each in self.warm_up.in_turns(pod, steps, seconds):
             yield each
             self.check_ready()
 
@@ -80,14 +83,14 @@ class Requests:
 
         Not those of names that pods are bound to: such a node is there, and the watch is behind.
         """
-        nodes, number = args.nodes or {}, self._state.nodes.number
+        nodes, number = args.nodes or {}, self.state.nodes.number
         return bool(nodes) and all(number(name) is None for name in nodes)
 
     def asked(self, args: ExtenderArgs) -> NodeList:
         """Look up the nodes of a request."""
         if args.node_names is not None:
             return self._lists.read(args.node_names)
-        return self._state.nodes.asked(list(args.nodes or ()))
+        return self.state.nodes.asked(list(args.nodes or ()))
 
     def remember(self, names_json: bytes, fits: NodeList) -> None:
         """Keep the names that filter answers: prioritize asks about the same."""

@@ -6,14 +6,7 @@ from extender.config.connections import Serving
 from extender.config.document import effective, parse_stream, parse_yaml, to_yaml
 from extender.config.layers import load
 from extender.config.options import OPTIONS, Option, unknown_variables
-from extender.config.schema import (
-    API_VERSION,
-    KIND,
-    Config,
-    LogFormat,
-    Mode,
-    Prioritize,
-)
+from extender.config.schema import API_VERSION, KIND, Config, LogFormat, Mode, Prioritize
 from extender.model.verdict import PluginName
 
 __all__ = [

@@ -12,7 +12,7 @@ import yaml
 
 from extender import plain_yaml
 from extender.config.faults import convert
-from extender.config.schema import Config
+from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import ConfigError, ConfigFaultsError
 from extender.plain_yaml import FastLoader, PlainConstructor
 
@@ -81,9 +81,8 @@ def _read(load: Callable[..., Any], text: str, source: str) -> Any:
         # The loader is a SafeLoader: it builds plain values only.
         return load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{source}, line {mark.line + 1}" if mark else source
-        raise ConfigError(place, error.problem or "not YAML") from error
+        line, problem = plain_yaml.told(error)
+        raise ConfigError(f"{source}, {line}" if line else source, problem) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(source, f"not YAML: {' '.join(str(error).split())}") from error
 
@@ -97,8 +96,18 @@ def decode(document: Document) -> Config:
 
 
 def decode_all(document: Document) -> tuple[Config | None, list[ConfigError]]:
-    """Turn a document into a Config, with all that is wrong; None when that is beyond repair."""
-    return convert(_plain(document), Config, _file_name)
+    """Turn a document into a Config, with all that is wrong; None when that is beyond repair.
+
+    Where something is wrong in a block, the whole block has its defaults.
+    """
+    plain = _plain(document)
+    config, faults = convert(plain, Config, _file_name)
+    if faults:
+        broken = {fault.block for fault in faults}
+        sound = {name: value for name, value in plain.items() if name not in broken}
+        header = {"apiVersion": API_VERSION, "kind": KIND}
+        config, _ = convert(sound | header, Config, _file_name)
+    return config, faults
 
 
 def effective(config: Config) -> Document:

@@ -1,15 +1,15 @@
-"""The fields about rules that not every pod has: in annotations, and while it runs."""
+"""The fields about rules that not every pod has: added, in annotations, and while it runs."""
 
 from __future__ import annotations
 
+import enum
 import re
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from extender.config.connections import Block
-from extender.config.node_affinity import V1Object
 from extender.errors import ObjectError
 from extender.model.execution import Execution
 from extender.model.labels import Operator, Selector
@@ -17,6 +17,75 @@ from extender.wire.affinity import read_selector
 from extender.wire.manifests import LabelSelector
 
 PERCENTAGE: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
+
+
+class NodeOperator(enum.StrEnum):
+    """How a node selector requirement compares."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+class V1Object(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename="camel",
+):
+    """A nested v1 object; empty lists are left out when it is written."""
+
+    def as_json(self) -> bytes:
+        """Return it as the API spells it."""
+        return msgspec.json.encode(self)
+
+
+class NodeSelectorRequirement(V1Object, frozen=True, kw_only=True):
+    """One comparison with a label or a field of a node."""
+
+    key: str
+    operator: NodeOperator
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(V1Object, frozen=True, kw_only=True):
+    """Comparisons that must all hold."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class V1NodeSelector(V1Object, frozen=True, kw_only=True):
+    """Terms of which one must hold."""
+
+    node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], Meta(min_length=1)]
+
+
+class PreferredSchedulingTerm(V1Object, frozen=True, kw_only=True):
+    """A term worth its weight in score."""
+
+    weight: Annotated[int, Meta(ge=1, le=100)]
+    preference: NodeSelectorTerm
+
+
+class NodeAffinityTerms(V1Object, frozen=True, kw_only=True):
+    """A v1 NodeAffinity."""
+
+    required_during_scheduling_ignored_during_execution: V1NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to meet or to prefer."""
+        return (
+            self.required_during_scheduling_ignored_during_execution is None
+            and not self.preferred_during_scheduling_ignored_during_execution
+        )
 
 
 class V1LabelRequirement(V1Object, frozen=True, kw_only=True):

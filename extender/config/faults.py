@@ -1,53 +1,81 @@
-"""Says in one sentence, with the field's path, why a document does not fit the schema."""
+"""Says in one sentence each, with the field's path, why a document does not fit a schema."""
 
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, inspect, structs
 
-from extender.config.schema import Config
 from extender.errors import ConfigError
 
-_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
-_FIELD = re.compile(
-    r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL
-)
-STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]")
+T = TypeVar("T")
 
-_ANY_KEY = "[...]"
-"""How msgspec names the place of a value in a mapping with keys of any kind."""
-
-_LISTS = (inspect.VarTupleType, inspect.ListType)
-
-_LONGEST_SHOWN = 60
+MOST_FAULTS: Final = 50
+"""Told at once: whoever has more begins with these."""
 
 
-def explain(error: msgspec.ValidationError, document: object, root: type) -> ConfigError:
-    """Turn msgspec's account of how a document does not fit the root's schema into ours."""
-    match = _WHERE.match(str(error))
-    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
-    if path.endswith(_ANY_KEY):
-        inner = path.removesuffix(_ANY_KEY).removeprefix(".")
-        return ConfigError(inner, "not a mapping of strings to strings")
-    value, expected = _follow(path, document, root)
-    path = path.removeprefix(".")
-    if missing := _FIELD.match(what):
-        name = missing["name"]
-        inner = f"{path}.{name}" if path else name
-        if missing["what"] == "missing required":
-            return ConfigError(inner, f"missing; expected {describe(_child(expected, name))}")
-        return ConfigError(inner, f"no such field{_suggest(name, field_names(expected))}")
-    return ConfigError(path, f"{show(value)} is not {describe(expected, value)}")
+def convert(
+    document: Any, root: type[T], dec_hook: Callable[[type, Any], Any] | None = None
+) -> tuple[T | None, list[ConfigError]]:
+    """Decode a document; return the value, or None with all that is wrong, in msgspec's order."""
+    try:
+        return msgspec.convert(document, root, dec_hook=dec_hook), []
+    except msgspec.ValidationError:
+        return None, [*islice(_faults(document, root, "", dec_hook), MOST_FAULTS)]
+
+
+def _faults(
+    value: Any, kind: Any, path: str, dec_hook: Callable[[type, Any], Any] | None
+) -> Iterator[ConfigError]:
+    """Yield what is wrong with a value of a field: msgspec itself ends at the first fault."""
+    try:
+        msgspec.convert(value, kind, dec_hook=dec_hook)
+    except msgspec.ValidationError:
+        inner = False
+        for fault in _inside(value, _bare(kind), path, dec_hook):
+            inner = True
+            yield fault
+        if not inner:
+            yield ConfigError(path, f"{show(value)} is not {_described(kind, value)}")
+
+
+def _inside(
+    value: Any, kind: Any, path: str, dec_hook: Callable[[type, Any], Any] | None
+) -> Iterator[ConfigError]:
+    """Yield what is wrong with the fields of a block, and the members of a list or mapping."""
+    match value, get_origin(kind) or kind:
+        case dict(), type() as block if issubclass(block, Struct):
+            fields = {each.encode_name: each for each in structs.fields(block)}
+            prefix = f"{path}." if path else ""
+            for name, one in value.items():
+                if name in fields:
+                    yield from _faults(one, fields[name].type, f"{prefix}{name}", dec_hook)
+                elif block.__struct_config__.forbid_unknown_fields:
+                    yield ConfigError(f"{prefix}{name}", f"no such field{_suggest(name, fields)}")
+            for name, field in fields.items():
+                if field.required and name not in value:
+                    expected = _described(field.type)
+                    yield ConfigError(f"{prefix}{name}", f"missing; expected {expected}")
+        case dict(), origin if origin is dict:
+            yield ConfigError(path, "not a mapping of strings to strings")
+        case list(), origin if origin in (list, tuple):
+            for index, one in enumerate(value):
+                yield from _faults(one, get_args(kind)[0], f"{path}[{index}]", dec_hook)
+
+
+def _bare(kind: Any) -> Any:
+    """Look through `X | None`, and through what is annotated of X."""
+    members = [each for each in get_args(kind) if each is not NoneType]
+    return _bare(members[0]) if get_origin(kind) in (Annotated, Union, UnionType) else kind
 
 
 def show(value: object) -> str:
-    """Quote a value from the file, shortened."""
+    """Quote a value from the file, in 60 characters at most."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -55,47 +83,14 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
-
-
-def expected_at(path: str) -> inspect.Type:
-    """Find what the schema expects at a dotted path without list indices."""
-    return _follow("." + path, {}, Config)[1]
-
-
-def field_names(kind: inspect.Type) -> list[str]:
-    """List a block's fields in the file's spelling."""
-    return (
-        [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
-    )
+    return text if not text[60:] else f"{text[:57]}..."
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    known = list(known)
     # Ignoring case first: a wrong capital is the commonest slip in camelCase.
     folded = {one.casefold(): one for one in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1)
     return f", did you mean {folded[close[0]]}?" if close else f"; known: {', '.join(known)}"
-
-
-def _follow(path: str, document: object, root: type) -> tuple[Any, inspect.Type]:
-    """Walk value and schema together down a path such as `.serving.port` or `.plugins[1]`."""
-    value, kind = document, inspect.type_info(root)
-    for found in STEP.finditer(path):
-        if name := found["name"]:
-            value = value.get(name) if isinstance(value, dict) else None
-        else:
-            value = value[int(found["index"])] if isinstance(value, list) else None
-        kind = _child(kind, name or int(found["index"]))
-    return value, unwrap(kind)
-
-
-def _child(kind: inspect.Type, step: str | int) -> inspect.Type:
-    kind = unwrap(kind)
-    if isinstance(step, int):
-        return kind.item_type if isinstance(kind, _LISTS) else kind
-    fields = kind.fields if isinstance(kind, inspect.StructType) else ()
-    return {field.encode_name: field.type for field in fields}[step]
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:
@@ -103,6 +98,10 @@ def unwrap(kind: inspect.Type) -> inspect.Type:
     if isinstance(kind, inspect.UnionType):
         return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
     return kind
+
+
+def _described(kind: Any, value: object = None) -> str:
+    return describe(unwrap(inspect.type_info(kind)), value)
 
 
 def describe(kind: inspect.Type, value: object = None) -> str:
@@ -134,74 +133,3 @@ def _range(kind: inspect.IntType | inspect.FloatType) -> str:
     if isinstance(kind, inspect.IntType):
         return f"{kind.ge}..{kind.le}"
     return f"in {kind.ge:g}..{kind.le:g}" if kind.gt is None else f"above 0 and up to {kind.le:g}"
-
-
-T = TypeVar("T")
-
-MOST_FAULTS: Final = 50
-"""Told at once: whoever has more begins with these."""
-
-
-def convert(
-    document: Any, root: type[T], dec_hook: Callable[[type, Any], Any]
-) -> tuple[T | None, list[ConfigError]]:
-    """Decode a document and return the value with all faults, in msgspec's order.
-
-    With faults the value has defaults, or just anything that the schema allows, in their places;
-    it is None where that was not possible. The document is changed.
-    """
-    faults: list[ConfigError] = []
-    while len(faults) < MOST_FAULTS:
-        try:
-            return msgspec.convert(document, root, dec_hook=dec_hook), faults
-        except msgspec.ValidationError as error:
-            fault = explain(error, document, root)
-        if faults and fault.path == faults[-1].path:
-            break  # what was put there is no better
-        faults.append(fault)
-        if not _mend(document, fault.path, root):
-            break
-    return None, faults
-
-
-def _mend(document: Any, path: str, root: type) -> bool:
-    """Take away what is wrong, or put in what is allowed; return whether that was possible."""
-    steps = [*STEP.finditer(f".{path}")]
-    if not steps:
-        return False  # the document as a whole, or a field without a name
-    last = steps[-1]
-    with suppress(LookupError, TypeError, ValueError):
-        value, kind = _follow(f".{path}"[: last.start()], document, root)
-        name = last["name"] or int(last["index"])
-        if isinstance(kind, inspect.StructType) and not _required(kind, str(name)):
-            del value[name]
-        else:
-            value[name] = _allowed(_child(kind, name))
-        return True
-    return False
-
-
-def _required(kind: inspect.StructType, name: str) -> bool:
-    return any(each.encode_name == name and each.required for each in kind.fields)
-
-
-def _allowed(kind: inspect.Type) -> Any:
-    """Return some value that the schema allows."""
-    allowed: Any = "x"
-    match unwrap(kind):
-        case inspect.BoolType():
-            allowed = False
-        case inspect.IntType(ge=least) | inspect.FloatType(le=least):
-            allowed = least or 0
-        case inspect.EnumType(cls=cls):
-            allowed = next(iter(cls)).value
-        case inspect.LiteralType(values=values):
-            allowed = values[0]
-        case (
-            inspect.VarTupleType(item_type=item, min_length=least)
-            | inspect.ListType(item_type=item, min_length=least)
-        ):
-            allowed = [_allowed(item)] * (least or 0)
-        case inspect.StructType(fields=fields):
-            allowed = {each.encode_name: _allowed(each.type) for each in fields if each.required}
-    return allowed

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import inspect
 
 from extender.config.checks import faults
 from extender.config.document import Document, decode_all, parse
-from extender.config.faults import expected_at, show
+from extender.config.faults import show
 from extender.config.options import BY_FLAG, OPTIONS, Option
 from extender.config.schema import API_VERSION, KIND, Config
 from extender.errors import (
@@ -51,8 +50,8 @@ def load(
             origins[option.path] = source
     config, wrong = decode_all(document)
     if config is not None:
-        wrong += _beyond_the_schema(config, {_block(error) for error in wrong})
-        if "crossNamespacePodAffinity" not in {_block(error) for error in wrong}:
+        wrong += _beyond_the_schema(config, {error.block for error in wrong})
+        if "crossNamespacePodAffinity" not in {error.block for error in wrong}:
             try:
                 config = _with_admission(config, read_file)
             except ConfigError as error:
@@ -63,15 +62,11 @@ def load(
     return config
 
 
-def _beyond_the_schema(config: Config, mended: Collection[str]) -> list[ConfigError]:
+def _beyond_the_schema(config: Config, broken: Collection[str]) -> list[ConfigError]:
     """Return faults in how fields go together, where all of them are as they were written."""
-    if "plugins" in mended:
-        mended = {*mended, "crossNamespacePodAffinity"}
-    return [error for error in faults(config) if _block(error) not in mended]
-
-
-def _block(error: ConfigError) -> str:
-    return re.split(r"[.\[]", error.path, maxsplit=1)[0]
+    if not {"plugins", "annotations"}.isdisjoint(broken):
+        broken = {*broken, "crossNamespacePodAffinity"}
+    return [error for error in faults(config) if error.block not in broken]
 
 
 def _value(
@@ -110,19 +105,15 @@ def _overlay(document: Document, option: Option, texts: list[str], source: str) 
         gates = inner.get(last)
         inner[last] = {**(gates if isinstance(gates, dict) else {}), **_gates(texts[0], source)}
     else:
-        inner[last] = texts if option.many else _typed(texts[0], option.path)
+        inner[last] = texts if option.many else _typed(texts[0], option.schema_default)
 
 
-def _typed(text: str, path: str) -> object:
+def _typed(text: str, default: object) -> object:
     """Read a number, true or false where the schema has one; others are left for its complaint."""
-    expected = expected_at(path)
-    if isinstance(expected, inspect.BoolType):
+    if isinstance(default, bool):
         return _BOOLS.get(text.lower(), text)
-    if isinstance(expected, inspect.IntType):
-        try:
-            return int(text)
-        except ValueError:
-            return text
+    with suppress(ValueError):
+        return int(text) if isinstance(default, int) else text
     return text
 
 

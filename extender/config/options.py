@@ -74,12 +74,22 @@ class Option:
     @property
     def default(self) -> str:
         """What counts where nobody sets it."""
-        return self.unset or str(_default(self.path) or "none")
+        return self.unset or str(self.schema_default or "none")
+
+    @property
+    def schema_default(self) -> object:
+        """What the file has where it says nothing; None for what is not in the file."""
+        value: object = Config(api_version=API_VERSION, kind=KIND) if self.path else None
+        for name in self.path.split("."):
+            if isinstance(value, Struct):
+                fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+                value = getattr(value, dict(fields)[name])
+        return value
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The values that the schema allows, where it lists them."""
-        value = _default(self.path)
+        value = self.schema_default
         return tuple(map(str, type(value))) if isinstance(value, enum.Enum) else ()
 
     def from_environment(self, environ: Mapping[str, str]) -> list[str]:
@@ -185,16 +195,6 @@ OPTIONS = (
     ),
 )
 BY_FLAG = {option.flag: option for option in OPTIONS}
-
-
-def _default(path: str) -> object:
-    """Return the schema's default at a dotted path of names as the file has them."""
-    value: object = Config(api_version=API_VERSION, kind=KIND) if path else None
-    for name in path.split("."):
-        if isinstance(value, Struct):
-            fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-            value = getattr(value, dict(fields)[name])
-    return value
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:

@@ -10,12 +10,12 @@ import enum
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from extender.config.connections import Block, ClientConnection, Serving
-from extender.config.execution import Annotations, RequiredDuringExecution
-from extender.config.node_affinity import NodeAffinityTerms
+from extender.config.execution import Annotations, NodeAffinityTerms, RequiredDuringExecution
 from extender.model.verdict import PluginName
+from extender.wire.affinity import Gates
 
 API_VERSION: Final = "affinity-extender.io/v1alpha1"
 KIND: Final = "AffinityExtenderConfiguration"
@@ -126,17 +126,26 @@ class PreemptionSettings(Block, frozen=True, kw_only=True):
     is evicted. False evicts nobody for affinity rules alone: such pods wait."""
 
 
-class FeatureGates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"):
+class FeatureGates(
+    Gates,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={
+        "match_label_keys": "MatchLabelKeysInPodAffinity",
+        "namespace_selector": "PodAffinityNamespaceSelector",
+    },
+):
     """Behaviour that Kubernetes has, or had, behind gates of these names. Set them as there.
 
     In current releases both are on and cannot be switched off.
     """
 
-    match_label_keys_in_pod_affinity: bool = True
+    match_label_keys: bool = True
     """Merge matchLabelKeys and mismatchLabelKeys of a term in manifests, as the API server does
     when it creates a pod. False ignores them; what an API server has merged stays in any case."""
 
-    pod_affinity_namespace_selector: bool = True
+    namespace_selector: bool = True
     """Read namespaceSelector of a term. False is as before 1.21, when there was no such field: a
     term without `namespaces` applies to its owner's namespace."""
 

@@ -7,23 +7,17 @@ from typing import Final
 import msgspec
 
 from extender.errors import ApiError, ExtenderError, ObjectError
-from extender.kube.calls import (
-    JSON_PATCH,
-    STRATEGIC_MERGE,
-    WITHIN,
-    condition_patch,
-    pod_path,
-    second_now,
-)
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, condition_patch, pod_path, second_now
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
 from extender.kube.flowcontrol import Flow
+from extender.kube.limits import WITHIN
 from extender.kube.reader import ObjectReader
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod, SeenPod
 from extender.model.verdict import BindOutcome, Bound
-from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.objects import PodReader
+from extender.wire.placement import RULES_AT_PLACEMENT
 
 _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429))
 """Answers after which this request certainly binds nothing: it was turned away before the storage,

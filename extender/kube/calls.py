@@ -18,41 +18,12 @@ from yarl import URL
 
 from extender.errors import ObjectError
 from extender.kube.flowcontrol import Flow
+from extender.kube.limits import WITHIN
 from extender.model.keys import name_of, namespace_of
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
-
-
-@dataclass(frozen=True, slots=True)
-class RequestSeconds:
-    """How long requests may take, by what they are for."""
-
-    answer: float = 0.5
-    """Kept of a caller's time for the answer itself: a request that cannot go out before that is
-    not sent, for it would only be given up half way."""
-    look: float = 1.5
-    """Kept of the time for a bind to look what became of it when its own answer says too little."""
-    record: float = 1.0
-    """The record of a pod's rules, which comes before the bind, out of the same time."""
-    read: float = 1.0
-    """One object; whoever acts on it has little time as well."""
-    nomination: float = 2.5
-    eviction: float = 5.0
-    """Well within the time for which the lead was just confirmed."""
-    deletion: float = 10.0
-    """What has to be written before and after it as well."""
-    lease: float = 5.0
-    present: float = 10.0
-    """The question where the server stands."""
-
-
-WITHIN: Final = RequestSeconds()
-
-_SERVER_FACTOR: Final = 4
-"""The API server lets a request wait in its own queue for a quarter of its timeout. With four times
-our time it may wait there as long as we do, and works on nothing that was given up long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +62,9 @@ class ApiCall:
         """Return the query, with the time that the API server may take."""
         if self.deadline is None:
             return self.query
-        seconds = _SERVER_FACTOR * max(self.deadline - now, WITHIN.answer)
+        # The API server lets a request wait in its own queue for a quarter of its timeout. So it
+        # may wait there as long as we do, and works on nothing that was given up long ago.
+        seconds = 4 * max(self.deadline - now, WITHIN.answer)
         return {**self.query, "timeout": f"{seconds:.1f}s"}
 
 
@@ -129,10 +102,6 @@ def _segment(name: str) -> str:
     return quote(name, safe="")
 
 
-UNDELIVERED_SECONDS: Final = 60
-"""How long the kernel goes on delivering what it was handed, even if we close the connection."""
-
-
 def proxy_for(base: URL) -> str | None:
     """Return the proxy on the way to an address."""
     # Go's rule: the environment names it, and loopback never goes through one.
@@ -154,7 +123,7 @@ def kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
         ("TCP_KEEPIDLE", 30),
         ("TCP_KEEPINTVL", 10),
         ("TCP_KEEPCNT", 3),
-        ("TCP_USER_TIMEOUT", 1000 * UNDELIVERED_SECONDS),
+        ("TCP_USER_TIMEOUT", 1000 * WITHIN.undelivered),
     ):
         if hasattr(socket, option):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

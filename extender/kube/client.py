@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
 from typing import Final, Self
 
 import aiohttp
@@ -28,40 +26,17 @@ from extender.kube.failures import (
 )
 from extender.kube.flowcontrol import Flow, FlowControl
 from extender.kube.frames import Lines
+from extender.kube.limits import MOST, USUAL_TIMEOUTS, Timeouts
 from extender.kube.observers import RequestObserver, Unobserved
-from extender.kube.pacing import Timing
+from extender.kube.pacing import USUAL_TIMING, Timing
 from extender.logs import TRACE
 
 _log = logging.getLogger(__name__)
 
 USER_AGENT: Final = f"affinity-extender/{__version__}"
 
-ERROR_BODY_LIMIT: Final = 64 << 10
-"""Bytes read of a failure's body; a Status is far smaller."""
-
-READ_BUFFER: Final = 1 << 20
-
 _DONE: Final = frozenset((200, 201, 202))
 """OK; Created, which is what a POST is answered with; and Accepted, as a DELETE may be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds after which an answer is given up."""
-
-    connect: float = 5.0
-    read: float = 60.0
-    """Between two pieces of an ordinary answer."""
-    total: float = 300.0
-    """For the whole of an ordinary answer."""
-    idle: float = 75.0
-    """Between two events of a watch. Bookmarks come each minute, so more silence means that the
-    connection is dead: HTTP/1.1 has no pings to tell."""
-    progress: float = 30.0
-    """Between two objects of a streamed list that are new, and until the bookmark that ends it: an
-    API server sends them in one go, and waits a few seconds at most to be up to date."""
-    streamed: float = 300.0
-    """For the whole of a streamed list; 150,000 pods take some tens of seconds."""
 
 
 class ApiClient:
@@ -72,22 +47,21 @@ class ApiClient:
         credentials: Credentials,
         *,
         observer: RequestObserver | None = None,
-        timeouts: Timeouts | None = None,
+        timeouts: Timeouts = USUAL_TIMEOUTS,
         limit: FlowControl | None = None,
         session: Callable[[], aiohttp.ClientSession] | None = None,
-        timing: Timing | None = None,
+        timing: Timing = USUAL_TIMING,
     ) -> None:
         """`session` opens what carries the requests, if it is not to be the network."""
         self._credentials = credentials
         self._open = session or _open_session
         self._observer = observer or Unobserved()
         self._limit = limit
-        timing = timing or Timing()
         self._clock, self._sleep = timing.clock, timing.sleep
         self._base = URL(credentials.host)
         # Once: to read the whole environment takes longer than all else that is done for a call.
         self._proxy = proxy_for(self._base)
-        timeouts = self.timeouts = timeouts or Timeouts()
+        self.timeouts: Final = timeouts
         self._whole = aiohttp.ClientTimeout(
             total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.read
         )
@@ -106,12 +80,7 @@ class ApiClient:
         self._session = self._open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         """Close every connection."""
         if self._session is not None:
             await self._session.close()
@@ -268,7 +237,7 @@ def _open_session() -> aiohttp.ClientSession:
             "Accept-Encoding": "identity",
         },
         cookie_jar=aiohttp.DummyCookieJar(),
-        read_bufsize=READ_BUFFER,
+        read_bufsize=MOST.read_ahead,
         # Its proxies come with ~/.netrc, whose passwords have no place here: see `proxy_for`.
         trust_env=False,
     )
@@ -277,7 +246,7 @@ def _open_session() -> aiohttp.ClientSession:
 async def _failure(response: aiohttp.ClientResponse) -> StatusError:
     body = b""
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-        while len(body) < ERROR_BODY_LIMIT and (piece := await response.content.readany()):
+        while len(body) < MOST.error_body and (piece := await response.content.readany()):
             body += piece
     response.close()
     return failure_from_body(

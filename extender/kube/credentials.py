@@ -29,6 +29,7 @@ from extender import files, plain_yaml
 from extender.certificates import not_after
 from extender.errors import ConfigError, UnreadableFileError
 from extender.kube.kubeconfig import Kubeconfig
+from extender.kube.limits import WITHIN
 from extender.kube.observers import RepeatingLog
 from extender.kube.tls_material import Embedded, TLSMaterial, read_material
 
@@ -36,9 +37,6 @@ _log = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
 """Age at which a token is read again, as in client-go: a kubelet rotates it long before its end."""
-
-READ_SECONDS: Final = 30.0
-"""Patience with one reading: an exec plugin may ask its own servers."""
 
 _USUAL: Final = "~/.kube/config"
 
@@ -147,7 +145,7 @@ class Credentials:
 
     async def _reload(self, *, forced: bool) -> None:
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout(WITHIN.credentials):
                 await self._load(forced=forced)
             self._reload_tls()
         except _READ_FAILURES as failure:
@@ -249,7 +247,7 @@ async def _first_load(
     embedded: Embedded | None = None,
 ) -> Credentials:
     try:
-        async with asyncio.timeout(READ_SECONDS):
+        async with asyncio.timeout(WITHIN.credentials):
             await load(forced=False)
         return Credentials(configuration, load, embedded=embedded, clock=clock)
     except _READ_FAILURES as failure:

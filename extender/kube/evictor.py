@@ -18,29 +18,21 @@ import msgspec
 from extender.errors import ApiError
 from extender.kube.calls import (
     STRATEGIC_MERGE,
-    WITHIN,
     condition_patch,
     namespace_path,
     pod_path,
     second_now,
 )
 from extender.kube.client import ApiClient
-from extender.kube.failures import (
-    NotSentError,
-    StatusError,
-)
+from extender.kube.failures import NotSentError, StatusError
 from extender.kube.flowcontrol import Flow
+from extender.kube.limits import MOST, WITHIN
 from extender.model.keys import Key, name_of, namespace_of
 from extender.model.objects import Pod
 from extender.ports import ClusterReader, Evicted, Eviction, Occurrence
 
 CONTROLLER: Final = "affinity-extender"
 EVENTS: Final = "/apis/events.k8s.io/v1"
-LONGEST_NOTE: Final = 1024
-LONGEST_INSTANCE: Final = 128
-"""Characters of an Event's fields that the API server takes."""
-LONGEST_NAME: Final = 200
-"""Of a pod's name in that of an Event, which has to be a name as well."""
 
 
 class ApiEvictor:
@@ -51,7 +43,7 @@ class ApiEvictor:
         self._client = client
         self.objects = objects
         self._lease = lease
-        self._instance = f"{CONTROLLER}-{socket.gethostname()}"[:LONGEST_INSTANCE]
+        self._instance = f"{CONTROLLER}-{socket.gethostname()}"[: MOST.instance]
 
     async def mark(self, victim: Pod, message: str) -> bool:
         """Set the condition DisruptionTarget; False when the pod is gone or going already.
@@ -118,14 +110,14 @@ class ApiEvictor:
             "kind": "Event",
             "metadata": {
                 "namespace": namespace,
-                "name": f"{name[:LONGEST_NAME].rstrip('-.')}.{uuid4().hex[:16]}",
+                "name": f"{name[: MOST.event_name].rstrip('-.')}.{uuid4().hex[:16]}",
             },
             "eventTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
             "type": "Warning" if occurrence.warns else "Normal",
             "reason": occurrence.reason,
             "action": occurrence.action,
             "regarding": regarding,
-            "note": note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - 4]} ...",
+            "note": note if len(note) <= MOST.note else f"{note[: MOST.note - 4]} ...",
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
             **more,

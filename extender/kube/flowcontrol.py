@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from extender.kube.failures import ThrottledError
-from extender.kube.pacing import Timing
+from extender.kube.pacing import USUAL_TIMING, Timing
 
 
 class Flow(Enum):
@@ -41,9 +41,6 @@ SHARES: Final = {
 are enough for the pages of a relist; hints are limited to some tens a second anyway; an eviction
 makes three requests; and watches are opened a few times an hour."""
 
-_ALMOST_ONE: Final = 1.0 - 1e-9
-"""A token, for all that sums of floats may lack."""
-
 
 @dataclass(slots=True, eq=False)
 class _Queue:
@@ -63,9 +60,9 @@ class FlowControl:
     waiting has taken nothing, and only makes the queue behind shorter.
     """
 
-    def __init__(self, qps: float, burst: int, timing: Timing | None = None) -> None:
+    def __init__(self, qps: float, burst: int, timing: Timing = USUAL_TIMING) -> None:
         self._qps = qps
-        self._timing = timing or Timing()
+        self._timing = timing
         # Whatever the burst, each flow may always send one at once.
         caps = {flow: max(1.0, share * burst) for flow, share in SHARES.items()}
         self._queues = {flow: _Queue(SHARES[flow] * qps, cap, cap) for flow, cap in caps.items()}
@@ -121,7 +118,7 @@ class FlowControl:
 
     def _take(self, queue: _Queue) -> bool:
         """Take a token, from the flow's own first."""
-        if queue.tokens + self._spare < _ALMOST_ONE:
+        if queue.tokens + self._spare < 1.0 - 1e-9:  # a sum of floats may lack as much
             return False
         own = min(queue.tokens, 1.0)
         queue.tokens -= own

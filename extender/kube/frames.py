@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, Self, TypeAlias, TypeVar
@@ -19,15 +19,11 @@ from extender.kube.failures import (
     failure_from_body,
     words,
 )
+from extender.kube.limits import MOST
+from extender.reading import APART_BYTES, ApartReader
 from extender.wire.decoding import BROKEN_JSON, decoded
 
 T = TypeVar("T")
-
-LINE_LIMIT: Final = 64 << 20
-"""Bytes of one watch event. etcd takes objects up to 1.5 MiB; their JSON is a few times that."""
-EXCERPT_BYTES: Final = 80
-"""Shown of a line that makes no sense: enough to recognise an HTML page or another API, too little
-to carry what a pod has in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,8 @@ class Resource(Generic[T]):
     """Raises `errors.ObjectError` for an object it cannot make sense of."""
     params: Mapping[str, str]
     """Of every list and watch, for example a fieldSelector."""
-    prepare: Callable[[msgspec.Raw], Awaitable[T | None]] | None = None
-    """Reads what takes long before `read` is called with it; None for all else."""
+    apart: ApartReader[Callable[[msgspec.Raw], T]] | None = None
+    """Reads what is large beside the event loop."""
     ease: Callable[[T], Iterable[None]] | None = None
     """Does in steps what would make it take long to store an object."""
 
@@ -174,13 +170,20 @@ def read_version(body: bytes) -> str:
 
 def excerpt(line: bytes) -> str:
     """Show the beginning of something that makes no sense, on one line."""
-    return f"{len(line)} bytes, {line[:EXCERPT_BYTES]!a}"
+    return f"{len(line)} bytes, {line[: MOST.excerpt]!a}"
 
 
-def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
+def is_large(raw: msgspec.Raw) -> bool:
+    """Return whether an object takes long to read, and may take long to store."""
+    return len(memoryview(raw)) > APART_BYTES
+
+
+async def read_object(resource: Resource[T], raw: msgspec.Raw) -> T:
     """Read one object; a defect of ours in reading it must not blind us to all others."""
     try:
-        return resource.read(raw)
+        if resource.apart is None or not is_large(raw):
+            return resource.read(raw)
+        return await resource.apart.read(len(memoryview(raw)), lambda read: read(raw))
     except ObjectError:
         raise
     except Exception as defect:
@@ -241,11 +244,11 @@ class Lines:
     async def __anext__(self) -> bytes:
         """Wait for the next line."""
         try:
-            line = await self._content.readline(max_line_length=LINE_LIMIT)
+            line = await self._content.readline(max_line_length=MOST.line)
         except TimeoutError as failure:
             raise IdleStreamError("nothing came, not even a bookmark") from failure
         except aiohttp.http_exceptions.LineTooLong as failure:
-            raise EndlessLineError(f"an event of more than {LINE_LIMIT} bytes") from failure
+            raise EndlessLineError(f"an event of more than {MOST.line} bytes") from failure
         # RuntimeError: a connection lost between two pieces of a line, in aiohttp's words.
         except (aiohttp.ClientError, OSError, RuntimeError) as failure:
             raise BrokenAnswerError(words(failure)) from failure

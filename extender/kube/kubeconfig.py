@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import datetime as dt
-import hashlib
 import os
 import ssl
 from pathlib import Path
@@ -23,6 +21,7 @@ from kubernetes_asyncio.config.exec_provider import ExecProvider
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from kubernetes_asyncio.config.openid import OpenIDRequestor
 
+from extender.certificates import fingerprint
 from extender.kube.tls_material import Embedded
 
 EARLY: Final = dt.timedelta(minutes=5)
@@ -40,6 +39,7 @@ class Kubeconfig:
         self, paths: str, context: str | None, configuration: Configuration, embedded: Embedded
     ) -> None:
         self._paths = paths
+        self._files = [Path(name).expanduser() for name in paths.split(os.pathsep) if name]
         self._context = context
         self._configuration = configuration
         self._embedded = embedded
@@ -48,7 +48,7 @@ class Kubeconfig:
 
     async def load(self, *, forced: bool) -> None:
         """Read again what may have changed; `forced` also what a plugin said to keep."""
-        read = self._fingerprint()
+        read = fingerprint(self._files)
         loader = self._loader
         if loader is None or read != self._read:
             loader = self._open()
@@ -68,14 +68,6 @@ class Kubeconfig:
             # Connections, metrics and everything learnt so far belong to the old one.
             raise ConfigException(f"the server is now {loader.server}: restart to use it")
         return loader
-
-    def _fingerprint(self) -> bytes:
-        digest = hashlib.sha256()
-        for name in filter(None, self._paths.split(os.pathsep)):
-            with contextlib.suppress(FileNotFoundError):
-                content = Path(name).expanduser().read_bytes()
-                digest.update(hashlib.sha256(content).digest())
-        return digest.digest()
 
 
 class _Loader(KubeConfigLoader):

@@ -19,43 +19,35 @@ from uuid import uuid4
 import msgspec
 
 from extender.errors import ApiError, ExtenderError
-from extender.kube.calls import WITHIN, lease_path
+from extender.kube.calls import lease_path
 from extender.kube.client import ApiClient
 from extender.kube.flowcontrol import Flow
-from extender.kube.pacing import Timing
+from extender.kube.limits import LEASE, WITHIN
+from extender.kube.pacing import USUAL_TIMING, Timing
 from extender.model.keys import Key, name_of, namespace_of
 from extender.timing import LogThrottle
 from extender.wire.decoding import decode, whole_number
-
-DURATION_SECONDS: Final = 15
-"""After which an unchanged Lease may be taken, as kube-scheduler has it."""
-VALID_SECONDS: Final = 10.0
-"""For how long after the start of a successful write this replica takes itself to lead. An eviction
-that is sent within it ends before anybody else can lead."""
-RETRY_SECONDS: Final = 2.0
 
 ACKNOWLEDGED: Final = "affinity-extender.io/acknowledged-violations"
 """The annotation by which somebody says how many affected pods are fine."""
 RECENT: Final = "affinity-extender.io/evictions-last-minute"
 """The annotation that tells the next leader how many evictions there were lately."""
 
-LONGEST_COUNT: Final = 6
-"""Digits of a number in an annotation, which anybody may have written."""
 FLOW: Final = Flow.PATCHES
 
 _log = logging.getLogger(__name__)
 
 
 class _LeaseMetadata(msgspec.Struct):
-    resourceVersion: str = ""  # noqa: N815 - the API's spelling
+    resourceVersion: str = ""
     annotations: dict[str, str] | None = None
 
 
 class _LeaseSpec(msgspec.Struct):
-    holderIdentity: str | None = None  # noqa: N815 - the API's spelling
-    leaseDurationSeconds: int | None = None  # noqa: N815 - the API's spelling
-    acquireTime: str | None = None  # noqa: N815 - the API's spelling
-    leaseTransitions: int | None = None  # noqa: N815 - the API's spelling
+    holderIdentity: str | None = None
+    leaseDurationSeconds: int | None = None
+    acquireTime: str | None = None
+    leaseTransitions: int | None = None
 
 
 class _Lease(msgspec.Struct):
@@ -75,14 +67,13 @@ class Lease:
         key: Key,
         *,
         identity: str = "",
-        timing: Timing | None = None,
+        timing: Timing = USUAL_TIMING,
     ) -> None:
         """`key` is its namespace/name; `identity` must be no other replica's."""
         self._client = client
         self._key = key
         self._path = lease_path(namespace_of(key), name_of(key))
         self.identity: Final = identity or f"{socket.gethostname()}_{uuid4()}"
-        timing = timing or Timing()
         self._clock, self._wall, self._sleep = timing.clock, timing.wall, timing.sleep
         self._seen: _Lease | None = None
         self._seen_at = 0.0
@@ -120,7 +111,7 @@ class Lease:
         while True:
             async with self._writing:
                 await self._attempt()
-            await self._sleep(RETRY_SECONDS)
+            await self._sleep(LEASE.retry)
 
     async def close(self) -> None:
         """Give the lead back, so that another replica has it at once; for when `run` has ended."""
@@ -167,7 +158,7 @@ class Lease:
                 return False
             began = self._clock()
             await self._write(self.identity)
-        self._valid_until = began + VALID_SECONDS
+        self._valid_until = began + LEASE.valid
         return True
 
     def _is_ours(self) -> bool:
@@ -181,7 +172,7 @@ class Lease:
         spec = self._seen.spec
         if not spec.holderIdentity:
             return True
-        duration = spec.leaseDurationSeconds or DURATION_SECONDS
+        duration = spec.leaseDurationSeconds or LEASE.duration
         return self._clock() - self._seen_at > duration
 
     async def _look(self) -> None:
@@ -227,7 +218,7 @@ class Lease:
             },
             "spec": {
                 "holderIdentity": holder,
-                "leaseDurationSeconds": DURATION_SECONDS,
+                "leaseDurationSeconds": LEASE.duration,
                 "acquireTime": now if taking else spec.acquireTime,
                 "renewTime": now,
                 "leaseTransitions": transitions + (taking and self._seen is not None),
@@ -244,5 +235,5 @@ class Lease:
 
 
 def _count(text: str) -> int:
-    """Read a number from an annotation, 0 when it is none."""
-    return whole_number(text, LONGEST_COUNT) or 0
+    """Read a number from an annotation, 0 when it is none, or longer than anybody would count."""
+    return whole_number(text, digits=6) or 0

@@ -9,10 +9,11 @@ from collections.abc import Set as AbstractSet
 from typing import Final, Generic, Protocol, TypeVar
 
 from extender.errors import ObjectError
-from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, read_object
+from extender.kube.frames import Event, EventType, Resource, Skip, Skipped, is_large, read_object
+from extender.kube.limits import MOST
 from extender.kube.observers import ReflectorObserver, shortened
 from extender.kube.pacing import Timing
-from extender.kube.watching import SLICE, Snapshot
+from extender.kube.watching import Snapshot
 from extender.logs import CHANGES
 
 _log = logging.getLogger(__name__)
@@ -63,29 +64,22 @@ class Mirror(Generic[T]):
         """Return the keys of the objects that exist and cannot be read, and why each cannot."""
         return self._unreadable
 
-    async def prepare(self, event: Event) -> None:
-        """Do little by little what would take long in `take`."""
-        prepare = self._resource.prepare
-        if prepare is not None and event.kind in {EventType.ADDED, EventType.MODIFIED}:
-            obj = await prepare(event.raw)
-            if obj is not None:
-                await self._ease(obj)
-
     async def _ease(self, obj: T) -> None:
         if self._resource.ease is not None:
             for _ in self._resource.ease(obj):
                 await asyncio.sleep(0)
 
-    def take(self, event: Event) -> bool:
-        """Apply one event and note how far we are; return whether that is news.
-
-        Nothing may be awaited in here.
-        """
+    async def take(self, event: Event) -> bool:
+        """Apply one event and note how far we are, in one step; return whether that is news."""
         key = event.metadata.key
         match event.kind:
             case EventType.ADDED | EventType.MODIFIED:
                 try:
-                    self._sink.upsert(read_object(self._resource, event.raw))
+                    obj = await read_object(self._resource, event.raw)
+                    if is_large(event.raw):
+                        await self._ease(obj)
+                    # Nothing may be awaited from here on.
+                    self._sink.upsert(obj)
                     self._unreadable.pop(key, None)
                 except ObjectError as failure:
                     # What we know of it, if anything, is better than nothing.
@@ -120,13 +114,13 @@ class Mirror(Generic[T]):
         for count, obj in enumerate(snapshot.objects.values(), 1):
             await self._ease(obj)
             self._sink.put(obj)
-            if count % SLICE == 0:
+            if count % MOST.slice == 0:
                 await asyncio.sleep(0)
         for count, key in enumerate(self._sink.keys() - snapshot.objects.keys(), 1):
             uid = self._sink.uid(key)
             if not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
-            if count % SLICE == 0:
+            if count % MOST.slice == 0:
                 await asyncio.sleep(0)
         found = snapshot.unreadable.items()
         self._unreadable = {key: shortened(why) for key, (_, why) in found}

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from extender.kube.limits import MOST
 from extender.timing import LOG_SECONDS, LogThrottle
 
 
@@ -15,7 +16,7 @@ class RequestObserver(Protocol):
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
         """Note one answer; `code` is "<error>" when none came, `seconds` end at the headers."""
 
-    def throttled(self, flow: str) -> None:
+    def throttled(self, flow: str, /) -> None:
         """Note a request that was not sent, for one of `flowcontrol.Flow`."""
 
 
@@ -31,13 +32,13 @@ class ReflectorObserver(Protocol):
     def last_event(self, resource: str, at: float) -> None:
         """Note when the server was last heard of, in seconds since the epoch."""
 
-    def restarted(self, resource: str, reason: str) -> None:
+    def restarted(self, resource: str, reason: str, /) -> None:
         """Note that a watch was opened anew, for one of `failures.Restart`."""
 
-    def relisted(self, resource: str, reason: str) -> None:
+    def relisted(self, resource: str, reason: str, /) -> None:
         """Note that everything is listed again, for one of `failures.Relist`."""
 
-    def skipped(self, resource: str, reason: str) -> None:
+    def skipped(self, resource: str, reason: str, /) -> None:
         """Note something that could not be read, for one of `frames.Skip`."""
 
 
@@ -50,11 +51,6 @@ class Unobserved:
 
     request = throttled = staticmethod(_ignore)
     synced = event = last_event = restarted = relisted = skipped = staticmethod(_ignore)
-
-
-LONGEST_DETAIL = 400
-"""Characters of what is said about something from elsewhere, or by a server, which may be of any
-length: enough to act on, too little to carry a secret."""
 
 
 class RepeatingLog:
@@ -91,4 +87,4 @@ class RepeatingLog:
 
 def shortened(detail: str) -> str:
     """Return a text of bounded length."""
-    return detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}..."
+    return detail if len(detail) <= MOST.detail else f"{detail[: MOST.detail]}..."

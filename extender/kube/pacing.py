@@ -13,12 +13,8 @@ from typing import Final
 
 from extender.kube.failures import BrokenAnswerError, End, Restart
 from extender.kube.frames import Lines
+from extender.kube.limits import USUAL_TIMEOUTS
 from extender.kube.observers import ReflectorObserver, Unobserved
-from extender.timing import TokenBucket
-
-SHORTEST_WATCH_SECONDS: Final = 1.0
-"""A watch that ends sooner is not opened again at once, whatever it brought, unless it is the first
-of its kind in a row: a busy API server closes a watch whose buffer is full, and is right."""
 
 
 class Brought(Enum):
@@ -42,7 +38,7 @@ class Pace:
 
     def before_next(self, end: End, brought: Brought, lasted: float) -> tuple[End, float]:
         """Return how to report the end of a watch, and how many seconds to wait."""
-        if lasted >= SHORTEST_WATCH_SECONDS:
+        if lasted >= USUAL_TIMEOUTS.shortest_watch:
             self._short_in_a_row = 0
             return end, self.backoff.delay(end.retry_after) if end.wait else 0.0
         if brought is Brought.NOTHING:
@@ -55,17 +51,13 @@ class Pace:
         end = replace(end, said=f"{end.said} soon, again and again, and brought {brought.value}")
         if brought is Brought.BOOKMARKS:
             return end, self.backoff.delay()
-        return end, SHORTEST_WATCH_SECONDS - lasted
+        return end, USUAL_TIMEOUTS.shortest_watch - lasted
 
 
 def _empty(end: End) -> End:
     if end.reason is not Restart.ENDED:
         return end
     return End(Restart.EMPTY, "ended at once and brought nothing")
-
-
-AGAIN_SECONDS: Final = 0.05
-"""Between two attempts to have the reader give up."""
 
 
 class Patience:
@@ -107,7 +99,7 @@ class Patience:
         if left <= 0:
             lines.give_up(self._failure(f"nothing of use came for {self.seconds:g} s"))
             # It gets lost on a reader that has just been woken by bytes and goes on waiting.
-            left = AGAIN_SECONDS
+            left = 0.05
         self._timer = loop.call_later(left, self._look, lines)
 
 
@@ -124,12 +116,15 @@ class Timing:
     """A number in [0, 1): spreads many clients out, nothing secret."""
 
 
+USUAL_TIMING: Final = Timing()
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
     """How a resource is mirrored; times in seconds."""
 
     observer: ReflectorObserver = field(default_factory=Unobserved)
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = USUAL_TIMING
     watch: int = 300
     """The server is asked to end a watch after this time up to twice as long, at random, so that
     watches spread over the servers again after one of them restarted."""
@@ -196,22 +191,3 @@ class Backoff:
     async def wait(self, retry_after: float | None = None) -> None:
         """Note a failure and sleep it off."""
         await self.timing.sleep(self.delay(retry_after))
-
-
-class RateLimit:
-    """Lets `burst` requests go at once, and `qps` a second after that, first come first served."""
-
-    def __init__(self, qps: float, burst: int, timing: Timing | None = None) -> None:
-        self._timing = timing or Timing()
-        self._tokens = TokenBucket(qps, self._timing.clock, burst)
-
-    async def admit(self) -> None:
-        """Wait for a turn."""
-        seconds = self._tokens.borrow()
-        if seconds:
-            try:
-                await self._timing.sleep(seconds)
-            except BaseException:
-                # Whoever gives up gives back what it took, for those who come.
-                self._tokens.give_back()
-                raise

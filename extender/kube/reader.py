@@ -13,9 +13,10 @@ import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.errors import ApiError
-from extender.kube.calls import WITHIN, namespace_path, node_path, pod_path
+from extender.kube.calls import namespace_path, node_path, pod_path
 from extender.kube.client import ApiClient
 from extender.kube.frames import Resource, read_page, read_version
+from extender.kube.limits import MOST, WITHIN
 from extender.kube.observers import RepeatingLog
 from extender.kube.watching import Lister
 from extender.model.keys import Key
@@ -26,10 +27,6 @@ from extender.reading import pods_apart
 from extender.resources import WatchedResource
 from extender.wire.objects import NodeReader, PodReader, read_namespace
 
-MOST_LISTED: Final = 250
-"""Pods of one list: about a MiB, some milliseconds to read."""
-LONGEST_SELECTOR: Final = 4096
-"""Characters of a selector in a query; servers refuse long ones."""
 LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 T = TypeVar("T")
@@ -67,16 +64,16 @@ class ObjectReader:
     async def pods(self, pods: PodSelector, node: str | None) -> Sequence[Pod] | None:
         """Return the pods that may match a selector and have not ended, of one node if it is given.
 
-        None when there are more than MOST_LISTED. Namespaces that are chosen by labels are those
+        None when there are too many. Namespaces that are chosen by labels are those
         of whoever asks to look at.
         """
         labels = labels_of(pods.selector) if pods.selector.requirements else ""
-        if len(labels) > LONGEST_SELECTOR:
+        if len(labels) > MOST.selector:
             return None
         one = len(pods.namespaces) == 1 and pods.namespace_selector is None
         query = {
             "fieldSelector": LIVE if node is None else f"spec.nodeName={node},{LIVE}",
-            "limit": str(MOST_LISTED),
+            "limit": str(MOST.listed_pods),
             **({"labelSelector": labels} if labels else {}),
         }
         path = f"{namespace_path(next(iter(pods.namespaces))) if one else '/api/v1'}/pods"

@@ -40,18 +40,11 @@ from extender.kube.failures import (
     why_relist,
 )
 from extender.kube.frames import Resource, Skip
+from extender.kube.limits import MOST, USUAL_TIMEOUTS
 from extender.kube.mirroring import Mirror, Sink, is_older
 from extender.kube.observers import RepeatingLog
-from extender.kube.pacing import (
-    SHORTEST_WATCH_SECONDS,
-    USUAL_MIRROR,
-    Backoff,
-    Brought,
-    MirrorSettings,
-    Pace,
-    Patience,
-)
-from extender.kube.watching import SLICE, Lister
+from extender.kube.pacing import USUAL_MIRROR, Backoff, Brought, MirrorSettings, Pace, Patience
+from extender.kube.watching import Lister
 from extender.model.keys import Identity
 
 _log = logging.getLogger(__name__)
@@ -221,7 +214,7 @@ class Reflector(Generic[T]):
     def _quiet_seconds(self) -> float:
         """Return for how long it may still be quiet; SilenceError when it has been for too long."""
         left = self._patience - (self.mirror.silent_for or 0.0)
-        if left < SHORTEST_WATCH_SECONDS:
+        if left < USUAL_TIMEOUTS.shortest_watch:
             raise SilenceError("nothing was heard for as long as two bookmarks take")
         return left
 
@@ -232,12 +225,11 @@ class Reflector(Generic[T]):
         async with contextlib.aclosing(stream):
             count = 0
             async for event in stream:
-                await self.mirror.prepare(event)
-                if self.mirror.take(event):
+                if await self.mirror.take(event):
                     patience.renew()
                     self._log.recovered("watching")
                 count += 1
-                if count % SLICE == 0:
+                if count % MOST.slice == 0:
                     # Lines that have arrived already are read without a pause otherwise.
                     await asyncio.sleep(0)
 

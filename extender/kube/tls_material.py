@@ -8,9 +8,11 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from kubernetes_asyncio.client import Configuration
+
+from extender.certificates import no_password
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class TLSMaterial:
                 memory_file(self.certificate) as certificate,
                 memory_file(self.key or self.certificate) as key,
             ):
-                context.load_cert_chain(certificate, key, password=_no_password)
+                context.load_cert_chain(certificate, key, password=no_password)
         return context
 
 
@@ -78,11 +80,6 @@ def read_material(configuration: Configuration, embedded: Embedded) -> TLSMateri
 
 def _content(name: str | None) -> bytes | None:
     return Path(name).read_bytes() if name else None
-
-
-def _no_password() -> NoReturn:
-    """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
-    raise ValueError("the private key is protected by a password; use one without")
 
 
 _NOT_EXECUTABLE: Final = 0x0008

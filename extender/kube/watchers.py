@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
-
-import msgspec
 
 from extender.cluster.state import ClusterState
 from extender.kube.client import ApiClient
@@ -16,44 +13,11 @@ from extender.kube.frames import Resource
 from extender.kube.pacing import USUAL_MIRROR, MirrorSettings
 from extender.kube.reflector import Reflector
 from extender.model.keys import Identity
-from extender.reading import APART_BYTES, ApartReader
+from extender.reading import ApartReader
 from extender.resources import PODS, WatchedResource
 from extender.wire.objects import PodReader
 
 T = TypeVar("T")
-
-
-class PreparedObjects(Generic[T]):
-    """Reads the large objects of one reflector before they are taken, each of which is one step."""
-
-    def __init__(self, reader: ApartReader[Callable[[msgspec.Raw], T]]) -> None:
-        self._reader = reader
-        self._done: tuple[msgspec.Raw, T] | None = None
-        self._failed: tuple[msgspec.Raw, Exception] | None = None
-
-    async def prepare(self, raw: msgspec.Raw) -> T | None:
-        """Read and return a large object, so that `read` has it when it is called next.
-
-        None for one of usual size, and for one that cannot be read: `read` tells why.
-        """
-        size = len(memoryview(raw))
-        if size <= APART_BYTES:
-            return None
-        try:
-            obj = await self._reader.read(size, lambda read: read(raw))
-        except Exception as error:  # noqa: BLE001 - raised by `read`, where it is expected
-            self._failed = raw, error
-            return None
-        self._done = raw, obj
-        return obj
-
-    def read(self, raw: msgspec.Raw) -> T:
-        """Read an object, or return it if it is the one that was prepared."""
-        done, failed = self._done, self._failed
-        self._done = self._failed = None
-        if failed is not None and failed[0] is raw:
-            raise failed[1]
-        return done[1] if done is not None and done[0] is raw else self._reader.here(raw)
 
 
 class StateSink(Generic[T]):
@@ -113,15 +77,7 @@ def _resource(
 ) -> Resource[T]:
     """Return how a resource is mirrored, objects of which may be large, and expensive to store."""
     apart = ApartReader(watched.reader(pods), watched.reader(pods.another()))
-    prepared = PreparedObjects(apart)
-    return Resource(
-        watched.name,
-        watched.path,
-        prepared.read,
-        watched.query,
-        prepare=prepared.prepare,
-        ease=ease,
-    )
+    return Resource(watched.name, watched.path, apart.here, watched.query, apart, ease)
 
 
 def _unseen(state: ClusterState) -> Mapping[Identity, str]:
@@ -170,12 +126,7 @@ class Watchers:
         ]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         """Stop mirroring and wait until every task is gone."""
         for task in self._tasks:
             task.cancel()

@@ -13,7 +13,6 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from extender.errors import ObjectError
-from extender.kube.calls import WITHIN
 from extender.kube.client import ApiClient
 from extender.kube.failures import BrokenAnswerError, BrokenLineError, StalledListError, StatusError
 from extender.kube.frames import (
@@ -31,21 +30,12 @@ from extender.kube.frames import (
     read_object,
     read_page,
 )
+from extender.kube.limits import MOST, WITHIN
 from extender.kube.pacing import Patience
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-PAGE_LIMIT: Final = 500
-"""Objects in a page, as client-go asks for."""
-
-MOST_BARREN_PAGES: Final = 100
-"""Pages in a row without an object that is new. A server may leave out so much of a page, for the
-field selector, that nothing is left of it; but a list that never ends is none."""
-
-SLICE: Final = 100
-"""Objects read or stored before others get a turn: about a millisecond of work."""
 
 LATEST_VERSION: Final = ""
 """What the server has at this moment, as etcd has it. So lists never miss what this program bound
@@ -90,7 +80,7 @@ class Lister(Generic[T]):
     async def latest(self) -> Snapshot[T]:
         """List everything as it is now, by a consistent read."""
         snapshot: Snapshot[T] = Snapshot()
-        limit = {"limit": str(PAGE_LIMIT)}
+        limit = {"limit": str(MOST.page)}
         page = await self._page(limit)
         # All pages show the same version; should one not, the first is the safe one to watch from.
         snapshot.version = page.metadata.resource_version
@@ -109,7 +99,7 @@ class Lister(Generic[T]):
             before = len(snapshot)
             await self._take(page, snapshot)
             barren = barren + 1 if len(snapshot) == before else 0
-            if barren == MOST_BARREN_PAGES:
+            if barren == MOST.barren_pages:
                 raise BrokenAnswerError(f"{barren} pages in a row brought nothing new")
         return snapshot
 
@@ -132,20 +122,18 @@ class Lister(Generic[T]):
 
     async def _take(self, page: ListPage, snapshot: Snapshot[T]) -> None:
         for count, raw in enumerate(page.items or (), 1):
-            if self.resource.prepare is not None:
-                await self.resource.prepare(raw)
-            self._take_one(raw, snapshot)
-            if count % SLICE == 0:
+            await self._take_one(raw, snapshot)
+            if count % MOST.slice == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
+    async def _take_one(self, raw: msgspec.Raw, snapshot: Snapshot[T]) -> None:
         try:
             metadata = read_metadata(raw)
         except SkippedError as skipped:
             self.skipped(skipped.reason, skipped.detail)
             return
-        snapshot.take(self.resource, metadata, raw, self.skipped)
+        await snapshot.take(self.resource, metadata, raw, self.skipped)
 
     async def events(
         self, version: str, *, seconds: int, patience: Patience, initial: bool = False
@@ -200,23 +188,21 @@ class Lister(Generic[T]):
                 if ends_initial_events(event):
                     snapshot.version = event.metadata.resource_version
                     return snapshot
-                if self.resource.prepare is not None:
-                    await self.resource.prepare(event.raw)
                 before = len(snapshot)
-                self._follow(event, snapshot)
+                await self._follow(event, snapshot)
                 if len(snapshot) > before:
                     patience.renew()
                 if loop.time() - begun > seconds:
                     raise StalledListError(f"not complete after {seconds:g} s")
                 count += 1
-                if count % SLICE == 0:
+                if count % MOST.slice == 0:
                     await asyncio.sleep(0)
         raise BrokenAnswerError("the stream ended before everything was sent")
 
-    def _follow(self, event: Event, snapshot: Snapshot[T]) -> None:
+    async def _follow(self, event: Event, snapshot: Snapshot[T]) -> None:
         match event.kind:
             case EventType.ADDED | EventType.MODIFIED:
-                snapshot.take(self.resource, event.metadata, event.raw, self.skipped)
+                await snapshot.take(self.resource, event.metadata, event.raw, self.skipped)
             case EventType.DELETED:
                 snapshot.drop(event.metadata.key)
             case EventType.BOOKMARK:
@@ -235,12 +221,12 @@ class Snapshot(Generic[T]):
     def __len__(self) -> int:
         return len(self.objects) + len(self.unreadable)
 
-    def take(
+    async def take(
         self, resource: Resource[T], metadata: Metadata, raw: msgspec.Raw, skipped: Skipped
     ) -> None:
         """Read one object; when it makes no sense, what was known of it stays."""
         try:
-            self.objects[metadata.key] = read_object(resource, raw)
+            self.objects[metadata.key] = await read_object(resource, raw)
         except ObjectError as failure:
             self.unreadable[metadata.key] = metadata.uid, str(failure)
             skipped(Skip.UNREADABLE, f"{metadata.key}: {failure}")

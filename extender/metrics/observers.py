@@ -25,7 +25,10 @@ ERROR: Final = "error"
 
 
 class ObserverMetrics:
-    """What the edges to the API server and to clients report, each as its observer."""
+    """What the edges to the API server and to clients report, each as its observer.
+
+    Where they only count something, the row's own `count` is what they call.
+    """
 
     def __init__(self, make: Collectors) -> None:
         self.cache_synced = make.gauges(
@@ -44,32 +47,35 @@ class ObserverMetrics:
             "Objects and events left out because they could not be read.",
             *("resource", "reason"),
         )
+        self.skipped = self._skips.count
         self._restarts = make.counters(
             "watch_restarts", "Watches opened again, by cause.", "resource", "reason"
         )
+        self.restarted = self._restarts.count
         self._relists = make.counters(
             "relists",
             "Resources listed again from the start, by cause.",
             *("resource", "reason"),
         )
-        self._handshakes = make.counters(
+        self.relisted = self._relists.count
+        self.handshake_failed = make.counters(
             "tls_handshake_failures",
             "TLS handshakes that failed, by cause.",
             reason=HANDSHAKE_FAILURES,
-        )
+        ).count
         ports = ("callbacks", "operations")
         self._connections = make.gauges("connections", "Open connections.", port=ports)
-        self._closed = make.counters(
+        self.connection_closed = make.counters(
             "connections_closed",
             "Connections closed for what their client did, by cause.",
             port=ports,
             reason=CLOSED,
-        )
-        self._throttled = make.counters(
+        ).count
+        self.throttled = make.counters(
             "api_requests_throttled",
             "Requests to the API server that clientConnection.qps did not allow in time.",
             flow=("binds", "reads", "patches"),
-        )
+        ).count
         rest_client = make.under("rest_client")
         self._client_requests = rest_client.counters(
             "requests",
@@ -113,18 +119,6 @@ class ObserverMetrics:
         """Note when the server was last heard of, in seconds since the epoch."""
         self._last_events[resource,].set(at)
 
-    def restarted(self, resource: str, reason: str) -> None:
-        """Note that a watch was opened anew."""
-        self._restarts.count(resource, reason)
-
-    def relisted(self, resource: str, reason: str) -> None:
-        """Note that everything is listed again."""
-        self._relists.count(resource, reason)
-
-    def skipped(self, resource: str, reason: str) -> None:
-        """Note something that could not be read."""
-        self._skips.count(resource, reason)
-
     # The observer of requests to the API server, and that of connections
 
     def request(self, *, method: str, host: str, code: str, seconds: float) -> None:
@@ -132,21 +126,9 @@ class ObserverMetrics:
         self._client_requests.count(code, method, host)
         self._client_seconds.observe(seconds, method, host)
 
-    def throttled(self, flow: str) -> None:
-        """Note a request that was not sent; `flow` is binds, reads or patches."""
-        self._throttled.count(flow)
-
     def connections(self, port: str, number: int) -> None:
         """Note how many connections a port has."""
         self._connections.set(number, port)
-
-    def connection_closed(self, port: str, reason: str) -> None:
-        """Count a connection that was closed for its client's fault."""
-        self._closed.count(port, reason)
-
-    def handshake_failed(self, reason: str) -> None:
-        """Count a TLS handshake that came to nothing."""
-        self._handshakes.count(reason)
 
 
 class HealthMetrics:

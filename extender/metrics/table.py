@@ -41,9 +41,6 @@ large, one that is no JSON or packed, and none."""
 MALFORMED: Final = ("malformed", "400")
 """Verb and code of requests that are no HTTP."""
 
-_DIGITS: Final = 12
-"""Of a hash: enough to tell configurations apart."""
-
 
 class Metrics(ObserverMetrics):
     """All rows, on the registry given; one instance for each registry."""
@@ -220,5 +217,6 @@ class Metrics(ObserverMetrics):
         self, *, mode: str, plugins: Iterable[str], scheduler_version: str, text: str
     ) -> None:
         """Show which configuration is in use; `text` is all of it."""
-        digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+        # As much of it as tells configurations apart.
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._config.set(1, mode, ",".join(plugins), scheduler_version, digest)

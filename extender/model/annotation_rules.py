@@ -7,12 +7,7 @@ from enum import Enum
 from typing import Final
 
 from extender.model.labels import Labels
-from extender.model.pod_affinity import (
-    NO_AFFINITY,
-    NO_WRITTEN_AFFINITY,
-    Affinity,
-    WrittenAffinity,
-)
+from extender.model.pod_affinity import NO_AFFINITY, NO_WRITTEN_AFFINITY, Affinity, WrittenAffinity
 
 REPLACES: Final = "replace:"
 """How digests of annotations begin that replace the rules of the spec."""

@@ -14,13 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from extender.cluster.counts.nodes import NodeList
 from extender.cluster.state import ClusterState
-from extender.model.node_resources import (
-    CORDONED,
-    EVERY_ADDRESS,
-    PODS,
-    HostPort,
-    Taint,
-)
+from extender.model.node_resources import CORDONED, EVERY_ADDRESS, PODS, HostPort, Taint
 from extender.model.objects import Pod
 from extender.model.verdict import NODE_PORTS, NODE_RESOURCES_FIT, TAINT_TOLERATION, Reason
 from extender.verbs.filtering import holding

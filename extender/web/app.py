@@ -23,14 +23,9 @@ from extender.metrics import Metrics
 from extender.metrics.table import HUNG_UP, USUAL_CODES
 from extender.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.web.callers import Callers
+from extender.web.limits import MOST
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
-
-LARGE_BYTES: Final = 1 << 20
-MOST_LARGE: Final = 2
-"""Bodies of more than that, which are read at a time; the others wait, unread. With node names
-alone none is as large, and a scheduler that sends whole nodes asks about one pod after the other.
-"""
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +52,7 @@ def callbacks_app(
     gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
     """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
-    port = _Port(
+    port = _Shared(
         metrics, Callers(hosts), Arrivals(), LastCalls(callbacks), dict.fromkeys(callbacks, 0)
     )
     app[ARRIVALS], app[LAST_CALLS], app[CALLBACKS] = port.arrivals, port.calls, callbacks
@@ -69,7 +64,7 @@ def callbacks_app(
 
 
 @dataclass(frozen=True, slots=True)
-class _Port:
+class _Shared:
     """What the verbs have in common."""
 
     metrics: Metrics
@@ -90,7 +85,7 @@ async def _closing(request: web.Request, handler: AnyHandler) -> web.StreamRespo
         raise
 
 
-def _handler(name: str, callback: Callback, port: _Port) -> Handler:
+def _handler(name: str, callback: Callback, port: _Shared) -> Handler:
     throttle = LogThrottle(_log, seconds=CALL_LOG_SECONDS)
 
     async def handle(request: web.Request) -> web.Response:
@@ -150,7 +145,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._arriving = 0
-        self._large = asyncio.Semaphore(MOST_LARGE)
+        self._large = asyncio.Semaphore(MOST.large_bodies)
         self._none = asyncio.Event()
         self._none.set()
 
@@ -162,7 +157,7 @@ class Arrivals:
         self._arriving += 1
         self._none.clear()
         try:
-            if (request.content_length or 0) <= LARGE_BYTES:
+            if (request.content_length or 0) <= MOST.small_body:
                 return await request.read()
             async with self._large:
                 return await request.read()

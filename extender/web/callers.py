@@ -14,13 +14,13 @@ from typing import Final, NoReturn
 
 from aiohttp import hdrs, web
 
+from extender.web.limits import MOST
+
 SERVICE_DOMAINS: Final = (".svc", ".svc.cluster.local")
 """Of Services, for which nobody outside the cluster can have DNS names of this kind."""
 TYPES: Final = frozenset(("application/json", "application/octet-stream"))
 """Of bodies; the second is what a body without a type has. A page of another site can send neither
 without asking first, which is answered no; it can send forms and plain text."""
-MOST_SHOWN: Final = 100
-"""Characters of a header in an answer."""
 
 
 class Callers:
@@ -112,4 +112,4 @@ def _is_address(name: str) -> bool:
 
 
 def _shown(text: str) -> str:
-    return f"{text[:MOST_SHOWN]!a}"
+    return f"{text[: MOST.shown]!a}"

@@ -8,26 +8,22 @@ need.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import BadHttpMethod, HttpProcessingError
 from multidict import CIMultiDict
 
 from extender.config import Serving
-from extender.web.server_log import ServerLog
+from extender.timing import CALL_LOG_SECONDS, LogThrottle
+from extender.web.limits import MOST, WITHIN
 
-LOOKED_AT: Final = 16
-"""Connections looked at for an idle one when there are too many; each new one may cost no more."""
-LINGERING: Final = 1.0
-"""Seconds for which a body that was refused may still come, and is thrown away: a client that
-sends and is cut off does not see the answer."""
-MOST_HEADER_BYTES: Final = 64 << 10
-"""Of a request; aiohttp's own limits, for each line, add up to a megabyte."""
-READ_AHEAD: Final = 64 << 10
-"""Bytes of a body that are taken before it is known whether anybody reads it, or twice as many, and
-a sixteenth as many chunks: 4,096 of a byte took 1.4 ms, and 51,000 took 44 ms. With fewer, calls
-about 5,000 nodes take longer."""
+_NAME: Final = "aiohttp.server"
+
+# A client's doing, whatever aiohttp calls it.
+_NOT_HTTP: Final = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
 
 
 class ConnectionObserver(Protocol):
@@ -36,10 +32,10 @@ class ConnectionObserver(Protocol):
     def connections(self, port: str, number: int) -> None:
         """Note how many are open."""
 
-    def connection_closed(self, port: str, reason: str) -> None:
+    def connection_closed(self, port: str, reason: str, /) -> None:
         """Count one that was closed for its client's fault; `extender.metrics` has the reasons."""
 
-    def handshake_failed(self, reason: str) -> None:
+    def handshake_failed(self, reason: str, /) -> None:
         """Count a TLS handshake that came to nothing; `extender.metrics` has the reasons."""
 
 
@@ -97,7 +93,7 @@ class Connections:
             self._close(connection)
             return True
         waiting = None
-        for connection, _ in zip(self._heard, range(LOOKED_AT), strict=False):
+        for connection, _ in zip(self._heard, range(MOST.looked_at), strict=False):
             if connection.is_idle:
                 self._close(connection)
                 return True
@@ -127,8 +123,8 @@ class Connection(web.RequestHandler):
             manager,
             loop=asyncio.get_running_loop(),
             keepalive_timeout=connections.limits.idle_timeout_seconds,
-            lingering_time=LINGERING,
-            read_bufsize=READ_AHEAD,
+            lingering_time=WITHIN.lingering,
+            read_bufsize=MOST.read_ahead,
             # A body says how long it is packed, not how long it gets.
             auto_decompress=False,
             logger=log,
@@ -204,7 +200,7 @@ class Connection(web.RequestHandler):
         if self._raw is None:
             return
         self._header_bytes = self._header_bytes + len(data) if self._waits else 0
-        if self._header_bytes > MOST_HEADER_BYTES:
+        if self._header_bytes > MOST.header:
             self._connections.closed("header_size")
             self.abort()
         elif self._waits:
@@ -260,43 +256,41 @@ async def _anonymous(headers: CIMultiDict[str]) -> None:
     headers.pop(hdrs.SERVER, None)
 
 
-class GuardedSite(web.BaseSite):
-    """A listening socket whose connections are bounded; `wrap` puts TLS before them, or nothing."""
+class ServerLog(logging.Logger):
+    """The logger that aiohttp's server is given.
 
-    def __init__(
-        self,
-        runner: web.BaseRunner,
-        where: tuple[str, int],
-        connections: Connections,
-        log: ServerLog,
-        wrap: Callable[[Connection], asyncio.BaseProtocol] = lambda connection: connection,
-    ) -> None:
-        super().__init__(runner)
-        self._where = where
-        self._connections = connections
-        self._log = log
-        self._wrap = wrap
+    On its own it logs a stack trace as an error for each request that is not HTTP. Here that is a
+    line at level info, now and then; `malformed` is told of each such request.
+    """
 
-    @property
-    def name(self) -> str:
-        """Where it listens."""
-        return f"{self._where[0]}:{self._where[1]}"
+    def __init__(self, malformed: Callable[[], None] | None = None) -> None:
+        super().__init__(_NAME)
+        self.parent = logging.getLogger(_NAME)
+        self._malformed = malformed
+        self._throttle = LogThrottle(self.parent, seconds=CALL_LOG_SECONDS)
 
-    @property
-    def port(self) -> int:
-        """The port it listens on, once it does."""
-        server: Any = self._server
-        return int(server.sockets[0].getsockname()[1])
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the base class's name
+        """Return whether a level is shown; the levels are those of the logger in the tree."""
+        return logging.getLogger(_NAME).isEnabledFor(level)
 
-    async def start(self) -> None:
-        """Listen; raise OSError where that is not possible."""
-        await super().start()
-        server = self._runner.server
-        assert server is not None  # noqa: S101 - the runner has been set up
-        host, port = self._where
-        self._server = await asyncio.get_running_loop().create_server(
-            lambda: self._wrap(Connection(server, self._connections, self._log)),
-            host,
-            port,
-            backlog=128,
-        )
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **_: Any) -> None:
+        """Log what went wrong with a connection, at the level that it deserves."""
+        kind = type(exc_info).__name__
+        if isinstance(exc_info, _NOT_HTTP):
+            self._count(exc_info)
+            why = " ".join(str(exc_info).split())
+            self._throttle.log(logging.INFO, kind, "a request that is not HTTP: %s", why)
+        else:
+            self._throttle.log(logging.ERROR, kind, str(msg), *args, exc_info=exc_info)
+
+    def debug(self, msg: object, *args: object, exc_info: Any = None, **_: Any) -> None:
+        """Log what matters to nobody but those who debug."""
+        # A first line that is no request at all is not even worth a line to aiohttp.
+        if isinstance(exc_info, BadHttpMethod):
+            self._count(exc_info)
+        self._throttle.log(logging.DEBUG, str(msg), str(msg), *args)
+
+    def _count(self, error: object) -> None:
+        # A body that cannot be read has been counted where it was read.
+        if self._malformed is not None and isinstance(error, HttpProcessingError):
+            self._malformed()

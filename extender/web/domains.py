@@ -20,6 +20,7 @@ from extender.cluster.audits.overview import (
 from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.ports import Check
+from extender.web.limits import MOST
 from extender.web.turns import QueryError, Turns, answer_in_turn
 from extender.wire.affinity import write_term
 from extender.wire.decoding import whole_number
@@ -27,13 +28,6 @@ from extender.wire.documents import Fields
 from extender.wire.manifests import AFFINITY_ANNOTATION
 from extender.wire.validation import LONGEST_KEY
 from extender.wire.violations import write_broken_annotation
-
-LIMIT: Final = 100
-MOST: Final = 1000
-"""Entries of one page, unless `limit` says otherwise, and at most."""
-EXAMPLES: Final = 10
-"""Names where there may be thousands; a count stands beside them."""
-
 
 PARAMETERS: Final = ("key", "value", "term", "after", "limit")
 
@@ -70,7 +64,7 @@ class Domains:
         query = _checked(request.query)
         if reason := self._unready():
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, reason)
-        page = _Page(_number(query, "limit", LIMIT, range(1, MOST + 1)))
+        page = _Page(_number(query, "limit", MOST.usual_rows, range(1, MOST.rows + 1)))
         if "term" in query:
             yield from self._term(_number(query, "term", 0), query.get("after"), page)
         elif "key" not in query:
@@ -91,23 +85,25 @@ class Domains:
             "drift",
             {
                 "pods": self._drift.pods,
-                "examples": [_drifted(each) for each in islice(self._drift.known, EXAMPLES)],
+                "examples": [_drifted(each) for each in islice(self._drift.known, MOST.examples)],
             },
         )
         yield (
             "brokenAnnotations",
             {
                 "pods": len(broken),
-                "examples": [write_broken_annotation(each) for each in islice(broken, EXAMPLES)],
+                "examples": [
+                    write_broken_annotation(each) for each in islice(broken, MOST.examples)
+                ],
             },
         )
-        names = [each for each, _ in islice(broken.ignored_in, EXAMPLES)]
+        names = [each for each, _ in islice(broken.ignored_in, MOST.examples)]
         yield "ignoredAnnotations", {"pods": broken.ignored, "namespaces": names}
 
     def _topologies(self) -> Iterator[Document | None]:
         """Tell of the keys that terms use, those of most terms first."""
         used = yield from self._state.existing_terms.counting_by_topology()
-        for topology, terms in used.most_common(LIMIT):
+        for topology, terms in used.most_common(MOST.usual_rows):
             yield {"key": topology.key, "domains": topology.domains, "terms": terms}
 
     def _topology(self, key: str, after: str | None, page: _Page) -> Fields:
@@ -222,7 +218,7 @@ def _number(
         return default
     number = whole_number(text)
     if number is None or number not in allowed:
-        bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST + 1 else ""
+        bounds = f" in {allowed.start}..{allowed[-1]}" if allowed.stop <= MOST.rows + 1 else ""
         raise QueryError(
             HTTPStatus.BAD_REQUEST, f"{name}: {_shown(text)!r} is not a whole number{bounds}"
         )
@@ -259,7 +255,7 @@ def _amount(existing: ExistingTerm, amount: int) -> Document:
 
 
 def _some(names: Sequence[str]) -> Document:
-    return {"count": len(names), "names": list(names[:EXAMPLES])}
+    return {"count": len(names), "names": list(names[: MOST.examples])}
 
 
 def _drifted(found: DriftedPods) -> Document:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
 
 from extender.ports import Check, Remark
-
-LATE_SECONDS: Final = 5.0
-"""A loop this late answers no call in time: the scheduler gives up after 5 s by default."""
+from extender.web.limits import WITHIN
 
 
 def ping() -> str | None:
@@ -103,7 +100,7 @@ class LoopLag:
     def check(self) -> str | None:
         """Fail while the timer is late, or was so when it fired last."""
         late = max(self._late, self._clock() - self._due)
-        if late < LATE_SECONDS:
+        if late < WITHIN.loop_lag:
             return None
         return f"the event loop is {late:.1f} s late"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -19,9 +19,8 @@ from extender.metrics.observers import ERROR, SUCCESS
 from extender.metrics.table import MALFORMED
 from extender.ports import Check
 from extender.web.app import ARRIVALS
-from extender.web.connections import Connections, GuardedSite
+from extender.web.connections import Connection, Connections, ServerLog
 from extender.web.handshakes import Handshakes
-from extender.web.server_log import ServerLog
 from extender.web.tls import ServerTLS
 
 
@@ -95,6 +94,48 @@ async def _start(site: GuardedSite, where: tuple[str, int], scheme: str) -> str:
         raise ExtenderError(f"cannot listen on {address}:{port}: {reason}") from error
     host = f"[{address}]" if ":" in address else address
     return f"{scheme}://{host}:{site.port}"  # with port 0 the system chose one
+
+
+class GuardedSite(web.BaseSite):
+    """A listening socket whose connections are bounded; `wrap` puts TLS before them, or nothing."""
+
+    def __init__(
+        self,
+        runner: web.BaseRunner,
+        where: tuple[str, int],
+        connections: Connections,
+        log: ServerLog,
+        wrap: Callable[[Connection], asyncio.BaseProtocol] = lambda connection: connection,
+    ) -> None:
+        super().__init__(runner)
+        self._where = where
+        self._connections = connections
+        self._log = log
+        self._wrap = wrap
+
+    @property
+    def name(self) -> str:
+        """Where it listens."""
+        return f"{self._where[0]}:{self._where[1]}"
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, once it does."""
+        server: Any = self._server
+        return int(server.sockets[0].getsockname()[1])
+
+    async def start(self) -> None:
+        """Listen; raise OSError where that is not possible."""
+        await super().start()
+        server = self._runner.server
+        assert server is not None  # noqa: S101 - the runner has been set up
+        host, port = self._where
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: self._wrap(Connection(server, self._connections, self._log)),
+            host,
+            port,
+            backlog=128,
+        )
 
 
 @dataclass(frozen=True, slots=True)

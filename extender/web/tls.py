@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import hashlib
 import logging
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-from extender.certificates import not_after
+from extender.certificates import fingerprint, no_password, not_after
 from extender.errors import ConfigError, UnreadableFileError
 from extender.ports import Remark
+from extender.web.limits import WITHIN
 
 _log = logging.getLogger(__name__)
 
-POLL_SECONDS: Final = 10.0
-"""By content and not by notification: a mounted Secret changes by a symbolic link being swapped,
-which a watch on the file itself does not see. Ten seconds are nothing to a certificate's life."""
-
 WARN: Final = dt.timedelta(days=7)
 """How long before the end of its certificate the log begins to speak of it."""
-
-WARN_AGAIN_SECONDS: Final = 3600.0
 
 _CERT, _KEY, _CLIENT_CA = (
     "serving.tlsCertFile",
@@ -62,7 +56,7 @@ class ServerTLS:
         self._unusable: str | None = None
         self._ends = dt.datetime.max.replace(tzinfo=dt.UTC)
         self._warned_at: float | None = None
-        self._seen = self._fingerprint()
+        self._seen = fingerprint(self._files.values())
         self._current = self._take_over()
         self.context = self._load()
         # Python calls it for clients that send no server name as well. It replaces what is shown
@@ -71,10 +65,10 @@ class ServerTLS:
 
     def refresh(self) -> None:
         """Take the files over if they have changed; blocks for as long as reading them does."""
-        fingerprint = self._fingerprint()
-        if fingerprint == self._seen:
+        seen = fingerprint(self._files.values())
+        if seen == self._seen:
             return
-        self._seen = fingerprint
+        self._seen = seen
         try:
             self._current = self._take_over()
         except ConfigError as error:
@@ -86,7 +80,7 @@ class ServerTLS:
             _log.info("TLS files have changed, new connections use them")
             self._on_reload(True)  # noqa: FBT003 - the outcome is all there is to tell
 
-    async def follow(self, interval: float = POLL_SECONDS) -> None:
+    async def follow(self, interval: float = WITHIN.tls_poll) -> None:
         """Refresh every `interval` seconds until cancelled."""
         while True:
             self.warn_of_expiry()
@@ -111,7 +105,7 @@ class ServerTLS:
         now = self._clock()
         if left >= WARN:
             self._warned_at = None
-        elif self._warned_at is None or now - self._warned_at >= WARN_AGAIN_SECONDS:
+        elif self._warned_at is None or now - self._warned_at >= WITHIN.tls_warning:
             self._warned_at = now
             verb = "expired" if left <= dt.timedelta() else "expires"
             _log.warning(
@@ -146,31 +140,17 @@ class ServerTLS:
     ) -> None:
         connection.context = self._current
 
-    def _fingerprint(self) -> bytes:
-        """Digest the content of all files; one that cannot be read counts as its error."""
-        digest = hashlib.sha256()
-        for file in self._files.values():
-            try:
-                content = file.read_bytes()
-            except OSError as error:
-                content = str(error).encode()
-            digest.update(hashlib.sha256(content).digest())
-        return digest.digest()
-
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # No resumption by ticket: it would let a client in that only an old CA vouches for.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
-        for path, file in self._files.items():
-            try:
-                file.open("rb").close()
-            except OSError as error:
-                raise UnreadableFileError(path, f"cannot read {file}: {error.strerror}") from error
+        for fault in unreadable(self._files):
+            raise fault
         cert, key = self._files[_CERT], self._files[_KEY]
         try:
-            context.load_cert_chain(cert, key, password=_no_password)
+            context.load_cert_chain(cert, key, password=no_password)
         except (OSError, ValueError) as error:
             raise ConfigError(_CERT, f"{cert} with the key {key}: {_reason(error)}") from error
         if client_ca := self._files.get(_CLIENT_CA):
@@ -182,9 +162,13 @@ class ServerTLS:
         return context
 
 
-def _no_password() -> NoReturn:
-    """Refuse to decrypt; without this, OpenSSL would ask on the terminal and wait."""
-    raise ValueError("the private key is protected by a password; use one without")
+def unreadable(files: Mapping[str, Path]) -> Iterator[UnreadableFileError]:
+    """Yield what is wrong with files, by the fields that name them, that cannot be opened."""
+    for path, file in files.items():
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            yield UnreadableFileError(path, f"cannot read {file}: {error.strerror}")
 
 
 def _reason(error: Exception) -> str:

@@ -14,15 +14,8 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
 from extender.collecting import pass_over_new
+from extender.web.limits import MOST, WITHIN
 from extender.wire.documents import Fields, write_document
-
-SLICE_SECONDS: Final = 0.0003
-"""What is worked on between two turns of the event loop; one step more may be under way by then."""
-DEADLINE_SECONDS: Final = 10.0
-"""For one answer, its turns waited for and its body read."""
-MOST_AT_A_TIME: Final = 2
-"""Answers that are worked on; each holds some megabytes for a large cluster."""
-MOST_WAITING: Final = 16
 
 T = TypeVar("T")
 
@@ -39,21 +32,21 @@ class Turns:
     """Lets so many answers be worked on at a time, and so many more wait."""
 
     def __init__(self) -> None:
-        self.working: Final = asyncio.Semaphore(MOST_AT_A_TIME)
+        self.working: Final = asyncio.Semaphore(MOST.answers)
         """To be held while an answer is worked on."""
         self._waiting = 0
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
         """Bound the number and time of those that wait; QueryError for one too many or too late."""
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MOST.waiting:
             raise QueryError(HTTPStatus.TOO_MANY_REQUESTS, "too many such questions at a time")
         self._waiting += 1
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
+            async with asyncio.timeout(WITHIN.answer):
                 yield
         except TimeoutError as error:
-            why = f"this took more than {DEADLINE_SECONDS:g} s; ask about less"
+            why = f"this took more than {WITHIN.answer:g} s; ask about less"
             raise QueryError(HTTPStatus.SERVICE_UNAVAILABLE, why) from error
         finally:
             self._waiting -= 1
@@ -70,7 +63,7 @@ async def in_slices(steps: Generator[object, None, T]) -> T:
         except StopIteration as end:
             found: T = end.value
             return found
-        if perf_counter() - since >= SLICE_SECONDS:
+        if perf_counter() - since >= WITHIN.slice:
             pass_over_new()
             await asyncio.sleep(0)
             since = perf_counter()

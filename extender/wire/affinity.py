@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from extender.errors import ObjectError
 from extender.model.labels import NOTHING, Operator, Requirement, Selector
@@ -122,9 +123,8 @@ def write_requirement(requirement: Requirement) -> dict[str, Any]:
     return written | ({"values": sorted(requirement.values)} if requirement.values else {})
 
 
-@dataclass(frozen=True, slots=True)
-class Gates:
-    """Kubernetes' gates for fields of a term."""
+class Gates(msgspec.Struct, frozen=True):
+    """Kubernetes' gates for fields of a term; the configuration has them as `featureGates`."""
 
     match_label_keys: bool = True
     """MatchLabelKeysInPodAffinity; off forgets keys, so that only what is merged already counts."""

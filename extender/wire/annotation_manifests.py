@@ -31,8 +31,6 @@ _STRENGTHS = {
     "during_execution": DURING_EXECUTION,
 }
 
-MOST_WEIGHT = 100
-
 
 class StrictRequirement(manifests.LabelSelectorRequirement, forbid_unknown_fields=True):
     """metav1.LabelSelectorRequirement."""
@@ -41,20 +39,20 @@ class StrictRequirement(manifests.LabelSelectorRequirement, forbid_unknown_field
 class StrictLabelSelector(manifests.LabelSelector, forbid_unknown_fields=True):
     """metav1.LabelSelector."""
 
-    matchExpressions: tuple[StrictRequirement, ...] | None = None  # noqa: N815 - the API's spelling
+    matchExpressions: tuple[StrictRequirement, ...] | None = None
 
 
 class StrictPodTerm(manifests.PodAffinityTerm, forbid_unknown_fields=True):
     """v1.PodAffinityTerm."""
 
-    labelSelector: StrictLabelSelector | None = None  # noqa: N815 - the API's spelling
-    namespaceSelector: StrictLabelSelector | None = None  # noqa: N815 - the API's spelling
+    labelSelector: StrictLabelSelector | None = None
+    namespaceSelector: StrictLabelSelector | None = None
 
 
 class StrictWeightedPodTerm(manifests.WeightedPodAffinityTerm, forbid_unknown_fields=True):
     """v1.WeightedPodAffinityTerm."""
 
-    podAffinityTerm: StrictPodTerm  # noqa: N815 - the API's spelling
+    podAffinityTerm: StrictPodTerm
 
 
 class StrictPodAffinity(manifests.PodAffinity, forbid_unknown_fields=True, rename=_STRENGTHS):
@@ -109,9 +107,9 @@ class StrictNodeAffinity(
 class StrictAffinity(manifests.AffinityManifest, forbid_unknown_fields=True):
     """The whole value of the annotation."""
 
-    podAffinity: StrictPodAffinity | None = None  # noqa: N815 - the API's spelling
-    podAntiAffinity: StrictPodAffinity | None = None  # noqa: N815 - the API's spelling
-    nodeAffinity: StrictNodeAffinity | None = None  # noqa: N815 - the API's spelling
+    podAffinity: StrictPodAffinity | None = None
+    podAntiAffinity: StrictPodAffinity | None = None
+    nodeAffinity: StrictNodeAffinity | None = None
 
     def terms(self) -> Iterator[manifests.PodAffinityTerm]:
         """Yield all terms about pods, for or against, required or not."""
@@ -162,8 +160,8 @@ def _each(field: str, faults: Iterable[Iterable[Fault]]) -> Iterator[Fault]:
 
 
 def _weight(weight: int) -> Iterator[Fault]:
-    if not 0 < weight <= MOST_WEIGHT:
-        yield "weight", f"{weight} is not in the range 1-{MOST_WEIGHT}"
+    if weight not in range(1, 101):
+        yield "weight", f"{weight} is not in the range 1-100"
 
 
 def _node_affinity(found: StrictNodeAffinity) -> Iterator[Fault]:

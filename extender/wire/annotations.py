@@ -28,26 +28,12 @@ from extender.wire.annotation_manifests import (
 )
 from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import decode
-from extender.wire.manifests import (
-    AFFINITY_ANNOTATION,
-    NULL,
-    POLICY_ANNOTATION,
-    PodAnnotations,
-)
+from extender.wire.limits import OF_ANNOTATIONS
+from extender.wire.manifests import AFFINITY_ANNOTATION, NULL, POLICY_ANNOTATION, PodAnnotations
 from extender.wire.node_terms import Fault, read_preferred, read_required
 
 REPLACE: Final = "Replace"
 """The only policy that there is a name for: without one, rules are added."""
-
-MOST_BYTES: Final = 256 << 10
-"""The API server stores no more than this in all annotations of an object together."""
-MOST_ENTRIES: Final = 4_096
-"""Terms, conditions, values and names in an annotation: 1,000 terms of the usual kind."""
-MOST_CONDITIONS: Final = 256
-"""Conditions in an annotation on labels of nodes, each compared with every node."""
-
-MOST_CHARACTERS: Final = 512
-"""Of what is said about a broken one: it is kept, logged, and put into answers and events."""
 
 AFFINITY_PATH: Final = f"metadata.annotations[{AFFINITY_ANNOTATION}]"
 POLICY_PATH: Final = f"metadata.annotations[{POLICY_ANNOTATION}]"
@@ -146,17 +132,17 @@ def check_annotations(pod: Pod) -> None:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+    return text if len(text) <= OF_ANNOTATIONS.fault else f"{text[: OF_ANNOTATIONS.fault]}..."
 
 
 def _decoded(text: bytes) -> StrictAffinity:
     """Decode the value of the annotation, and check it as the API server would."""
-    if len(text) > MOST_BYTES:
-        raise ObjectError(AFFINITY_PATH, f"{len(text)} bytes are more than {MOST_BYTES}")
+    if len(text) > OF_ANNOTATIONS.size:
+        raise ObjectError(AFFINITY_PATH, f"{len(text)} bytes are more than {OF_ANNOTATIONS.size}")
     manifest = decode(_AFFINITY, text, AFFINITY_PATH)
     for number, limit, what in (
-        (manifest.entries, MOST_ENTRIES, "terms, conditions, values and names"),
-        (manifest.conditions, MOST_CONDITIONS, "conditions on nodes"),
+        (manifest.entries, OF_ANNOTATIONS.entries, "terms, conditions, values and names"),
+        (manifest.conditions, OF_ANNOTATIONS.conditions, "conditions on nodes"),
     ):
         if number > limit:
             raise ObjectError(AFFINITY_PATH, f"{number} {what} are more than {limit}")

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from extender.model import memory
 from extender.model.lru_cache import LruCache
 from extender.model.objects import PodClass
 from extender.model.pod_affinity import WrittenAffinity
+from extender.wire.limits import PER
+
+T = TypeVar("T")
 
 ClassKey: TypeAlias = tuple[str, bytes, bytes, bool, bytes]
 """Namespace, the JSON of labels and affinity, whether an API server has merged label keys, and the
 JSON of rules in annotations."""
+
+
+class Alive(Generic[T]):
+    """Large objects, shared by all who have an equal one, for as long as somebody has it."""
+
+    def __init__(self) -> None:
+        self._live: WeakKeyDictionary[T, ref[T]] = WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def shared(self, made: T) -> T:
+        """Return the object to use for one that was just made."""
+        known = self._live.get(made)
+        shared = (None if known is None else known()) or made
+        if shared is made:
+            self._live[shared] = ref(shared)
+        return shared
 
 
 class ClassCache:
@@ -23,9 +44,8 @@ class ClassCache:
         self._classes: LruCache[ClassKey, PodClass] = LruCache(memory.CLASSES)
         self._affinities: LruCache[tuple[str, bytes], WrittenAffinity] = LruCache(memory.AFFINITIES)
         self._large: LruCache[ClassKey, PodClass] = LruCache(memory.LARGE_CLASSES, share=1)
-        self._live: WeakKeyDictionary[PodClass, ref[PodClass]] = WeakKeyDictionary()
-        """The large classes that some pod is of, kept or not: its replicas share them all the
-        same."""
+        self._live: Alive[PodClass] = Alive()
+        """The large classes that some pod is of, kept or not."""
         self.find: Callable[[ClassKey], PodClass | None] = self._classes.peek
         """Returns a class of usual size that is kept; nearly every pod that is read asks."""
         self.find_large: Callable[[ClassKey], PodClass | None] = self._large.get
@@ -34,10 +54,7 @@ class ClassCache:
         """Keep a class that was just read; return the object that all its pods are to share."""
         if self._classes.put(key, pod_class, pod_class.size):
             return pod_class
-        known = self._live.get(pod_class)
-        shared = (None if known is None else known()) or pod_class
-        if shared is pod_class:
-            self._live[shared] = ref(shared)
+        shared = self._live.shared(pod_class)
         self._large.put(key, shared, shared.size)
         return shared
 
@@ -56,17 +73,7 @@ class ClassCache:
 def class_size(key: ClassKey, written: WrittenAffinity) -> int:
     """Estimate what a class and its JSON take, in bytes; see `decoded_size`."""
     _, labels, affinity, _, annotation = key
-    return decoded_size(labels, affinity, annotation) + PER_MERGED_KEY * written.label_keys
-
-
-PER_STRING: Final = 80
-"""Bytes of a str and of its place in what holds it; a string has two quotation marks."""
-PER_PAIR: Final = 200
-"""Bytes of a label, or of a requirement made of one, beside its two strings."""
-PER_OBJECT: Final = 256
-"""Bytes of a term or selector beside what is written in it."""
-PER_MERGED_KEY: Final = 450
-"""Bytes of the requirement that a label key becomes."""
+    return decoded_size(labels, affinity, annotation) + PER.merged_key * written.label_keys
 
 
 def decoded_size(*documents: bytes) -> int:
@@ -77,8 +84,8 @@ def decoded_size(*documents: bytes) -> int:
     """
     return sum(
         2 * len(each)
-        + PER_STRING // 2 * each.count(b'"')
-        + PER_PAIR * (each.count(b'":"') + each.count(b'": "'))
-        + PER_OBJECT * each.count(b"{")
+        + PER.string // 2 * each.count(b'"')
+        + PER.pair * (each.count(b'":"') + each.count(b'": "'))
+        + PER.object * each.count(b"{")
         for each in documents
     )

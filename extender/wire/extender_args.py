@@ -26,9 +26,9 @@ T = TypeVar("T")
 NULL = b"null"
 
 REMEMBERED = 4
-"""Answers whose names are remembered. The scheduler works on one pod at a time, so the list of a
-prioritize call is nearly always the one that filter answered last; a few more serve a second
-scheduler that shares the extender."""
+"""Answers of filter whose names are remembered, and for which scores are made. The scheduler works
+on one pod at a time, so the list of a prioritize call is nearly always the one that filter answered
+last; a few more serve a second scheduler that shares the extender."""
 LARGEST = memory.NAME_LISTS // REMEMBERED
 _NAMES = msgspec.json.Decoder(list[str])
 

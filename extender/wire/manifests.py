@@ -33,26 +33,26 @@ class LabelSelectorRequirement(msgspec.Struct, gc=False):
 class LabelSelector(msgspec.Struct, gc=False):
     """metav1.LabelSelector."""
 
-    matchLabels: dict[str, str] | None = None  # noqa: N815 - the API's spelling
-    matchExpressions: tuple[LabelSelectorRequirement, ...] | None = None  # noqa: N815 - the API's
+    matchLabels: dict[str, str] | None = None
+    matchExpressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
 class PodAffinityTerm(msgspec.Struct, gc=False):
     """v1.PodAffinityTerm."""
 
-    topologyKey: str  # noqa: N815 - the API's spelling
-    labelSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
+    topologyKey: str
+    labelSelector: LabelSelector | None = None
     namespaces: tuple[str, ...] | None = None
-    namespaceSelector: LabelSelector | None = None  # noqa: N815 - the API's spelling
-    matchLabelKeys: tuple[str, ...] | None = None  # noqa: N815 - the API's spelling
-    mismatchLabelKeys: tuple[str, ...] | None = None  # noqa: N815 - the API's spelling
+    namespaceSelector: LabelSelector | None = None
+    matchLabelKeys: tuple[str, ...] | None = None
+    mismatchLabelKeys: tuple[str, ...] | None = None
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, gc=False):
     """v1.WeightedPodAffinityTerm."""
 
     weight: Int32
-    podAffinityTerm: PodAffinityTerm  # noqa: N815 - the API's spelling
+    podAffinityTerm: PodAffinityTerm
 
 
 class PodAffinity(
@@ -71,8 +71,8 @@ class PodAffinity(
 class AffinityManifest(msgspec.Struct, gc=False):
     """v1.Affinity without the node's part."""
 
-    podAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
-    podAntiAffinity: PodAffinity | None = None  # noqa: N815 - the API's spelling
+    podAffinity: PodAffinity | None = None
+    podAntiAffinity: PodAffinity | None = None
 
     def terms(self) -> Iterator[PodAffinityTerm]:
         """Yield all terms, for or against, required or not."""
@@ -141,56 +141,56 @@ class PodMetadata(msgspec.Struct):
     """Identity and labels of a pod."""
 
     name: str = ""
-    generateName: str | None = None  # noqa: N815 - the API's spelling
+    generateName: str | None = None
     namespace: str | None = None
     uid: str | None = None
     labels: msgspec.Raw = NULL
     annotations: PodAnnotations | None = None
-    ownerReferences: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
-    resourceVersion: str | None = None  # noqa: N815 - the API's spelling
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's spelling
+    ownerReferences: msgspec.Raw = NULL
+    resourceVersion: str | None = None
+    deletionTimestamp: str | None = None
 
 
 class Container(msgspec.Struct, gc=False):
     """What a container takes; raw, because most pods repeat those of another."""
 
     resources: msgspec.Raw = NULL
-    restartPolicy: str | None = None  # noqa: N815 - the API's spelling
+    restartPolicy: str | None = None
     ports: msgspec.Raw = NULL
 
 
 class SchedulingGroup(msgspec.Struct):
     """v1.PodSchedulingGroup."""
 
-    podGroupName: str | None = None  # noqa: N815 - the API's spelling
+    podGroupName: str | None = None
 
 
 class TopologySpreadConstraint(msgspec.Struct, gc=False):
     """v1.TopologySpreadConstraint."""
 
-    whenUnsatisfiable: str | None = None  # noqa: N815 - the API's spelling
+    whenUnsatisfiable: str | None = None
 
 
 class PodSpec(msgspec.Struct):
     """The scheduling part of a pod's spec."""
 
-    nodeName: str | None = None  # noqa: N815 - the API's spelling
+    nodeName: str | None = None
     affinity: msgspec.Raw = NULL
-    nodeSelector: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
+    nodeSelector: msgspec.Raw = NULL
     tolerations: msgspec.Raw = NULL
     priority: Int32 | None = None
-    preemptionPolicy: str | None = None  # noqa: N815 - the API's spelling
+    preemptionPolicy: str | None = None
     containers: list[Container] | None = None
-    initContainers: list[Container] | None = None  # noqa: N815 - the API's spelling
+    initContainers: list[Container] | None = None
     overhead: msgspec.Raw = NULL
     resources: msgspec.Raw = NULL
-    priorityClassName: str | None = None  # noqa: N815 - the API's spelling
-    activeDeadlineSeconds: Int64 | None = None  # noqa: N815 - the API's spelling
-    schedulingGroup: SchedulingGroup | None = None  # noqa: N815 - the API's spelling
-    schedulingGates: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
-    schedulerName: str | None = None  # noqa: N815 - the API's spelling
-    resourceClaims: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
-    topologySpreadConstraints: list[TopologySpreadConstraint] | None = None  # noqa: N815 - the API's
+    priorityClassName: str | None = None
+    activeDeadlineSeconds: Int64 | None = None
+    schedulingGroup: SchedulingGroup | None = None
+    schedulingGates: list[msgspec.Raw] | None = None
+    schedulerName: str | None = None
+    resourceClaims: list[msgspec.Raw] | None = None
+    topologySpreadConstraints: list[TopologySpreadConstraint] | None = None
     volumes: msgspec.Raw = NULL
 
 
@@ -198,8 +198,8 @@ class PodStatus(msgspec.Struct):
     """What became of a pod, and where the scheduler wants it."""
 
     phase: str | None = None
-    nominatedNodeName: str | None = None  # noqa: N815 - the API's spelling
-    startTime: datetime | None = None  # noqa: N815
+    nominatedNodeName: str | None = None
+    startTime: datetime | None = None
     conditions: msgspec.Raw = NULL
 
 
@@ -270,8 +270,8 @@ class BudgetSpec(msgspec.Struct):
 class BudgetStatus(msgspec.Struct):
     """What the disruption controller found."""
 
-    disruptionsAllowed: Int32 = 0  # noqa: N815 - the API's spelling
-    disruptedPods: dict[str, msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
+    disruptionsAllowed: Int32 = 0
+    disruptedPods: dict[str, msgspec.Raw] | None = None
 
 
 class BudgetManifest(msgspec.Struct):
@@ -285,7 +285,7 @@ class BudgetManifest(msgspec.Struct):
 class ScopeRequirement(msgspec.Struct):
     """v1.ScopedResourceSelectorRequirement."""
 
-    scopeName: str  # noqa: N815 - the API's spelling
+    scopeName: str
     operator: Operator = Operator.EXISTS
     values: list[str] | None = None
 
@@ -293,7 +293,7 @@ class ScopeRequirement(msgspec.Struct):
 class ScopeSelector(msgspec.Struct):
     """v1.ScopeSelector."""
 
-    matchExpressions: list[ScopeRequirement] | None = None  # noqa: N815 - the API's spelling
+    matchExpressions: list[ScopeRequirement] | None = None
 
 
 class QuotaSpec(msgspec.Struct):
@@ -301,7 +301,7 @@ class QuotaSpec(msgspec.Struct):
 
     hard: dict[str, str | int | float] | None = None
     scopes: list[str] | None = None
-    scopeSelector: ScopeSelector | None = None  # noqa: N815 - the API's spelling
+    scopeSelector: ScopeSelector | None = None
 
 
 class QuotaManifest(msgspec.Struct):

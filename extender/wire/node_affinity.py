@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TypeAlias
-from weakref import WeakKeyDictionary, ref
 
 import msgspec
 
@@ -20,27 +19,16 @@ from extender.model.node_affinity import (
     NodeRule,
     NodeTerm,
 )
-from extender.wire.class_cache import decoded_size
+from extender.wire.class_cache import Alive, decoded_size
 from extender.wire.decoding import decode
+from extender.wire.limits import OF_REQUESTS, PER
 from extender.wire.manifests import NULL
-from extender.wire.node_terms import (
-    Fault,
-    NodeAffinityManifest,
-    read_preferred,
-    read_required,
-)
+from extender.wire.node_terms import Fault, NodeAffinityManifest, read_preferred, read_required
 
 _PATH = "spec.affinity.nodeAffinity"
 _NULL = bytes(NULL)
 ANY_NODE = (_NULL, _NULL)
 """The affinity and the node selector of a pod that asks for no node."""
-
-PER_AFFINITY = 1_024
-"""Bytes of node affinity, however short it is."""
-MOST_CONDITIONS = 1_024
-"""Conditions of a pod in a request on labels of nodes: some 40 ms for 5,000 nodes, when first seen.
-With many values in a condition, or many named nodes, it takes no longer."""
-
 
 _Key: TypeAlias = tuple[bytes, bytes] | tuple[bytes, bytes, AnnotatedNodeRules, bool]
 """The JSON of affinity and node selector, and rules from an annotation where there are some, with
@@ -65,9 +53,8 @@ class NodeAffinityReader:
         """With `most_entries`, longer rules are an ObjectError."""
         self._most_entries = most_entries
         self._known: LruCache[_Key, NodeAffinity] = LruCache(memory.NODE_AFFINITIES)
-        self._large: WeakKeyDictionary[NodeAffinity, ref[NodeAffinity]] = WeakKeyDictionary()
-        """Those that are too large to be kept for their bytes; the pods of one workload share them
-        all the same."""
+        self._large: Alive[NodeAffinity] = Alive()
+        """Those that are too large to be kept for their bytes."""
 
     def read(
         self,
@@ -94,15 +81,8 @@ class NodeAffinityReader:
             size = sum(rule.size for rule in annotated.rules)
             found = replace(found, annotated=annotated, size=found.size + size)
             if not self._known.put(key, found, _size(affinity, node_selector) + size):
-                found = self._shared(found)
+                found = self._large.shared(found)
         return None if found == NO_NODE_AFFINITY else found
-
-    def _shared(self, large: NodeAffinity) -> NodeAffinity:
-        known = self._large.get(large)
-        shared = (None if known is None else known()) or large
-        if shared is large:
-            self._large[shared] = ref(shared)
-        return shared
 
     def _read(self, affinity: bytes, node_selector: bytes) -> NodeAffinity:
         pairs = decode(_SELECTOR, node_selector, "spec.nodeSelector") or {}
@@ -127,7 +107,7 @@ class NodeAffinityReader:
         entries = len(pairs) + sum(term.entries for term in terms)
         _check(entries, most, "terms, conditions and values")
         conditions = len(pairs) + sum(term.conditions for term in terms)
-        _check(conditions, MOST_CONDITIONS, "conditions")
+        _check(conditions, OF_REQUESTS.conditions, "conditions")
 
 
 def _check(number: int, most: int, what: str) -> None:
@@ -146,7 +126,7 @@ def read_node_affinity(raw: bytes) -> tuple[NodeAffinity, list[Fault]]:
 
 def _size(*documents: bytes) -> int:
     """Estimate what some JSON and the node affinity read from it take, in bytes."""
-    return PER_AFFINITY + decoded_size(*documents)
+    return PER.affinity + decoded_size(*documents)
 
 
 def _affinity(

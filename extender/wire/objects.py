@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TypeAlias
 
 import msgspec
@@ -22,20 +23,22 @@ from extender.wire import manifests
 from extender.wire.affinity import EVERY_GATE_ON, Gates, read_affinity, read_selector
 from extender.wire.annotations import NO_ANNOTATION, Annotation, AnnotationReader
 from extender.wire.charges import ChargeReader
-from extender.wire.class_cache import PER_STRING, ClassCache, ClassKey, class_size, decoded_size
-from extender.wire.conditions import preemption_message, recorded_rules
+from extender.wire.class_cache import ClassCache, ClassKey, class_size, decoded_size
 from extender.wire.decoding import Json, decode
+from extender.wire.limits import PER
 from extender.wire.node_affinity import ANY_NODE, NodeAffinityReader
-from extender.wire.placement import HostPortsReader, OwnerReader, RequirementsReader
+from extender.wire.placement import (
+    HostPortsReader,
+    OwnerReader,
+    RequirementsReader,
+    preemption_message,
+    recorded_rules,
+)
 from extender.wire.pod_resources import RequestsReader
 from extender.wire.quantities import read_amounts
 
 GenerateName: TypeAlias = Callable[[str, str], str]
 """Makes a name of a namespace and a prefix that no other pod has."""
-
-MOST_ENTRIES = 8_192
-"""Terms, conditions, values and names in the affinity of a pod in a request: 2,000 terms of the
-usual kind, some tens of milliseconds to read. A pod with more gets an error."""
 
 TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
@@ -43,9 +46,6 @@ KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
 NEVER = "Never"
 """The preemptionPolicy of a pod that nobody is evicted for."""
-
-_INTEGER = 32
-"""Bytes of a number."""
 
 _NO_STATUS = manifests.PodStatus()
 
@@ -58,33 +58,29 @@ _QUANTITIES = msgspec.json.Decoder(dict[str, str | int | float] | None)
 _AFFINITY = msgspec.json.Decoder(manifests.AffinityManifest | None)
 
 
+@dataclass(eq=False)
 class PodReader:
     """Reads pods; those of one workload come out sharing their class."""
 
-    def __init__(
-        self,
-        gates: Gates = EVERY_GATE_ON,
-        *,
-        charges: bool = False,
-        node_affinity: bool = False,
-        owners: bool = False,
-        requirements: bool = False,
-        most_entries: int | None = None,
-        stored: bool = False,
-        annotations: bool = True,
-    ) -> None:
-        """With `charges`, say of pods with cross-namespace affinity what quotas see of them.
+    gates: Gates = EVERY_GATE_ON
+    _: KW_ONLY
+    charges: bool = False
+    """Say of pods with cross-namespace affinity what quotas see of them."""
+    node_affinity: bool = False
+    """Say which nodes pods ask for and prefer in their specs; what they say in annotations is read
+    in any case."""
+    owners: bool = False
+    """Say who would replace a pod."""
+    requirements: bool = False
+    """Say of pods that have a node, too, what else they ask of their placing."""
+    most_entries: int | None = None
+    """Longer affinity rules are an ObjectError."""
+    stored: bool = False
+    """All pods come from an API server, so that none has label keys that are still to be merged."""
+    annotations: bool = True
+    """Rules in annotations are read."""
 
-        With `node_affinity`, say which nodes pods ask for and prefer in their specs; what they say
-        in annotations is read in any case. With `owners`, say who would replace them. With
-        `requirements`, say of those that have a node, too, what else they ask of their placing.
-        With `most_entries`, longer affinity rules are an ObjectError. With `stored`, all pods come
-        from an API server, so that none has label keys that are still to be merged. Without
-        `annotations`, rules in them are not read.
-        """
-        self._most_entries = most_entries
-        self._gates = gates
-        self._stored = stored
+    def __post_init__(self) -> None:
         self._classes = ClassCache()
         self._names: Pool[str] = Pool(memory.NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep
@@ -92,32 +88,15 @@ class PodReader:
         self._priorities: Pool[int] = Pool(memory.NUMBERS)
         self._requests = RequestsReader()
         self._ports = HostPortsReader()
-        self._charges = ChargeReader() if charges else None
-        self._reads_node_affinity = node_affinity
-        self._node_affinity = NodeAffinityReader(most_entries)
-        self._reads_annotations = annotations
-        self._annotations = AnnotationReader(gates, anywhere=annotations)
-        self._owners = OwnerReader() if owners else None
-        self._reads_requirements = requirements
+        self._charges = ChargeReader()
+        self._node_affinity = NodeAffinityReader(self.most_entries)
+        self._annotations = AnnotationReader(self.gates, anywhere=self.annotations)
+        self._owners = OwnerReader()
         self._requirements = RequirementsReader()
 
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
-        return PodReader(
-            gates=self._gates,
-            charges=self._charges is not None,
-            node_affinity=self._reads_node_affinity,
-            owners=self._owners is not None,
-            requirements=self._reads_requirements,
-            most_entries=self._most_entries,
-            stored=self._stored,
-            annotations=self._reads_annotations,
-        )
-
-    @property
-    def tells_charges(self) -> bool:
-        """Return whether pods come with what quotas see of them."""
-        return self._charges is not None
+        return replace(self)
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken.
@@ -136,7 +115,7 @@ class PodReader:
         key = key_of(namespace, name)
         node, priority = spec.nodeName, spec.priority or 0
         # An API server has given it a version, so it merged the label keys when it created the pod.
-        stored = self._stored or bool(metadata.resourceVersion)
+        stored = self.stored or bool(metadata.resourceVersion)
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         deleting = metadata.deletionTimestamp is not None
         annotation = self._annotations.read(namespace, metadata.annotations)
@@ -145,7 +124,7 @@ class PodReader:
         conditions = bytes(status.conditions)
         mark = preemption_message(conditions)
         terminal = status.phase in TERMINAL_PHASES
-        asks = self._reads_requirements or not (node or terminal)
+        asks = self.requirements or not (node or terminal)
         return Pod(
             key=key,
             # Manifests have no uid; the key is as good where nothing is ever re-created.
@@ -165,7 +144,7 @@ class PodReader:
             charge=charge,
             group=self._group(spec, namespace),
             node_affinity=self._nodes(affinity, node_selector, annotation),
-            owner=None if self._owners is None else self._owners.read(metadata.ownerReferences),
+            owner=self._owners.read(metadata.ownerReferences) if self.owners else None,
             requirements=(
                 self._requirements.read(spec, metadata.annotations) if asks else NO_REQUIREMENTS
             ),
@@ -183,7 +162,7 @@ class PodReader:
         )
 
     def _charge(self, pod_class: PodClass, spec: manifests.PodSpec) -> Charge | None:
-        if self._charges is None or not pod_class.written.crosses_namespaces:
+        if not self.charges or not pod_class.written.crosses_namespaces:
             return None
         by_annotation = not pod_class.of_spec.written.crosses_namespaces
         return self._charges.read(spec, by_annotation=by_annotation)
@@ -192,7 +171,7 @@ class PodReader:
         self, affinity: bytes, node_selector: bytes, annotation: Annotation
     ) -> NodeAffinity | None:
         """Return which nodes a pod asks for; of its spec, only where somebody asks for that."""
-        spec = (affinity, node_selector) if self._reads_node_affinity else ANY_NODE
+        spec = (affinity, node_selector) if self.node_affinity else ANY_NODE
         return self._node_affinity.read(*spec, annotation.nodes, replaces=annotation.replaces)
 
     def _class(self, key: ClassKey, annotation: Annotation) -> PodClass:
@@ -227,7 +206,7 @@ class PodReader:
         if manifest is None:
             return NO_WRITTEN_AFFINITY
         self._check_length(manifest)
-        self._gates.drop_disabled(manifest)
+        self.gates.drop_disabled(manifest)
         return read_affinity(manifest, namespace)
 
     def _group(self, spec: manifests.PodSpec, namespace: str) -> Key | None:
@@ -238,13 +217,13 @@ class PodReader:
         return Key(self._name(key_of(namespace, group.podGroupName)))
 
     def _priority(self, priority: int) -> int:
-        return self._priorities.shared(priority, _INTEGER) if priority else 0
+        return self._priorities.shared(priority, PER.number) if priority else 0
 
     def _name(self, name: str) -> str:
-        return self._names.shared(name, PER_STRING + len(name))
+        return self._names.shared(name, PER.string + len(name))
 
     def _check_length(self, manifest: manifests.AffinityManifest) -> None:
-        most = self._most_entries
+        most = self.most_entries
         if most is not None and (entries := manifest.entries) > most:
             raise ObjectError(
                 "spec.affinity",
@@ -321,4 +300,4 @@ def _taints(spec: manifests.NodeSpec) -> tuple[Taint, ...]:
 
 
 def _taint_size(taint: Taint) -> int:
-    return 4 * PER_STRING + len(taint.key) + len(taint.value)
+    return 4 * PER.string + len(taint.key) + len(taint.value)

@@ -1,4 +1,7 @@
-"""What a pod asks of its placing besides rules and resources, and who would replace it."""
+"""What a pod asks of its placing besides rules and resources, and who would replace it.
+
+And what the conditions in its status say: of its end, and of the rules that it was placed by.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,18 @@ from extender.model.node_resources import (
     Toleration,
 )
 from extender.model.workload import Owner
-from extender.wire.class_cache import PER_STRING, decoded_size
+from extender.wire.class_cache import decoded_size
 from extender.wire.decoding import Int32, Json, decode
+from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodAnnotations, PodSpec
+
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+RULES_AT_PLACEMENT = "affinity-extender.io/RulesAtPlacement"
+"""The type of our own condition: its message is the digest of the rules in annotations that the pod
+was placed by. Whoever may edit a pod may not edit its status."""
+_NAME = DISRUPTION_TARGET.encode()
+_RECORD = RULES_AT_PLACEMENT.encode()
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
@@ -146,8 +158,8 @@ def _controllers(references: list[_Reference] | tuple[()]) -> Iterator[Owner]:
 class _Port(msgspec.Struct, gc=False):
     """v1.ContainerPort."""
 
-    hostPort: Int32 | None = None  # noqa: N815 - the API's spelling
-    hostIP: str | None = None  # noqa: N815 - the API's spelling
+    hostPort: Int32 | None = None
+    hostIP: str | None = None
     protocol: str | None = None
 
 
@@ -168,7 +180,7 @@ class HostPortsReader:
         else:
             return ()
         found = [*_of_containers(spec)]
-        size = sum(6 * PER_STRING + len(port.address) + len(port.protocol) for port in found)
+        size = sum(6 * PER.string + len(port.address) + len(port.protocol) for port in found)
         return self._distinct.shared(tuple(dict.fromkeys(found)), size)
 
 
@@ -190,3 +202,42 @@ def _ports(container: Container, path: str) -> Iterator[HostPort]:
                 port.protocol or _TCP,
                 port.hostPort,
             )
+
+
+class _Condition(msgspec.Struct, gc=False):
+    """v1.PodCondition."""
+
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+_CONDITIONS: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(
+    list[_Condition] | None
+)
+
+
+def recorded_rules(conditions: bytes) -> str:
+    """Return the digest of the rules that a pod was placed by; "" where none is on record."""
+    if _RECORD not in conditions:
+        return ""
+    for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
+        if each.type == RULES_AT_PLACEMENT:
+            return each.message or "" if each.status == "True" else ""
+    return ""
+
+
+def preemption_message(conditions: bytes) -> str | None:
+    """Return what marks a pod that is to go for a more important one's sake; None without that.
+
+    Whoever preempts. As in kube-scheduler's PodTerminatingByPreemption: the first condition of the
+    type counts.
+    """
+    if _NAME not in conditions:
+        return None
+    for each in decode(_CONDITIONS, conditions, "status.conditions") or ():
+        if each.type == DISRUPTION_TARGET:
+            marked = each.status == "True" and each.reason == PREEMPTION_BY_SCHEDULER
+            return each.message or "" if marked else None
+    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from extender.model import memory
 from extender.model.lru_cache import LruCache, Pool
 from extender.model.node_resources import JUST_A_POD, PODS, Requests
 from extender.wire.class_cache import decoded_size
+from extender.wire.limits import PER
 from extender.wire.manifests import ALWAYS, NULL, Container, PodSpec
 from extender.wire.quantities import read_exact_amounts, rounded
 
@@ -28,8 +29,6 @@ Amounts: TypeAlias = dict[str, int]
 ResourcesKey: TypeAlias = tuple[bytes | bool, ...]
 
 HUGE_PAGES = "hugepages-"
-PER_KEY_PART: Final = 64
-"""Bytes of one part of a key, beside its text."""
 
 _NULL = bytes(NULL)
 
@@ -111,7 +110,7 @@ def resources_key(spec: PodSpec) -> ResourcesKey:
 
 def key_size(key: ResourcesKey) -> int:
     """Estimate what such a key and what is read from it take, in bytes."""
-    return sum(PER_KEY_PART + decoded_size(part) for part in key if isinstance(part, bytes))
+    return sum(PER.key_part + decoded_size(part) for part in key if isinstance(part, bytes))
 
 
 def read_pod_resources(spec: PodSpec) -> PodResources:

@@ -44,10 +44,10 @@ class OwnedMetadata(msgspec.Struct):
     """What a pod or workload is called, and what made it."""
 
     name: str = ""
-    generateName: str | None = None  # noqa: N815 - the API's spelling
+    generateName: str | None = None
     namespace: str | None = None
     labels: dict[str, str] | None = None
-    ownerReferences: list[_Owner] | None = None  # noqa: N815 - the API's spelling
+    ownerReferences: list[_Owner] | None = None
 
     @property
     def space(self) -> str:
@@ -91,17 +91,17 @@ class WorkloadSpec(msgspec.Struct):
     completions: _Number | None = None
     suspend: bool | None = None
     strategy: msgspec.Raw = NULL
-    updateStrategy: msgspec.Raw = NULL  # noqa: N815 - the API's spelling
-    jobTemplate: _JobTemplate | None = None  # noqa: N815 - the API's spelling
-    volumeClaimTemplates: list[msgspec.Raw] | None = None  # noqa: N815 - the API's spelling
+    updateStrategy: msgspec.Raw = NULL
+    jobTemplate: _JobTemplate | None = None
+    volumeClaimTemplates: list[msgspec.Raw] | None = None
 
 
 class WorkloadStatus(msgspec.Struct):
     """How far it has come."""
 
-    desiredNumberScheduled: _Number | None = None  # noqa: N815 - the API's spelling
+    desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
-    completionTime: str | None = None  # noqa: N815 - the API's spelling
+    completionTime: str | None = None
 
 
 class _WorkloadManifest(msgspec.Struct):

@@ -31,10 +31,10 @@ from extender.ports import NoApiServer
 from extender.verbs.interaction import interact
 from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
-from extender.warm_up import SLICE
+from extender.warm_up import AT_MOST
 from extender.web.app import callbacks_app
 from extender.wire.objects import PodReader
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.builders import (
     ZONE,
     Pod,
@@ -132,15 +132,8 @@ class BindRig:
             in_flight=self.in_flight,
             pods=PodReader(charges=True),
         )
-        self.binds = Binds(
-            self.state,
-            self.api,
-            self.in_flight,
-            metrics,
-            plugins,
-            unready=lambda: unready,
-            clock=lambda: self.now,
-        )
+        requests = requests_of(self.state, metrics, unready=lambda: unready)
+        self.binds = Binds(requests, plugins, self.api, self.in_flight, clock=lambda: self.now)
         self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
@@ -570,4 +563,4 @@ async def test_reserved_pods_are_compared_with_very_many_conditions_in_steps(
         await asyncio.sleep(0)
         turns.append(compared)
     assert sum(turns) >= 20 * 100
-    assert max(turns) <= SLICE + 60 * 102
+    assert max(turns) <= AT_MOST.slice + 60 * 102

@@ -10,8 +10,8 @@ import pytest
 from extender.errors import ApiError
 from extender.kube.binder import Binder
 from extender.model.verdict import BindOutcome, Bound
-from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.objects import PodReader
+from extender.wire.placement import RULES_AT_PLACEMENT
 from tests.annotating import REQUIRED, annotated, digest_of, stored
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 from tests.callbacks.test_binding import BindRig, bind

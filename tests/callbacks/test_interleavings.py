@@ -30,7 +30,7 @@ from extender.verbs.plugins import Plugins
 from extender.verbs.quota import CrossNamespacePodAffinity
 from extender.wire.objects import PodReader
 from tests import oracle
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.builders import (
     HOST,
     ZONE,
@@ -121,15 +121,8 @@ class Interleavings(RuleBasedStateMachine):
         self.answers = Answering(
             self.state, metrics, PLUGINS, in_flight=in_flight, pods=PodReader(charges=True)
         )
-        self.binds = Binds(
-            self.state,
-            self,
-            in_flight,
-            metrics,
-            PLUGINS,
-            unready=lambda: None,
-            clock=lambda: self.now,
-        )
+        requests = requests_of(self.state, metrics)
+        self.binds = Binds(requests, PLUGINS, self, in_flight, clock=lambda: self.now)
 
     def teardown(self) -> None:
         """Let the binds end that are under way."""

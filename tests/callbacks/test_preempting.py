@@ -19,12 +19,10 @@ from extender.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.cluster.state import ClusterState
 from extender.controllers.preemption.controller import PreemptionController
 from extender.metrics import Metrics
-from extender.reading import pods_apart
 from extender.verbs.plugins import Plugins
-from extender.warm_up import SLICE_SECONDS, WarmUp
+from extender.warm_up import AT_MOST, WarmUp
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.builders import (
     HOST,
     Json,
@@ -75,15 +73,16 @@ class PreemptRig:
         metrics = Metrics(self.registry, "test")
         self.state = state = state or state_of(NODES, [], PODS)
         preemptions = Preemptions(
-            state,
-            metrics,
+            requests_of(
+                state,
+                metrics,
+                unready=lambda: unready,
+                warm_up=WarmUp(state, metrics, clock=ticks),
+            ),
             plugins,
-            unready=lambda: unready,
             may_be_empty=may_be_empty,
             clock=lambda: self.now,
-            pods=pods_apart(PodReader()),
             preemption=preemption,
-            warm_up=WarmUp(state, metrics, clock=ticks),
         )
         self.preemptions = preemptions
         self._held = preemptions.held
@@ -283,7 +282,7 @@ ABOUT_MANY = question(IMPORTANT, {name: [f"default-on-{name}"] for name in MANY}
 
 
 async def test_candidates_are_looked_at_in_slices_and_answered_as_they_are_at_the_end() -> None:
-    state, ticks, turns = many(), count(0.0, SLICE_SECONDS), 0
+    state, ticks, turns = many(), count(0.0, AT_MOST.slice_seconds), 0
     rig = PreemptRig(state, ticks=lambda: next(ticks))
     answering = asyncio.create_task(rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
     while not answering.done():
@@ -302,7 +301,7 @@ async def test_candidates_are_looked_at_in_slices_and_answered_as_they_are_at_th
 
 
 async def test_all_candidates_are_answered_while_nothing_changes() -> None:
-    ticks = count(0.0, SLICE_SECONDS)
+    ticks = count(0.0, AT_MOST.slice_seconds)
     rig = PreemptRig(many(), ticks=lambda: next(ticks))
     answer = json.loads(await rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
     assert [*answer["NodeNameToMetaVictims"]] == MANY
@@ -316,7 +315,7 @@ async def test_candidates_for_which_there_is_no_time_are_left_out() -> None:
 
 
 async def test_of_many_candidates_that_help_no_more_the_next_best_ones_are_looked_at() -> None:
-    state, ticks = many(), count(0.0, SLICE_SECONDS)
+    state, ticks = many(), count(0.0, AT_MOST.slice_seconds)
     rig = PreemptRig(state, ticks=lambda: next(ticks))
     answering = asyncio.create_task(rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
     for _ in range(len(MANY)):

@@ -120,6 +120,12 @@ TLS = {"tlsCertFile": "one.pem", "tlsPrivateKeyFile": "one.key"}
             id="no kubeconfig",
         ),
         pytest.param(
+            {"clientConnection": {"kubeconfig": "/dev/zero"}},
+            3,
+            ["clientConnection.kubeconfig: cannot read /dev/zero: larger than 16 MiB"],
+            id="a kubeconfig without end",
+        ),
+        pytest.param(
             {"clientConnection": {"kubeconfig": "cluster.json"}},
             2,
             [

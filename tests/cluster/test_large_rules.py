@@ -21,7 +21,7 @@ from extender.verbs.explaining.steps import explaining
 from extender.verbs.filtering import judge
 from extender.verbs.inter_pod_affinity import InterPodAffinity
 from extender.verbs.interaction import repelled_keys
-from extender.warm_up import SLICE
+from extender.warm_up import AT_MOST
 from tests.builders import (
     HOST,
     Json,
@@ -101,10 +101,10 @@ def test_a_pod_beside_many_large_ones_is_prepared_in_slices(
     for number in range(PLACED):
         placed(state, kind(number), number)
     asked = model_pod(PLAIN)
-    steps = list(state.preparing(asked.pod_class, SLICE))
+    steps = list(state.preparing(asked.pod_class, AT_MOST.slice))
     assert sum(steps) >= PLACED, "each is compared with"
-    assert max(steps) <= SLICE + TERMS + LOOK_UP
-    assert sum(state.preparing(asked.pod_class, SLICE)) == 0
+    assert max(steps) <= AT_MOST.slice + TERMS + LOOK_UP
+    assert sum(state.preparing(asked.pod_class, AT_MOST.slice)) == 0
     assert calls_of(state, PLAIN) < 40 * PLACED, "not every term"
 
 
@@ -112,11 +112,11 @@ def test_one_more_large_pod_is_compared_alone(state: ClusterState) -> None:
     for number in range(PLACED):
         placed(state, near(number), number)
     asked = class_of(PLAIN)
-    list(state.preparing(asked, SLICE))
+    list(state.preparing(asked, AT_MOST.slice))
     placed(state, near(PLACED), PLACED)
-    assert 0 < sum(state.preparing(asked, SLICE)) <= 2 * TERMS + LOOK_UP
+    assert 0 < sum(state.preparing(asked, AT_MOST.slice)) <= 2 * TERMS + LOOK_UP
     state.remove_pod("ns0/h0", "ns0-h0")
-    assert sum(state.preparing(asked, SLICE)) == 0, "what goes costs nothing"
+    assert sum(state.preparing(asked, AT_MOST.slice)) == 0, "what goes costs nothing"
 
 
 @pytest.mark.parametrize("change", ["labels of its namespace", "a label key that no node had"])
@@ -155,10 +155,10 @@ def test_what_is_known_of_rules_that_are_gone_is_forgotten(state: ClusterState) 
     asked = class_of(PLAIN)
     for number in range(PLACED):
         placed(state, near(number), number)
-        list(state.preparing(asked, SLICE))
+        list(state.preparing(asked, AT_MOST.slice))
         state.remove_pod(f"ns0/h{number}", f"ns0-h{number}")
     placed(state, near(PLACED), 0)
-    list(state.preparing(asked, SLICE))
+    list(state.preparing(asked, AT_MOST.slice))
     matches = state._prefilter_states.large_matches
     assert len(matches._of(asked).matched) <= 3
 
@@ -170,7 +170,7 @@ def test_what_is_known_is_bounded(state: ClusterState, monkeypatch: pytest.Monke
     for number in range(5):
         placed(state, near(number), number)
     for number in range(200):
-        list(state.preparing(class_of(pod(f"new-{number}").labels(app=f"{number}")), SLICE))
+        list(state.preparing(class_of(pod(f"new-{number}").labels(app=f"{number}")), AT_MOST.slice))
     known = state._prefilter_states.large_matches._known
     assert 0 < len(known) < 200
     assert known.size <= budget
@@ -242,7 +242,7 @@ def test_what_placed_rules_exclude_is_what_their_terms_do(
     before = repelled_keys(state, owner, other)
     placed(state, kind(0), 0)
     asked = class_of(PLAIN)
-    list(state.preparing(asked, SLICE))
+    list(state.preparing(asked, AT_MOST.slice))
     assert repelled_keys(state, owner, asked) == before
     assert before == (frozenset() if kind is near else frozenset({HOST}))
 
@@ -253,7 +253,7 @@ def test_who_asks_next_does_not_pay_for_what_others_left_behind(state: ClusterSt
     for number in range(PLACED):
         state.remove_pod(f"ns0/h{number}", f"ns0-h{number}")
     asking = class_of(pod("x", "ns1").anti_affinity(term(HOST, {})))
-    assert sum(state.preparing(asking, SLICE)) < TERMS
+    assert sum(state.preparing(asking, AT_MOST.slice)) < TERMS
     assert state.do_deferred() > TERMS, "that is done by and by"
 
 
@@ -264,10 +264,10 @@ def test_rules_that_an_index_finds_are_looked_up_in_slices_as_well(state: Cluste
         ]
         placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
     asked = model_pod(PLAIN)
-    steps = list(state.preparing(asked.pod_class, SLICE))
+    steps = list(state.preparing(asked.pod_class, AT_MOST.slice))
     assert sum(steps) > AT_ONCE
-    assert max(steps) <= SLICE
-    assert sum(state.preparing(asked.pod_class, SLICE)) == 0
+    assert max(steps) <= AT_MOST.slice
+    assert sum(state.preparing(asked.pod_class, AT_MOST.slice)) == 0
 
 
 def test_preempt_unites_no_tables_for_each_candidate(state: ClusterState) -> None:
@@ -291,7 +291,7 @@ def test_rules_of_a_usual_workload_are_not_looked_at_one_by_one(state: ClusterSt
         rules = [term(HOST, {"matchLabels": {"app": f"{number}-{n}"}}) for n in range(6)]
         placed(state, pod(f"p{number}", "ns2").anti_affinity(*rules), number)
     asked = model_pod(PLAIN)
-    assert sum(state.preparing(asked.pod_class, SLICE)) == 0
+    assert sum(state.preparing(asked.pod_class, AT_MOST.slice)) == 0
     assert calls_of(state, PLAIN) < 2_000, "four for each of those workloads is too much"
 
 

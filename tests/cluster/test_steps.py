@@ -18,7 +18,7 @@ from extender.cluster.counts.pod_sets import rule_sets
 from extender.cluster.state import ClusterState
 from extender.model import memory
 from extender.model.objects import PodClass
-from extender.warm_up import SLICE
+from extender.warm_up import AT_MOST
 from tests.builders import (
     HOST,
     ZONE,
@@ -94,9 +94,9 @@ def calls_of(steps: Iterator[int]) -> tuple[int, int] | None:
     ],
 )
 def test_a_step_does_about_as_much_as_it_says(state: ClusterState, asking: Pod) -> None:
-    steps = state.preparing(class_of(asking), SLICE)
+    steps = state.preparing(class_of(asking), AT_MOST.slice)
     found = [*iter(lambda: calls_of(steps), None)]
-    assert all(calls <= CALLS * max(SLICE, spent) for spent, calls in found)
+    assert all(calls <= CALLS * max(AT_MOST.slice, spent) for spent, calls in found)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,8 @@ from extender.controllers.nomination.record import REMEMBERED_SECONDS, Fate, Sta
 from extender.controllers.nomination.records import CLAIM_SECONDS, MOST_CLAIMS, Records
 from extender.controllers.reconciling import LOOK_SECONDS
 from extender.errors import ApiError, ExtenderError
-from extender.reading import pods_apart
 from extender.web.app import callbacks_app
-from extender.wire.objects import PodReader
-from tests.answering import Answering
+from tests.answering import Answering, requests_of
 from tests.builders import model_pod, pod
 from tests.callbacks.test_preempting import ask, question
 from tests.controllers.nominating import ONE, PATIENCE, TWO, WAIT, NominationRig, show
@@ -57,13 +55,10 @@ def preempting(rig: NominationRig, asked: asyncio.Event | None = None) -> Applic
         return await rig.controller.release_nomination(pod, nodes)
 
     preemptions = Preemptions(
-        rig.state,
-        rig.metrics,
+        requests_of(rig.state, rig.metrics),
         AFFINITY,
-        unready=lambda: None,
         may_be_empty=False,
         clock=lambda: rig.now,
-        pods=pods_apart(PodReader()),
         release_nomination=release_nomination,
     )
     answers = Answering(rig.state, rig.metrics, nomination=rig.controller)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from extender.wire.conditions import RULES_AT_PLACEMENT
 from extender.wire.manifests import AFFINITY_ANNOTATION
+from extender.wire.placement import RULES_AT_PLACEMENT
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import applied
 from tests.e2e.controlplane.credentials import ADMIN

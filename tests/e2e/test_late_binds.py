@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender.callbacks.binding import ANSWER_SECONDS, RESERVATION_SECONDS
-from extender.kube.calls import WITHIN
+from extender.kube.limits import WITHIN
 from tests.e2e.api import Api, ApiError
 from tests.e2e.objects import node, pod
 

@@ -15,9 +15,10 @@ from kubernetes_asyncio.client import Configuration
 
 from extender.cluster.state import ClusterState
 from extender.errors import ObjectError
-from extender.kube.client import ApiClient, Timeouts
+from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
 from extender.kube.frames import Resource
+from extender.kube.limits import Timeouts
 from extender.kube.pacing import MirrorSettings, Timing
 from extender.kube.reflector import Reflector
 from extender.kube.watchers import Watchers, build_reflectors

@@ -11,7 +11,7 @@ import pytest
 
 from extender.cluster.audits.recount import mismatches
 from extender.errors import ObjectError
-from extender.kube.watchers import PreparedObjects
+from extender.kube.frames import Resource, read_object
 from extender.model.objects import Pod
 from extender.reading import APART_BYTES, ApartReader
 from extender.wire.objects import PodReader
@@ -20,59 +20,46 @@ from tests.hostile import crowded, hostile
 from tests.reading import Reading
 
 
-def prepared(pods: PodReader) -> PreparedObjects[Pod]:
+def resource(pods: PodReader) -> Resource[Pod]:
     """Have large pods read in a thread."""
-    return PreparedObjects(ApartReader(pods.read, pods.another().read))
+    return Resource("pods", "", pods.read, {}, ApartReader(pods.read, pods.another().read))
 
 
 def raw_of(made: object) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(made).encode())
 
 
-async def test_a_large_pod_is_read_in_a_thread_and_handed_over() -> None:
+async def test_a_large_pod_is_read_in_a_thread() -> None:
     reading, raw = Reading(), raw_of(hostile(1000))
-    pods = prepared(reading)
     assert len(memoryview(raw)) > APART_BYTES
-    handed_over = await pods.prepare(raw)
+    read = await read_object(resource(reading), raw)
+    assert read.key == model_pod(hostile(1000)).key
     (apart,) = reading.apart
     assert apart != threading.get_ident()
-    assert pods.read(raw) is handed_over
     assert reading.threads == []
-    assert pods.read(raw) is not handed_over, "handed over once"
 
 
-async def test_usual_pods_are_read_when_they_are_asked_for() -> None:
-    reading, raw = Reading(), raw_of(pod("usual"))
-    pods = prepared(reading)
-    assert await pods.prepare(raw) is None
-    assert pods.read(raw) == model_pod(pod("usual"))
+async def test_usual_pods_are_read_at_once() -> None:
+    reading = Reading()
+    assert await read_object(resource(reading), raw_of(pod("usual"))) == model_pod(pod("usual"))
+    assert reading.threads == [threading.get_ident()]
     assert reading.apart == []
 
 
-async def test_another_pod_is_not_taken_for_the_prepared_one() -> None:
-    pods = prepared(Reading())
-    await pods.prepare(raw_of(hostile(1000)))
-    assert pods.read(raw_of(pod("usual"))).key == "default/usual"
-
-
-async def test_what_cannot_be_read_is_an_error_where_it_is_expected_and_is_not_read_again() -> None:
+async def test_what_cannot_be_read_is_an_error_and_is_not_read_again() -> None:
     reading = Reading()
-    pods = prepared(reading)
-    broken = raw_of({**hostile(1000), "metadata": {}})
-    assert await pods.prepare(broken) is None
     with pytest.raises(ObjectError):
-        pods.read(broken)
+        await read_object(resource(reading), raw_of({**hostile(1000), "metadata": {}}))
     assert (len(reading.apart), reading.threads) == (1, [])
 
 
-async def test_a_defect_in_reading_is_raised_where_defects_are_expected() -> None:
+async def test_a_defect_in_reading_is_told_as_such() -> None:
     def broken(_: msgspec.Raw) -> Pod:
         raise ZeroDivisionError
 
-    raw, pods = raw_of(hostile(1000)), PreparedObjects(ApartReader(broken, broken))
-    assert await pods.prepare(raw) is None
-    with pytest.raises(ZeroDivisionError):
-        pods.read(raw)
+    pods = Resource("pods", "", broken, {}, ApartReader(broken, broken))
+    with pytest.raises(ObjectError, match="unexpected ZeroDivisionError in broken"):
+        await read_object(pods, raw_of(hostile(1000)))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 100])

@@ -13,8 +13,8 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube import binder as binder_module
 from extender.kube.binder import Binder
-from extender.kube.calls import RequestSeconds
 from extender.kube.client import ApiClient
+from extender.kube.limits import RequestSeconds
 from extender.model.objects import SeenPod
 from extender.model.verdict import BindOutcome
 from tests.builders import Pod, model_pod, pod

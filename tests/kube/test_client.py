@@ -16,10 +16,11 @@ from kubernetes_asyncio.client import Configuration
 from extender import __version__
 from extender.errors import ExtenderError
 from extender.kube.calls import kept_alive_socket
-from extender.kube.client import ApiClient, Timeouts
+from extender.kube.client import ApiClient
 from extender.kube.credentials import Credentials
 from extender.kube.failures import BrokenAnswerError, NoAnswerError, StatusError
 from extender.kube.flowcontrol import FlowControl
+from extender.kube.limits import RequestSeconds, Timeouts
 from extender.logs import TRACE
 from tests.kube.fake_api import (
     CUT,
@@ -317,7 +318,7 @@ async def test_token_that_is_old_is_read_again_once_for_all(rig: Rig) -> None:
 
 
 async def test_reading_that_hangs_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.kube.credentials.READ_SECONDS", 0.05)
+    monkeypatch.setattr("extender.kube.credentials.WITHIN", RequestSeconds(credentials=0.05))
     tokens = Tokens(rig.api.url, "first", "second")
     tokens.hanging, tokens.now = True, 60.0
     async with ApiClient(tokens.credentials) as client:

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
-from extender.kube.evictor import LONGEST_NOTE, ApiEvictor
+from extender.kube.evictor import ApiEvictor
+from extender.kube.limits import MOST
 from extender.kube.reader import ObjectReader
 from extender.ports import Evicted, Eviction, Occurrence
 from extender.wire.objects import PodReader
@@ -149,7 +150,7 @@ async def test_an_event_names_both_pods(server: Marking, evictor: ApiEvictor) ->
         "Normal",
     )
     assert event["reportingInstance"].startswith("affinity-extender-")
-    assert len(event["note"]) == LONGEST_NOTE
+    assert len(event["note"]) == MOST.note
 
 
 async def test_an_event_about_a_victim_does_not_name_a_preemptor_of_another_namespace(

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from extender.kube.client import ApiClient
-from extender.kube.lease import ACKNOWLEDGED, DURATION_SECONDS, RECENT, VALID_SECONDS, Lease
+from extender.kube.lease import ACKNOWLEDGED, RECENT, Lease
+from extender.kube.limits import LEASE
 from extender.kube.pacing import Timing
 from extender.model.keys import Key
 from tests.clock import Clock
@@ -101,11 +102,11 @@ async def test_the_first_one_leads_and_the_second_waits_until_nobody_renews(
     one, two = replica(client, "one", clock), replica(client, "two", clock)
     assert await step(one)
     assert not await step(two)
-    clock.now += DURATION_SECONDS - 1
+    clock.now += LEASE.duration - 1
     assert await step(one)
-    clock.now += DURATION_SECONDS - 1
+    clock.now += LEASE.duration - 1
     assert not await step(two)
-    clock.now += DURATION_SECONDS + 1
+    clock.now += LEASE.duration + 1
     assert await step(two)
     assert server.lease is not None
     spec = server.lease["spec"]
@@ -115,7 +116,7 @@ async def test_the_first_one_leads_and_the_second_waits_until_nobody_renews(
 async def test_a_lead_that_was_not_renewed_in_time_is_none(client: ApiClient, clock: Clock) -> None:
     one = replica(client, "one", clock)
     await step(one)
-    clock.now += VALID_SECONDS - 0.1
+    clock.now += LEASE.valid - 0.1
     led = one.leads
     clock.now += 0.2
     assert (led, one.leads, await one.confirm(0)) == (True, False, False)
@@ -128,7 +129,7 @@ async def test_one_that_was_cut_off_finds_out_before_it_acts(
     one, two = replica(client, "one", clock), replica(client, "two", other)
     await step(one)
     await step(two)
-    other.now += DURATION_SECONDS + 1
+    other.now += LEASE.duration + 1
     assert await step(two)
     # The first one's clock stands still: it still takes itself to lead.
     assert one.leads

@@ -18,10 +18,9 @@ from aiohttp.base_protocol import BaseProtocol
 from extender.errors import ObjectError
 from extender.kube import watching
 from extender.kube.calls import pod_path
-from extender.kube.client import Timeouts
 from extender.kube.failures import BrokenAnswerError, IdleStreamError
 from extender.kube.frames import Lines
-from extender.kube.observers import LONGEST_DETAIL
+from extender.kube.limits import MOST, Most, Timeouts
 from extender.kube.pacing import Patience
 from extender.timing import LOG_SECONDS
 from tests.kube.fake_api import (
@@ -216,7 +215,7 @@ async def test_a_long_stream_that_makes_progress_is_taken(rig: Rig) -> None:
 async def test_pages_without_end_and_without_anything_new_are_no_list(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "MOST_BARREN_PAGES", 5)
+    monkeypatch.setattr(watching, "MOST", Most(barren_pages=5))
     rig.things.put(thing("a", 1))
 
     def page(number: int) -> Answer:
@@ -261,7 +260,7 @@ async def test_what_is_left_out_is_logged_once_a_kind_and_minute(
         "things: left out, unknown_type: 'RENAMED\\n'",
         "things: left out, not_json: 2 bytes, b'?\\n' (and 50 times before, not logged)",
     ]
-    assert max(map(len, messages)) < LONGEST_DETAIL + 80
+    assert max(map(len, messages)) < MOST.detail + 80
 
 
 async def test_an_open_watch_on_which_nothing_comes_tells_no_news(rig: Rig) -> None:

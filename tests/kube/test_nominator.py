@@ -12,9 +12,10 @@ from aiohttp import web
 from extender.errors import ApiError
 from extender.kube import binder as binder_module
 from extender.kube.binder import ApiNominator
-from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE, RequestSeconds
+from extender.kube.calls import JSON_PATCH, STRATEGIC_MERGE
 from extender.kube.client import ApiClient
 from extender.kube.failures import NoAnswerError
+from extender.kube.limits import RequestSeconds
 from tests.builders import model_pod, pod
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from extender.errors import ApiError
 from extender.kube.client import ApiClient
-from extender.kube.reader import LIVE, MOST_LISTED, ObjectReader
+from extender.kube.limits import MOST
+from extender.kube.reader import LIVE, ObjectReader
 from extender.model.keys import Key
 from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.pod_affinity import PodSelector
@@ -131,7 +132,7 @@ async def test_pods_are_asked_for_by_what_a_term_says(
     server.objects[path] = listing
     (found,) = await reader.pods(pods, on) or ()
     assert (found.key, found.node) == ("default/db", "a")
-    assert server.asked == [(path, query | {"limit": str(MOST_LISTED)})]
+    assert server.asked == [(path, query | {"limit": str(MOST.listed_pods)})]
 
 
 async def test_more_pods_than_are_read_are_none(server: Server, reader: ObjectReader) -> None:

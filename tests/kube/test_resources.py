@@ -13,6 +13,7 @@ import pytest
 
 from extender.cluster.audits.recount import live, mismatches
 from extender.cluster.state import ClusterState
+from extender.kube.frames import read_object
 from extender.kube.watchers import Watchers, build_reflectors
 from extender.logs import CHANGES, PRODUCTION
 from extender.reading import APART_BYTES
@@ -277,13 +278,10 @@ async def test_large_objects_of_every_kind_are_read_in_a_thread(
         (reflector,) = build_reflectors(
             client, ClusterState(), [replace(mirrored, reader=noting)], PodReader()
         )
-        resource = reflector.resource
-        assert resource.prepare is not None
         usual = msgspec.Raw(b'{"metadata":{"name":"usual"}}')
-        assert await resource.prepare(usual) is None
+        await read_object(reflector.resource, usual)
         large = msgspec.Raw(bytes(usual).ljust(APART_BYTES + 1))
-        obj = await resource.prepare(large)
-    assert obj is not None
-    assert resource.read(large) is obj
-    (apart,) = threads
+        await read_object(reflector.resource, large)
+    here, apart = threads
+    assert here == threading.get_ident()
     assert apart != threading.get_ident()

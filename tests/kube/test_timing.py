@@ -7,8 +7,9 @@ import logging
 
 import pytest
 
+from clusterload.tuning import RateLimit
 from extender.kube.observers import RepeatingLog
-from extender.kube.pacing import Backoff, RateLimit, Timing
+from extender.kube.pacing import Backoff, Timing
 from tests.kube.rig import VirtualTime
 
 

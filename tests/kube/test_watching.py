@@ -7,7 +7,7 @@ import logging
 import pytest
 from aiohttp import web
 
-from extender.kube.client import Timeouts
+from extender.kube.limits import Most, Timeouts
 from extender.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import (
     CLOSE,
@@ -526,7 +526,7 @@ async def test_event_of_many_mebibytes_is_one_line(rig: Rig) -> None:
 async def test_event_beyond_the_limit_is_passed_by_with_a_list(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.kube.frames.LINE_LIMIT", 1000)
+    monkeypatch.setattr("extender.kube.frames.MOST", Most(line=1000))
     async with rig.running():
         await rig.until_watching()
         obj = thing("huge", 1)

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from extender.web.app import LARGE_BYTES, MOST_LARGE, Arrivals
+from extender.web.app import Arrivals
+from extender.web.limits import MOST
 
 
 @dataclass
@@ -28,8 +29,8 @@ class Body:
 
 async def test_large_bodies_are_read_two_at_a_time_and_small_ones_do_not_wait_for_them() -> None:
     arrivals = Arrivals()
-    large = [Body(LARGE_BYTES + 1) for _ in range(MOST_LARGE + 2)]
-    small = [Body(LARGE_BYTES) for _ in range(3)]
+    large = [Body(MOST.small_body + 1) for _ in range(MOST.large_bodies + 2)]
+    small = [Body(MOST.small_body) for _ in range(3)]
     reading = [
         asyncio.create_task(arrivals.read(cast("web.Request", cast("Any", each))))
         for each in (*large, *small)

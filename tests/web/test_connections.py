@@ -20,10 +20,9 @@ from msgspec import structs
 from extender.config import Serving
 from extender.errors import ConfigError, ExtenderError
 from extender.metrics.observers import CLOSED, HANDSHAKE_FAILURES
-from extender.web.connections import Connections, GuardedSite
+from extender.web.connections import Connections, ServerLog
 from extender.web.handshakes import Handshakes, client_names
-from extender.web.listening import callback_connections
-from extender.web.server_log import ServerLog
+from extender.web.listening import GuardedSite, callback_connections
 
 WAIT = 10.0
 """Seconds after which a test that waits has failed."""

@@ -20,6 +20,7 @@ from extender.metrics import Metrics
 from extender.reading import APART_BYTES
 from extender.web import turns
 from extender.web.domains import Domains
+from extender.web.limits import WITHIN, Allowed, Seconds
 from extender.web.ops import ops_app
 from extender.web.turns import Pieces, Turns
 from extender.wire.explanation import read_asked
@@ -211,7 +212,7 @@ async def test_nothing_is_explained_before_the_cluster_is_known(start: Any) -> N
 
 
 async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "DEADLINE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "WITHIN", Seconds(answer=0.0))
     response = await (await start()).get("/explain?pod=db-1")
     assert (response.status, "took more than 0 s" in await response.text()) == (503, True)
     monkeypatch.undo()
@@ -221,7 +222,7 @@ async def test_it_takes_too_long(start: Any, monkeypatch: pytest.MonkeyPatch) ->
 async def test_more_than_can_wait_are_sent_away(
     start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "MOST_WAITING", 0)
+    monkeypatch.setattr(turns, "MOST", Allowed(waiting=0))
     client = await start()
     assert (await client.get("/explain?pod=db-1")).status == 429
     monkeypatch.undo()
@@ -233,7 +234,7 @@ async def test_others_are_served_between_two_slices() -> None:
 
     def steps() -> Any:
         for _ in range(20):
-            until = perf_counter() + 2 * turns.SLICE_SECONDS
+            until = perf_counter() + 2 * WITHIN.slice
             while perf_counter() < until:
                 pass
             yield
@@ -262,7 +263,7 @@ async def test_what_long_work_makes_is_not_walked() -> None:
         made: list[object] = []
         for _ in range(50):
             made.append([[] for _ in range(200)])
-            until = perf_counter() + turns.SLICE_SECONDS
+            until = perf_counter() + WITHIN.slice
             while perf_counter() < until:
                 pass
             yield

@@ -15,7 +15,7 @@ import pytest
 from extender.cluster.audits.violations import patrol
 from extender.metrics import Metrics
 from extender.web import turns
-from extender.web.turns import MOST_AT_A_TIME, MOST_WAITING
+from extender.web.limits import MOST, Seconds
 from extender.web.violations import Violations
 from tests.builders import HOST, ZONE, node, pod, selector, state_of, term
 from tests.web.showing import app_of, shown
@@ -105,7 +105,7 @@ async def test_no_step_of_an_answer_is_long(
     path: str, seen: Any, aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every step is a turn of the loop: what is measured then is the longest step.
-    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "WITHIN", Seconds(slice=0.0))
     app = app_of(seen)
     listed = Violations(seen.state, seen.watch, None, lambda: None, seen.explain.turns)
     app.router.add_get("/violations", listed.get)
@@ -132,11 +132,11 @@ async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
 ) -> None:
     client, gate = await aiohttp_client(app_of(seen)), seen.explain.turns
     asked = ["/domains?limit=1000", "/explain?pod=p0", "/page/domains", "/"]
-    for _ in range(MOST_AT_A_TIME):
+    for _ in range(MOST.answers):
         await gate.working.acquire()
     calls = [
         asyncio.create_task(client.get(asked[number % len(asked)]))
-        for number in range(MOST_WAITING + 3)
+        for number in range(MOST.waiting + 3)
     ]
     sent_away, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
     while len(sent_away) < 3:
@@ -145,7 +145,7 @@ async def test_few_are_answered_at_a_time_some_wait_and_more_are_sent_away(
     assert {each.result().status for each in sent_away} == {429}
     assert (await client.get("/readyz")).status == 200
     assert (await client.get("/metrics")).status == 200
-    for _ in range(MOST_AT_A_TIME):
+    for _ in range(MOST.answers):
         gate.working.release()
     assert {each.status for each in await asyncio.gather(*waiting)} == {200}
 
@@ -164,7 +164,7 @@ async def test_bodies_that_do_not_come_keep_nobody_from_asking(
     headers = {"Content-Type": "application/json", "Content-Length": "1000"}
     slow = [
         asyncio.create_task(client.post("/explain", data=never(), headers=headers))
-        for _ in range(MOST_WAITING)
+        for _ in range(MOST.waiting)
     ]
     for _ in slow:
         await begun.acquire()
@@ -193,6 +193,6 @@ async def test_metrics_are_written_for_two_at_a_time(
 
     monkeypatch.setattr(Metrics, "exposition", slow)
     client = await aiohttp_client(app_of(seen))
-    answers = await asyncio.gather(*(client.get("/metrics") for _ in range(MOST_WAITING)))
+    answers = await asyncio.gather(*(client.get("/metrics") for _ in range(MOST.waiting)))
     assert {each.status for each in answers} == {200}
-    assert most <= MOST_AT_A_TIME
+    assert most <= MOST.answers

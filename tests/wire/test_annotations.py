@@ -10,7 +10,7 @@ import pytest
 from extender.model.labels import Operator, Requirement, Selector
 from extender.model.node_affinity import NodeRule
 from extender.model.pod_affinity import PodSelector, Term
-from extender.wire.annotations import MOST_BYTES, MOST_CONDITIONS, MOST_ENTRIES
+from extender.wire.limits import OF_ANNOTATIONS as MOST
 from extender.wire.manifests import AFFINITY_ANNOTATION, POLICY_ANNOTATION
 from extender.wire.objects import PodReader
 from tests.annotating import DURING, PREFERRED, REQUIRED, annotated
@@ -239,14 +239,14 @@ NODE = f"{AT}.nodeAffinity.{DURING}.nodeSelectorTerms"
             f"{AT}.nodeAffinity.{PREFERRED}[0].weight", "1-100", id="a weight below 0",
         ),
         pytest.param(
-            {"podAffinity": {PREFERRED: [], "x": "y" * MOST_BYTES}}, AT, "bytes", id="too long"
+            {"podAffinity": {PREFERRED: [], "x": "y" * MOST.size}}, AT, "bytes", id="too long"
         ),
         pytest.param(
-            anti(term(ZONE, selector(requirement("a", "In", *map(str, range(MOST_ENTRIES)))))),
+            anti(term(ZONE, selector(requirement("a", "In", *map(str, range(MOST.entries)))))),
             AT, "more than", id="too much in it",
         ),
         pytest.param(
-            nodes(node_term(*[requirement("a", "Exists")] * (MOST_CONDITIONS + 1))),
+            nodes(node_term(*[requirement("a", "Exists")] * (MOST.conditions + 1))),
             AT, "conditions on nodes", id="too many conditions on nodes",
         ),
         pytest.param(

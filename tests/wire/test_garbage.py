@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.wire import annotation_manifests, conditions, placement
+from extender.wire import annotation_manifests, placement
 from extender.wire.manifests import AffinityManifest, PodManifest
 from extender.wire.node_terms import NodeAffinityManifest
 from tests.builders import HOST, Json, requirement, term
@@ -55,7 +55,7 @@ NODE_AFFINITY = {
         ),
         pytest.param(list[placement._Port], alike({"hostPort": 80}), id="host ports"),
         pytest.param(list[placement._Reference], alike({"kind": "ReplicaSet"}), id="owners"),
-        pytest.param(list[conditions._Condition], alike({"type": "Ready"}), id="status"),
+        pytest.param(list[placement._Condition], alike({"type": "Ready"}), id="status"),
         pytest.param(
             PodManifest,
             {"metadata": {}, "spec": {"containers": alike({"resources": {}})}},

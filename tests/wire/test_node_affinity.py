@@ -10,7 +10,8 @@ import pytest
 
 from extender.errors import ObjectError
 from extender.model.node_affinity import NodeAffinity
-from extender.wire.node_affinity import MOST_CONDITIONS, NodeAffinityReader, read_node_affinity
+from extender.wire.limits import OF_REQUESTS
+from extender.wire.node_affinity import NodeAffinityReader, read_node_affinity
 from extender.wire.objects import PodReader
 from tests.builders import Pod, node_term, pod, requirement
 
@@ -240,7 +241,7 @@ def test_large_ones_are_shared_while_there_are_such_pods() -> None:
     ("terms", "expected"),
     [
         pytest.param(
-            [node_term(requirement("a", "Exists"))] * (MOST_CONDITIONS + 1),
+            [node_term(requirement("a", "Exists"))] * (OF_REQUESTS.conditions + 1),
             "1025 conditions are more than the 1024",
             id="conditions",
         ),
