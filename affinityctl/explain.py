@@ -13,16 +13,15 @@ import msgspec
 from affinityctl.cluster import cluster_with_nodes
 from affinityctl.judging import Judging, judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
-from affinityctl.printing import INDENT, as_json, as_yaml, columns, wrapped
+from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.errors import ConfigError
 from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
-from extender.verbs.explaining.beyond import looking_beyond
 from extender.verbs.explaining.explanation import Explanation, Question, TermFacts
-from extender.verbs.explaining.notes import Note, notes
+from extender.verbs.explaining.notes import Note, remarking
 from extender.verbs.explaining.steps import explaining
 from extender.verbs.explaining.telling import (
     MOST_BEST,
@@ -113,67 +112,45 @@ def _similar(name: str, names: Iterable[str]) -> str:
 
 def write(state: ClusterState, found: Sequence[Explanation], output: str) -> str:
     """Write explanations in a format: text, wide, json or yaml."""
-    remarks = [[*notes(state, each), *at_once(looking_beyond(state, each))] for each in found]
-    if output in ("json", "yaml"):
-        documents = [
-            msgspec.json.decode(b"".join(write_explanation(each, its)))
-            for each, its in zip(found, remarks, strict=True)
-        ]
-        told = documents[0] if len(documents) == 1 else documents
-        if output == "yaml":
-            return as_yaml(told)
-        return as_json(told)
+    pairs = [(each, at_once(remarking(state, each))) for each in found]
     wide = output == "wide"
-    texts = (_text(each, its, wide=wide) for each, its in zip(found, remarks, strict=True))
-    return "\n\n\n".join(texts)
+
+    def told() -> object:
+        first, *more = (msgspec.json.decode(b"".join(write_explanation(*pair))) for pair in pairs)
+        return [first, *more] if more else first
+
+    def text() -> str:
+        return "\n\n\n".join("\n\n".join(_parts(*pair, wide=wide)) for pair in pairs)
+
+    return printed(output, told, text)
 
 
-def _text(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> str:
-    parts = [
-        wrapped(f"{found.pod.key} {verdict(found)}") + "\n" + wrapped(summary(found)),
-        *(_term(found, each) for each in found.terms),
-        *map(wrapped, other_rules(found)),
-        *_nearest(found),
-        *(wrapped(f"Note: {each.text}.", "", 6) for each in remarks),
-        _all_nodes(found) if wide else _best(found),
-    ]
-    return "\n\n".join(part for part in parts if part)
+def _parts(found: Explanation, remarks: Sequence[Note], *, wide: bool) -> Iterator[str]:
+    yield section(f"{found.pod.key} {verdict(found)}", [wrapped(summary(found))])
+    yield from (section(term_title(each), _term(found, each)) for each in found.terms)
+    yield from map(wrapped, other_rules(found))
+    if found.near_misses and not found.fits:
+        lines = [wrapped(f"- {each}", INDENT) for each in found.near_misses[:MOST_NEAR]]
+        if (more := found.near_miss_count - MOST_NEAR) > 0:
+            lines.append(f"{INDENT}and {more:,} more")
+        yield section("Nearest: it would fit on", lines)
+    yield from (wrapped(f"Note: {each.text}.", "", 6) for each in remarks)
+    if wide:
+        yield columns(NODE_HEAD, [node_row(found, name) for name in found.names])
+    elif found.fits:
+        ordered = best(found)
+        rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
+        more = len(ordered) - MOST_BEST
+        told = columns(("BEST NODES", *score_head(found)), rows)
+        yield told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
 
 
-def _term(found: Explanation, facts: TermFacts) -> str:
-    lines = [wrapped(term_title(facts))]
-    lines += [wrapped(f"{name:<11} {text}", INDENT, 12) for name, text in term_rows(found, facts)]
-    return "\n".join((*lines, *_domains(found, facts)))
-
-
-def _domains(found: Explanation, facts: TermFacts) -> Iterator[str]:
+def _term(found: Explanation, facts: TermFacts) -> Iterator[str]:
+    for name, text in term_rows(found, facts):
+        yield wrapped(f"{name:<11} {text}", INDENT, 12)
     refusals = refusals_by(found, facts)
     rows = [domain_row(each) for each in refusals[:MOST_DOMAINS]]
     if rows:
         yield textwrap.indent(columns(rows[0], rows[1:]), INDENT)
     if len(refusals) > len(rows):
         yield f"{INDENT}and {plural(len(refusals) - len(rows), 'more domain')}; -o wide has all"
-
-
-def _nearest(found: Explanation) -> Iterator[str]:
-    misses = found.near_misses
-    if misses and not found.fits:
-        lines = [wrapped(f"- {each}", INDENT, 2) for each in misses[:MOST_NEAR]]
-        more = found.near_miss_count - MOST_NEAR
-        if more > 0:
-            lines.append(f"{INDENT}and {more:,} more")
-        yield "\n".join(("Nearest: it would fit on", *lines))
-
-
-def _best(found: Explanation) -> str:
-    if not found.fits:
-        return ""
-    ordered = best(found)
-    rows = [scores_of(found, name) for name in ordered[:MOST_BEST]]
-    more = len(ordered) - MOST_BEST
-    told = columns(("BEST NODES", *score_head(found)), rows)
-    return told + (f"\nand {plural(more, 'more node')}" if more > 0 else "")
-
-
-def _all_nodes(found: Explanation) -> str:
-    return columns(NODE_HEAD, [node_row(found, name) for name in found.names])

@@ -82,6 +82,11 @@ class Costs:
     """A share of each; the largest error of the lines that count."""
 
     @property
+    def by_whom(self) -> Mapping[str, float]:
+        """Return the milliseconds by what does the work."""
+        return {"inTree": self.in_tree, "assist": self.assist, "replace": self.replace}
+
+    @property
     def advice(self) -> Advice:
         """Return the mode that pays, the safer of two that are nearly equal."""
         if self.in_tree < PAYS * min(self.assist, self.replace):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from time import time
 from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPod
@@ -10,6 +12,8 @@ from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.wording import plural
 from extender.verbs.explaining.explanation import Explanation, TermFacts
+from extender.verbs.explaining.notes import remarking
+from extender.verbs.explaining.steps import taking_apart
 from extender.verbs.explaining.telling import (
     MOST_BEST,
     MOST_DOMAINS,
@@ -28,11 +32,12 @@ from extender.verbs.explaining.telling import (
     term_title,
     verdict,
 )
-from extender.web.explain import remarking
 from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import duration, heading, soft
 from extender.web.page.overview import definitions, explain_link, why_refused
-from extender.web.page.tables import Asked, Column, Steps, choosing, field, pager, search, table
+from extender.web.page.status import Shown
+from extender.web.page.tables import Asked, Column, Steps, choosing, field, listing, search, table
+from extender.wire.explanation import Explained
 
 PATH: Final = "/page/explain"
 PARAMETERS: Final = frozenset(("namespace", "pod", "node", "q", "page"))
@@ -71,27 +76,38 @@ def form(asked: Asked) -> Html:
     )
 
 
-def waiting(
-    state: ClusterState, refused: Mapping[str, RefusedPod], asked: Asked, now: float
-) -> Steps:
+async def explanation(shown: Shown, asked: Asked) -> Steps:
+    """Return the page: about a pod, or about those that wait."""
+    if not asked.get("pod"):
+        return _waiting(shown, asked, time())
+    pod = shown.explain.known(asked.get("namespace") or "default", asked.get("pod"))
+    names = [asked.get("node")] if asked.get("node") else None
+    found = await shown.explain.explanation(Explained(pod, names))
+    return chain(_explained(shown.state, found, asked), taking_apart(found))
+
+
+def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
     """Yield the page where no pod is asked about: those that wait, refused ones first."""
+    refused = {} if shown.refused is None else {each.uid: each for each in shown.refused.latest()}
     yield form(asked)
     yield heading("Pods that wait for a node")
     wanted = asked.get("q")
-
-    def fits(pod: Pod) -> bool:
-        return wanted in pod.key
 
     def order(pod: Pod) -> tuple[float, str]:
         known = refused.get(pod.uid)
         return (-known.last if known else 0.0), pod.key
 
-    page = yield from choosing(list(state.waiting_pods), fits, order, asked.number("page", 1))
     yield search(asked, "Part of namespace/name")
-    caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
-    rows = (_waiting_row(pod, refused.get(pod.uid), now) for pod in page.rows)
-    yield from table("waiting", caption, WAITING, rows)
-    yield pager(asked, page)
+    yield from listing(
+        asked,
+        "waiting",
+        WAITING,
+        list(shown.state.waiting_pods),
+        lambda pod: _waiting_row(pod, refused.get(pod.uid), now),
+        fits=lambda pod: wanted in pod.key,
+        order=order,
+        caption=lambda found: f"{plural(found, 'pod')} without a node, those refused last first",
+    )
 
 
 def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
@@ -102,7 +118,7 @@ def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[s
     return explain_link(pod.key), f"{pod.priority}", pod.nominated or "", why, since
 
 
-def explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
+def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     """Yield the page about a pod."""
     yield form(asked)
     yield element("h2", code(found.pod.key), f" {verdict(found)}")
@@ -162,11 +178,14 @@ def _best(found: Explanation) -> Steps:
 
 def _nodes(found: Explanation, asked: Asked) -> Steps:
     wanted = asked.get("q")
-    page = yield from choosing(
-        found.names, lambda name: wanted in name, None, asked.number("page", 1)
-    )
     yield heading("All nodes")
     yield search(asked, "Part of a node's name", "namespace", "pod", "node")
-    caption = f"{page.found:,} of {plural(len(found.names), 'node')}"
-    yield from table("nodes", caption, NODES, (node_row(found, name) for name in page.rows))
-    yield pager(asked, page)
+    yield from listing(
+        asked,
+        "nodes",
+        NODES,
+        found.names,
+        lambda name: node_row(found, name),
+        fits=lambda name: wanted in name,
+        caption=f"{{:,}} of {plural(len(found.names), 'node')}".format,
+    )

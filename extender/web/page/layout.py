@@ -124,6 +124,12 @@ def soft(*content: str) -> Html:
     return element("p", *content, class_="soft")
 
 
+def notice(title: str, content: Html, *, good: bool = False) -> Html:
+    """Say how things are, first of all."""
+    kind = "state good" if good else "state"
+    return element("div", element("strong", title), content, class_=kind, role="status")
+
+
 def links(*each: tuple[str, str]) -> Html:
     """List links, by address and text."""
     listed = (element("li", element("a", name, href=href)) for href, name in each)

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from extender.web.page.html import Html, address, element, joined
+from extender.web.page.layout import soft
 from extender.web.turns import QueryError
 from extender.wire.decoding import whole_number
 from extender.wire.validation import LONGEST_KEY
@@ -49,6 +50,10 @@ class Asked:
             known = ", ".join(values)
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: not one of {known}")
         return found
+
+    def order(self, orders: Mapping[str, Callable[[T], Any]]) -> Callable[[T], Any]:
+        """Return what sorts rows, by `sort`: one of some orders, by default the first."""
+        return orders[self.one_of("sort", tuple(orders))]
 
     def link(self, **changed: str) -> str:
         """Return the address of the same page with other parameters; an empty one is left out."""
@@ -165,8 +170,33 @@ def _head(column: Column, asked: Asked | None, columns: Sequence[Column]) -> Htm
     return element("th", title, scope="col", class_=kind, aria_sort=sorted_by)
 
 
-def pager(asked: Asked, page: Page[T]) -> Html:
-    """Link to the pages before and after."""
+def listing(
+    asked: Asked,
+    name: str,
+    columns: Sequence[Column],
+    rows: Iterable[T],
+    row: Callable[[T], Sequence[str] | None],
+    *,
+    fits: Callable[[T], bool],
+    order: Callable[[T], Any] | None = None,
+    caption: Callable[[int], str],
+    nothing: str = "",
+) -> Steps:
+    """Yield a table of the rows that fit, a page at a time, with links to the other pages.
+
+    A row that is None is left out. `caption` says how many there are; `nothing`, that there are
+    none.
+    """
+    page = yield from choosing(rows, fits, order, asked.number("page", 1))
+    if nothing and not page.found:
+        yield soft(nothing)
+        return
+    shown = (cells for each in page.rows if (cells := row(each)) is not None)
+    yield from table(name, caption(page.found), columns, shown, asked)
+    yield _pager(asked, page)
+
+
+def _pager(asked: Asked, page: Page[T]) -> Html:
     if page.last == 1 and page.number == 1:
         return Html("")
     parts: list[str] = []
@@ -200,18 +230,23 @@ def search(asked: Asked, label: str, *keep: str) -> Html:
 
 def field(name: str, label: str, value: str, *, required: bool = False) -> Html:
     """Write a field of a form with its label."""
-    return element(
-        "div",
-        element("label", label, for_=f"field-{name}"),
-        element(
-            "input",
-            id=f"field-{name}",
-            name=name,
-            value=value or None,
-            type="text",
-            maxlength=str(LONGEST_KEY),
-            autocomplete="off",
-            spellcheck="false",
-            required=required,
-        ),
+    return labelled(
+        name,
+        label,
+        "input",
+        value=value or None,
+        type="text",
+        maxlength=str(LONGEST_KEY),
+        autocomplete="off",
+        spellcheck="false",
+        required=required,
     )
+
+
+def labelled(
+    name: str, label: str, tag: str, *content: Html, **attributes: str | bool | None
+) -> Html:
+    """Write a part of a form with its label."""
+    id_ = f"field-{name}"
+    part = element(tag, *content, id=id_, name=name, **attributes)
+    return element("div", element("label", label, for_=id_), part)
