@@ -137,11 +137,18 @@ def _text(found: Sequence[NamespaceSurvey], what_if: Sequence[str]) -> str:
     parts = [columns(header, [row for each in found for row in _rows(each)])]
     refused = [refusal for each in found for refusal in each.refused_now]
     if refused:
-        lines = [_refused_row(each) for each in refused[:MOST_LINES]]
+        lines = [
+            (each.pod.key, name_of(why.quota) if why.quota else NONE, in_words(why))
+            for each in refused[:MOST_LINES]
+            for why in (each.shortfall,)
+        ]
         parts.append(columns(("WAITING POD", "QUOTA", "NOT PLACED BECAUSE"), lines))
         parts += more(refused, MOST_LINES)
     if what_if:
-        rows = [(each.name, _share(each), _some(each.refused_if)) for each in found]
+        rows = [
+            (each.name, f"{len(each.refused_if)} of {each.in_scope}", _some(each.refused_if))
+            for each in found
+        ]
         supposed = columns(("NAMESPACE", "REFUSED", "PODS"), rows)
         parts.append(f"with {', '.join(what_if)}:\n{supposed}")
     return "\n\n".join(parts)
@@ -157,15 +164,6 @@ def _rows(found: NamespaceSurvey) -> Iterator[Sequence[str]]:
     for limit in limits or [(NONE, "", "", "")]:
         yield (*about, *limit)
         about = ("", "", "", "")
-
-
-def _refused_row(refusal: Refusal) -> Sequence[str]:
-    why = refusal.shortfall
-    return refusal.pod.key, NONE if why.quota is None else name_of(why.quota), in_words(why)
-
-
-def _share(found: NamespaceSurvey) -> str:
-    return f"{len(found.refused_if)} of {found.in_scope}"
 
 
 def _some(refused: Sequence[Refusal]) -> str:

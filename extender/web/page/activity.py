@@ -10,18 +10,12 @@ from extender.web.page.html import element
 from extender.web.page.layout import clock_time
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, field, labelled, listing
+from extender.web.page.tables import Asked, Column, Steps, field, labelled, listing, texts
 
 PATH: Final = "/page/activity"
 PARAMETERS: Final = frozenset(("kind", "q", "page"))
 
-ENTRIES: Final = (
-    Column("When", kind="short"),
-    Column("What"),
-    Column("Pod"),
-    Column("Node"),
-    Column("More"),
-)
+ENTRIES: Final = (Column("When", kind="short"), *texts("What", "Pod", "Node", "More"))
 
 RESULTS: Final = {
     (Kind.HINT, "set"): "node nominated",

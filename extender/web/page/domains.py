@@ -20,7 +20,7 @@ from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, search, table
+from extender.web.page.tables import Asked, Column, Steps, listing, numbers, search, table, texts
 from extender.web.turns import QueryError
 
 PATH: Final = "/page/domains"
@@ -36,9 +36,7 @@ KINDS: Final = {
 }
 
 TERMS: Final = (
-    Column("Term"),
-    Column("Rule"),
-    Column("About"),
+    *texts("Term", "Rule", "About"),
     Column("Topology key", sort="key"),
     Column("Carriers", number=True, sort="carriers"),
     Column("Domains", number=True, sort="domains"),
@@ -53,11 +51,7 @@ OF_TERM: Final = (
     Column("Carriers", number=True, sort="carriers"),
     Column("Pods matched", number=True, sort="matched"),
 )
-TOPOLOGIES: Final = (
-    Column("Topology key"),
-    Column("Domains", number=True),
-    Column("Terms", number=True),
-)
+TOPOLOGIES: Final = (*texts("Topology key"), *numbers("Domains", "Terms"))
 
 
 _Term: TypeAlias = tuple[ExistingTerm, int]

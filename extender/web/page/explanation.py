@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from time import time
 from typing import Final
 
-from extender.callbacks.refused_pods import RefusedPod
 from extender.cluster.state import ClusterState
 from extender.model.objects import Pod
 from extender.model.wording import plural
@@ -36,7 +35,18 @@ from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import duration, heading, soft
 from extender.web.page.overview import definitions, explain_link, why_refused
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, choosing, field, listing, search, table
+from extender.web.page.tables import (
+    Asked,
+    Column,
+    Steps,
+    choosing,
+    field,
+    listing,
+    numbers,
+    search,
+    table,
+    texts,
+)
 from extender.wire.explanation import Explained
 
 PATH: Final = "/page/explain"
@@ -46,13 +56,12 @@ MOST_TERMS: Final = 20
 """Terms that are shown one by one, those that refuse most nodes first."""
 
 WAITING: Final = (
-    Column("Pod"),
-    Column("Priority", number=True),
-    Column("Nominated node"),
-    Column("Refused by filter, when it was asked last"),
-    Column("For", number=True),
+    *texts("Pod"),
+    *numbers("Priority"),
+    *texts("Nominated node", "Refused by filter, when it was asked last"),
+    *numbers("For"),
 )
-DOMAINS: Final = (Column("Domain"), Column("Nodes", number=True), Column("Why"))
+DOMAINS: Final = (*texts("Domain"), *numbers("Nodes"), *texts("Why"))
 NODES: Final = tuple(
     Column(
         title.capitalize(),
@@ -63,7 +72,7 @@ NODES: Final = tuple(
 )
 
 
-def form(asked: Asked) -> Html:
+def _form(asked: Asked) -> Html:
     """Ask for a pod."""
     return element(
         "form",
@@ -89,7 +98,7 @@ async def explanation(shown: Shown, asked: Asked) -> Steps:
 def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
     """Yield the page where no pod is asked about: those that wait, refused ones first."""
     refused = {} if shown.refused is None else {each.uid: each for each in shown.refused.latest()}
-    yield form(asked)
+    yield _form(asked)
     yield heading("Pods that wait for a node")
     wanted = asked.get("q")
 
@@ -97,30 +106,27 @@ def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
         known = refused.get(pod.uid)
         return (-known.last if known else 0.0), pod.key
 
+    def row(pod: Pod) -> Sequence[str]:
+        known, nominated = refused.get(pod.uid), pod.nominated or ""
+        why, since = (why_refused(known), duration(now - known.since)) if known else ("", "")
+        return explain_link(pod.key), f"{pod.priority}", nominated, why, since
+
     yield search(asked, "Part of namespace/name")
     yield from listing(
         asked,
         "waiting",
         WAITING,
         list(shown.state.waiting_pods),
-        lambda pod: _waiting_row(pod, refused.get(pod.uid), now),
+        row,
         fits=lambda pod: wanted in pod.key,
         order=order,
         caption=lambda found: f"{plural(found, 'pod')} without a node, those refused last first",
     )
 
 
-def _waiting_row(pod: Pod, refused: RefusedPod | None, now: float) -> Sequence[str]:
-    why, since = "", ""
-    if refused is not None:
-        why = why_refused(refused)
-        since = duration(now - refused.since)
-    return explain_link(pod.key), f"{pod.priority}", pod.nominated or "", why, since
-
-
 def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     """Yield the page about a pod."""
-    yield form(asked)
+    yield _form(asked)
     yield element("h2", code(found.pod.key), f" {verdict(found)}")
     yield None
     yield element("p", summary(found))
@@ -134,10 +140,12 @@ def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
     if terms.found > MOST_TERMS:
         yield soft(f"And {terms.found - MOST_TERMS:,} more terms, which refuse fewer nodes.")
     yield None
-    rules = [element("li", each) for each in other_rules(found)]
-    if rules:
-        yield joined(heading("Other rules"), element("ul", *rules))
-    yield from _nearest(found)
+    for title, said in (
+        ("Other rules", list(other_rules(found))),
+        ("Nearest: it would fit on", nearest(found)),
+    ):
+        if said:
+            yield joined(heading(title), element("ul", *(element("li", each) for each in said)))
     yield from _best(found)
     yield from _nodes(found, asked)
 
@@ -154,12 +162,6 @@ def _term(found: Explanation, facts: TermFacts, name: str) -> Steps:
         caption += f"; {MOST_DOMAINS} of them"
     rows = (domain_row(each) for each in refusals.rows[:MOST_DOMAINS])
     yield from table(name, caption, DOMAINS, rows)
-
-
-def _nearest(found: Explanation) -> Iterator[Html]:
-    said = [element("li", each) for each in nearest(found)]
-    if said:
-        yield joined(heading("Nearest: it would fit on"), element("ul", *said))
 
 
 def _best(found: Explanation) -> Steps:

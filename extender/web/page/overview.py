@@ -21,7 +21,7 @@ from extender.web.page.layout import (
     soft,
 )
 from extender.web.page.status import MODES, Recent, ResourceStatus, Shown, Status
-from extender.web.page.tables import Column, table
+from extender.web.page.tables import Column, numbers, table, texts
 
 MOST_REFUSED: Final = 10
 """Refused pods that are shown here; /page/explain has more."""
@@ -38,27 +38,15 @@ LINKS: Final = (
 )
 
 WATCHES: Final = (
-    Column("Resource"),
+    *texts("Resource"),
     Column("State", kind="short"),
-    Column("Objects", number=True),
-    Column("Last heard", number=True),
+    *numbers("Objects", "Last heard"),
 )
 CALLS: Final = (
-    Column("Callback"),
-    Column("Rate", number=True),
-    Column("Half within", number=True),
-    Column("99 % within", number=True),
-    Column("Not answered", number=True),
-    Column("Since the start", number=True),
-    Column("Last", number=True),
+    *texts("Callback"),
+    *numbers("Rate", "Half within", "99 % within", "Not answered", "Since the start", "Last"),
 )
-REFUSED: Final = (
-    Column("Pod"),
-    Column("Why"),
-    Column("Times", number=True),
-    Column("For", number=True),
-    Column("Last asked", number=True),
-)
+REFUSED: Final = (*texts("Pod", "Why"), *numbers("Times", "For", "Last asked"))
 
 
 @dataclass(frozen=True, slots=True)

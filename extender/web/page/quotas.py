@@ -11,7 +11,7 @@ from extender.web.page.html import joined
 from extender.web.page.layout import soft
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, search
+from extender.web.page.tables import Asked, Column, Steps, listing, search, texts
 from extender.wire.quotas import write_use
 
 PATH: Final = "/page/quotas"
@@ -25,8 +25,7 @@ COLUMNS: Final = (
     Column("Placed", number=True, sort="placed"),
     Column("Waiting", number=True, sort="waiting"),
     Column("Refused now", number=True, sort="refused"),
-    Column("One of those"),
-    Column("Quota, resource, used of limit"),
+    *texts("One of those", "Quota, resource, used of limit"),
 )
 
 

@@ -76,6 +76,16 @@ class Column:
     """A class of the style sheet for its cells."""
 
 
+def texts(*titles: str) -> Iterator[Column]:
+    """Make columns of texts."""
+    return map(Column, titles)
+
+
+def numbers(*titles: str) -> Iterator[Column]:
+    """Make columns of numbers."""
+    return (Column(title, number=True) for title in titles)
+
+
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
     """Some of the rows that were found."""

@@ -16,7 +16,7 @@ from extender.web.page.html import element
 from extender.web.page.layout import clock_time, heading, notice, soft
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, search
+from extender.web.page.tables import Asked, Column, Steps, listing, search, texts
 
 PATH: Final = "/page/violations"
 PARAMETERS: Final = frozenset(("q", "sort", "page"))
@@ -24,17 +24,9 @@ PARAMETERS: Final = frozenset(("q", "sort", "page"))
 BROKEN: Final = (
     Column("Where", sort="where"),
     Column("Rule", sort="rule"),
-    Column("About"),
-    Column("Carried by"),
-    Column("Broken by"),
+    *texts("About", "Carried by", "Broken by"),
 )
-PODS: Final = (
-    Column("Pod"),
-    Column("Node"),
-    Column("Broken"),
-    Column("Since"),
-    Column("What becomes of it"),
-)
+PODS: Final = tuple(texts("Pod", "Node", "Broken", "Since", "What becomes of it"))
 
 
 _Broken: TypeAlias = tuple[Violation, Witnesses]

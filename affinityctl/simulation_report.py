@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
-from affinityctl.simulation_json import write_simulation
 from affinityctl.whatif.outcome import (
     After,
     Bottleneck,
@@ -27,6 +26,8 @@ from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
 
 MOST_NEAR: Final = 3
+MOST_TOLD: Final = 10
+"""Near misses of a kind of pods: for people, and for programs."""
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
@@ -42,7 +43,78 @@ def write(found: Simulation, output: str) -> str:
         )
         return "\n\n".join(parts) or "No pod waits, and nothing was to be changed."
 
-    return printed(output, lambda: write_simulation(found), text)
+    return printed(output, lambda: _told(found), text)
+
+
+# For programs
+
+
+def _told(found: Simulation) -> Mapping[str, Any]:
+    return {
+        "fine": found.is_fine,
+        "seed": found.seed,
+        "steps": [_told_step(found.state, each) for each in found.steps],
+        "pending": [_told_pending(found.state, each) for each in found.pending],
+        "preempted": [
+            {"pod": each.pod, "node": each.node, "for": each.preemptor}
+            for each in found.preemptions
+        ],
+        "notModelled": [
+            {"field": field, "pods": pods} for field, pods in sorted(found.beyond.items())
+        ],
+        "nodesWithoutAllocatable": found.unmeasured,
+    }
+
+
+def _told_step(state: ClusterState, step: Step) -> Mapping[str, Any]:
+    told: dict[str, Any] = {
+        "change": step.change,
+        "placed": [_placement(each) for each in step.placed],
+        "removed": step.removed,
+        "pending": step.waiting,
+        "blocked": step.blocked,
+        "notes": step.notes,
+    }
+    if step.full is not None:
+        told["full"] = _told_pending(state, step.full)
+    if step.update is not None:
+        told["update"] = _told_update(step.update)
+    return told
+
+
+def _placement(placement: Placement) -> Mapping[str, Any]:
+    before = {} if placement.before is None else {"from": placement.before}
+    return {"pod": placement.pod, "node": placement.node, **before}
+
+
+def _told_update(update: Update) -> Mapping[str, Any]:
+    return {
+        "stuck": update.stuck,
+        "waits": update.waits,
+        "kept": update.kept,
+        "steps": [
+            {
+                "removed": [each.pod for each in turn.removed],
+                "created": turn.created,
+                "placed": [_placement(each) for each in turn.placed],
+            }
+            for turn in update.steps
+        ],
+    }
+
+
+def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
+    told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
+    if (why := alike.explanation) is not None:
+        told["summary"] = summary(why)
+        told["nearest"] = [str(each) for each in why.near_misses[:MOST_TOLD]]
+        told["notes"] = notes(state, why)
+    if (limit := alike.bottleneck) is not None:
+        told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
+    return told
+
+
+# For people
 
 
 def _step(state: ClusterState, step: Step, *, wide: bool) -> str:
