@@ -13,8 +13,7 @@ from affinityctl.advice.costs import Advice, Costs, costs, model
 from affinityctl.cluster import fill
 from affinityctl.lint.finding import AnyRule, Finding, Level, Report
 from affinityctl.lint.linting import lint
-from affinityctl.lint.live import list_cluster
-from affinityctl.lint.objects import Objects, numbered
+from affinityctl.lint.objects import Objects, list_cluster, numbered
 from affinityctl.printing import columns, printed, wrapped
 from affinityctl.workloads import WorkloadFiles
 from extender.cluster.state import ClusterState

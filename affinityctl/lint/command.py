@@ -9,11 +9,16 @@ from pathlib import Path
 
 from affinityctl.lint.finding import Place
 from affinityctl.lint.linting import lint
-from affinityctl.lint.live import list_cluster
-from affinityctl.lint.objects import Configured, Objects, read_configs, read_objects
+from affinityctl.lint.objects import (
+    Configured,
+    Objects,
+    list_cluster,
+    read_configs,
+    read_objects,
+)
 from affinityctl.lint.report import json_text, sarif_text, text
 from affinityctl.lint.rulebook import BY_ID
-from affinityctl.lint.surroundings import Surroundings
+from affinityctl.lint.template import Surroundings
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.config import KIND, Mode, load
 from extender.config.checks import MINOR_VERSION

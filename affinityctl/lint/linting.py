@@ -14,7 +14,7 @@ from affinityctl.lint.reading import Manifest, TemplateReader
 from affinityctl.lint.rights import Granted, Rights
 from affinityctl.lint.rulebook import OF_CONFIG, OF_RIGHTS, OF_ROLE, OF_SCHEDULER, OF_WORKLOAD
 from affinityctl.lint.setup import setup_of
-from affinityctl.lint.surroundings import Surroundings
+from affinityctl.lint.template import Surroundings
 from extender.config import Config, Mode
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.workload import Identity, controller_by_name
