@@ -19,7 +19,6 @@ from extender.model.labels import EVERYTHING, Operator, Requirement, Selector
 from extender.model.objects import Pod
 from extender.offline import ClusterFiles
 from extender.resources import BUDGETS, NAMESPACES, NODES, PODS
-from extender.verbs.evicting import breach_in_words
 from extender.verbs.violation_survey import Finding, survey
 from extender.wire.annotations import broken_annotation
 from extender.wire.objects import PodReader
@@ -99,12 +98,7 @@ def _text(found: Sequence[Finding], broken: Sequence[Pod]) -> str:
 
 def _found(found: Sequence[Finding]) -> list[str]:
     rows = [
-        (
-            each.pod.key,
-            each.pod.node or "",
-            each.outcome.value,
-            "" if each.cause is None else breach_in_words(each.pod, each.cause),
-        )
+        (each.pod.key, each.pod.node or "", each.outcome.value, each.broken)
         for each in found[:MOST_LINES]
     ]
     numbers = Counter(each.outcome for each in found).most_common()

@@ -7,10 +7,10 @@ from typing import Final
 
 from extender.controllers.history import Entry, Kind
 from extender.web.page.html import element
-from extender.web.page.layout import clock_time
+from extender.web.page.layout import clock_time, soft
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, field, labelled, listing, texts
+from extender.web.page.tables import Asked, Column, Steps, choosing, field, labelled, paged, texts
 
 PATH: Final = "/page/activity"
 PARAMETERS: Final = frozenset(("kind", "q", "page"))
@@ -66,17 +66,14 @@ def activity(shown: Shown, asked: Asked) -> Steps:
         found = wanted in each.pod or wanted in (each.node or "") or wanted in each.note
         return found and (not kind or each.kind == kind)
 
-    caption = "{:,} of the last hour, the latest first; the oldest of very many are left out"
-    yield from listing(
-        asked,
-        "activity",
-        ENTRIES,
-        shown.history.latest(),
-        _row,
-        fits=fits,
-        caption=caption.format,
-        nothing="Nothing of that was done in the last hour.",
+    page = yield from choosing(shown.history.latest(), fits, None, asked.page)
+    if not page.found:
+        yield soft("Nothing of that was done in the last hour.")
+        return
+    caption = (
+        f"{page.found:,} of the last hour, the latest first; the oldest of very many are left out"
     )
+    yield from paged(asked, "activity", caption, ENTRIES, map(_row, page.rows), page=page)
 
 
 def _row(each: Entry) -> Sequence[str]:

@@ -20,7 +20,17 @@ from extender.web.page.html import Html, code, element, joined, named
 from extender.web.page.layout import heading, soft
 from extender.web.page.overview import definitions
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, numbers, search, table, texts
+from extender.web.page.tables import (
+    Asked,
+    Column,
+    Steps,
+    choosing,
+    numbers,
+    paged,
+    search,
+    table,
+    texts,
+)
 from extender.web.turns import QueryError
 
 PATH: Final = "/page/domains"
@@ -104,22 +114,16 @@ def _terms(asked: Asked, terms: Iterator[_Term], caption: str, *, held: bool = F
         existing, amount = each
         return bool(amount or not held) and (not wanted or wanted in _words(existing).lower())
 
-    yield from listing(
-        asked,
-        "terms",
-        TERMS,
-        terms,
-        _term_row,
-        fits=fits,
-        order=asked.order(
-            {
-                "key": lambda each: (each[0].term.topology_key, each[0].number),
-                "carriers": lambda each: (-each[1], each[0].number),
-                "domains": lambda each: (-len(each[0].owners.counts), each[0].number),
-            }
-        ),
-        caption=(f"{caption}: {{:,}}" + (" that match" if wanted else "")).format,
+    order = asked.order(
+        {
+            "key": lambda each: (each[0].term.topology_key, each[0].number),
+            "carriers": lambda each: (-each[1], each[0].number),
+            "domains": lambda each: (-len(each[0].owners.counts), each[0].number),
+        }
     )
+    page = yield from choosing(terms, fits, order, asked.page)
+    said = f"{caption}: {page.found:,}" + (" that match" if wanted else "")
+    yield from paged(asked, "terms", said, TERMS, map(_term_row, page.rows), page=page)
 
 
 def _term_row(each: _Term) -> Sequence[str]:
@@ -144,22 +148,20 @@ def _topology(state: ClusterState, asked: Asked) -> Steps:
     nodes = yield from grouping_nodes(state, key)
     yield joined(_back(), heading(f"Domains of {key}"))
     yield search(asked, "Name of a domain", "key")
-    yield from listing(
-        asked,
-        "domains",
-        DOMAINS,
-        nodes,
-        lambda value: (
-            named(value, PATH, {"key": key, "value": value}),
-            f"{len(nodes[value]):,}",
-            _some(nodes[value]),
-        ),
-        fits=lambda value: wanted in value.lower(),
-        order=asked.order(
-            {"name": lambda value: value, "nodes": lambda value: (-len(nodes[value]), value)}
-        ),
-        caption=f"{{:,}} of {len(nodes):,} values that nodes have".format,
+    order = asked.order(
+        {"name": lambda value: value, "nodes": lambda value: (-len(nodes[value]), value)}
     )
+    page = yield from choosing(nodes, lambda value: wanted in value.lower(), order, asked.page)
+    caption = f"{page.found:,} of {len(nodes):,} values that nodes have"
+    rows = (
+        (
+            named(each, PATH, {"key": key, "value": each}),
+            f"{len(nodes[each]):,}",
+            _some(nodes[each]),
+        )
+        for each in page.rows
+    )
+    yield from paged(asked, "domains", caption, DOMAINS, rows, page=page)
 
 
 def _one_domain(state: ClusterState, asked: Asked) -> Steps:
@@ -204,22 +206,17 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
 def _domains_of(asked: Asked, owners: dict[str, int], matched: Counter[str]) -> Steps:
     wanted = asked.get("q").lower()
     values = {*owners, *matched}
-    yield from listing(
-        asked,
-        "domains",
-        OF_TERM,
-        values,
-        lambda value: (code(value), f"{owners.get(value, 0):,}", f"{matched[value]:,}"),
-        fits=lambda value: wanted in value.lower(),
-        order=asked.order(
-            {
-                "name": lambda value: value,
-                "carriers": lambda value: (-owners.get(value, 0), value),
-                "matched": lambda value: (-matched[value], value),
-            }
-        ),
-        caption=f"{{:,}} of {len(values):,} domains".format,
+    order = asked.order(
+        {
+            "name": lambda value: value,
+            "carriers": lambda value: (-owners.get(value, 0), value),
+            "matched": lambda value: (-matched[value], value),
+        }
     )
+    page = yield from choosing(values, lambda value: wanted in value.lower(), order, asked.page)
+    caption = f"{page.found:,} of {len(values):,} domains"
+    rows = ((code(v), f"{owners.get(v, 0):,}", f"{matched[v]:,}") for v in page.rows)
+    yield from paged(asked, "domains", caption, OF_TERM, rows, page=page)
 
 
 def _title(existing: ExistingTerm) -> str:

@@ -41,8 +41,8 @@ from extender.web.page.tables import (
     Steps,
     choosing,
     field,
-    listing,
     numbers,
+    paged,
     search,
     table,
     texts,
@@ -112,16 +112,10 @@ def _waiting(shown: Shown, asked: Asked, now: float) -> Steps:
         return explain_link(pod.key), f"{pod.priority}", nominated, why, since
 
     yield search(asked, "Part of namespace/name")
-    yield from listing(
-        asked,
-        "waiting",
-        WAITING,
-        list(shown.state.waiting_pods),
-        row,
-        fits=lambda pod: wanted in pod.key,
-        order=order,
-        caption=lambda found: f"{plural(found, 'pod')} without a node, those refused last first",
-    )
+    pods = list(shown.state.waiting_pods)
+    page = yield from choosing(pods, lambda pod: wanted in pod.key, order, asked.page)
+    caption = f"{plural(page.found, 'pod')} without a node, those refused last first"
+    yield from paged(asked, "waiting", caption, WAITING, map(row, page.rows), page=page)
 
 
 def _explained(state: ClusterState, found: Explanation, asked: Asked) -> Steps:
@@ -182,12 +176,7 @@ def _nodes(found: Explanation, asked: Asked) -> Steps:
     wanted = asked.get("q")
     yield heading("All nodes")
     yield search(asked, "Part of a node's name", "namespace", "pod", "node")
-    yield from listing(
-        asked,
-        "nodes",
-        NODES,
-        found.names,
-        lambda name: node_row(found, name),
-        fits=lambda name: wanted in name,
-        caption=f"{{:,}} of {plural(len(found.names), 'node')}".format,
-    )
+    page = yield from choosing(found.names, lambda name: wanted in name, None, asked.page)
+    caption = f"{page.found:,} of {plural(len(found.names), 'node')}"
+    rows = (node_row(found, name) for name in page.rows)
+    yield from paged(asked, "nodes", caption, NODES, rows, page=page)

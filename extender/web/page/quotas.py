@@ -11,7 +11,7 @@ from extender.web.page.html import joined
 from extender.web.page.layout import soft
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, search, texts
+from extender.web.page.tables import Asked, Column, Steps, choosing, paged, search, texts
 from extender.wire.quotas import write_use
 
 PATH: Final = "/page/quotas"
@@ -51,16 +51,10 @@ def quotas(shown: Shown, asked: Asked) -> Steps:
     found = yield from counting_use(state, limited=limited)
     yield search(asked, "Part of a namespace's name")
     wanted = asked.get("q")
-    yield from listing(
-        asked,
-        "quotas",
-        COLUMNS,
-        found,
-        _row,
-        fits=lambda each: wanted in each.name,
-        order=asked.order(ORDERS),
-        caption="{:,} namespaces that have such pods, or quotas for them".format,
-    )
+    chosen = choosing(found, lambda each: wanted in each.name, asked.order(ORDERS), asked.page)
+    page = yield from chosen
+    caption = f"{page.found:,} namespaces that have such pods, or quotas for them"
+    yield from paged(asked, "quotas", caption, COLUMNS, map(_row, page.rows), page=page)
 
 
 def _row(each: NamespaceUse) -> Sequence[str]:

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from extender.web.page.html import Html, address, element, joined
-from extender.web.page.layout import soft
 from extender.web.turns import QueryError
 from extender.wire.decoding import whole_number
 from extender.wire.validation import LONGEST_KEY
@@ -50,6 +49,11 @@ class Asked:
             known = ", ".join(values)
             raise QueryError(HTTPStatus.BAD_REQUEST, f"{name}: not one of {known}")
         return found
+
+    @property
+    def page(self) -> int:
+        """Return which page of a table is asked for."""
+        return self.number("page", 1)
 
     def order(self, orders: Mapping[str, Callable[[T], Any]]) -> Callable[[T], Any]:
         """Return what sorts rows, by `sort`: one of some orders, by default the first."""
@@ -180,35 +184,19 @@ def _head(column: Column, asked: Asked | None, columns: Sequence[Column]) -> Htm
     return element("th", title, scope="col", class_=kind, aria_sort=sorted_by)
 
 
-def listing(
+def paged(
     asked: Asked,
     name: str,
+    caption: str,
     columns: Sequence[Column],
-    rows: Iterable[T],
-    row: Callable[[T], Sequence[str] | None],
+    rows: Iterable[Sequence[str]],
     *,
-    fits: Callable[[T], bool],
-    order: Callable[[T], Any] | None = None,
-    caption: Callable[[int], str],
-    nothing: str = "",
-) -> Steps:
-    """Yield a table of the rows that fit, a page at a time, with links to the other pages.
-
-    A row that is None is left out. `caption` says how many there are; `nothing`, that there are
-    none.
-    """
-    page = yield from choosing(rows, fits, order, asked.number("page", 1))
-    if nothing and not page.found:
-        yield soft(nothing)
-        return
-    shown = (cells for each in page.rows if (cells := row(each)) is not None)
-    yield from table(name, caption(page.found), columns, shown, asked)
-    yield _pager(asked, page)
-
-
-def _pager(asked: Asked, page: Page[T]) -> Html:
+    page: Page[T],
+) -> Iterator[Html]:
+    """Yield a table of one page, with links to the pages before and after."""
+    yield from table(name, caption, columns, rows, asked)
     if page.last == 1 and page.number == 1:
-        return Html("")
+        return
     parts: list[str] = []
     if page.number > 1:
         before = min(page.number - 1, page.last)
@@ -217,7 +205,7 @@ def _pager(asked: Asked, page: Page[T]) -> Html:
     if page.number < page.last:
         after = asked.link(page=str(page.number + 1))
         parts.append(element("a", "Next", rel="next", href=after))
-    return element("nav", *parts, class_="pages", aria_label="Parts of the table")
+    yield element("nav", *parts, class_="pages", aria_label="Parts of the table")
 
 
 def search(asked: Asked, label: str, *keep: str) -> Html:

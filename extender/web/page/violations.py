@@ -11,12 +11,13 @@ from extender.controllers.eviction.controller import EvictionController
 from extender.controllers.eviction.record import Record
 from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
-from extender.verbs.evicting import breach_in_words
+from extender.verbs.violation_survey import Finding
 from extender.web.page.html import element
 from extender.web.page.layout import clock_time, heading, notice, soft
 from extender.web.page.overview import explain_link
 from extender.web.page.status import Shown
-from extender.web.page.tables import Asked, Column, Steps, listing, search, texts
+from extender.web.page.tables import Asked, Column, Page, Steps, choosing, paged, search, texts
+from extender.web.violations import findings
 
 PATH: Final = "/page/violations"
 PARAMETERS: Final = frozenset(("q", "sort", "page"))
@@ -40,17 +41,17 @@ def violations(shown: Shown, asked: Asked) -> Steps:
     yield heading("Required rules that are broken")
     yield search(asked, "Pod, labels or domain")
     wanted = asked.get("q").lower()
-    yield from listing(
-        asked,
-        "rules",
-        BROKEN,
-        list(shown.watch.known.items()),
-        _rule_row,
-        fits=lambda each: not wanted or any(wanted in text.lower() for text in _texts(each)),
-        order=asked.order({"where": _where, "rule": lambda each: _where(each)[::-1]}),
-        caption="{:,} rules, each counted once a topology domain".format,
-        nothing="None." if wanted else "No placed pod breaks a required rule.",
-    )
+
+    def fits(each: _Broken) -> bool:
+        return not wanted or any(wanted in text.lower() for text in _texts(each))
+
+    order = asked.order({"where": _where, "rule": lambda each: _where(each)[::-1]})
+    page = yield from choosing(list(shown.watch.known.items()), fits, order, asked.page)
+    if not page.found:
+        yield soft("None." if wanted else "No placed pod breaks a required rule.")
+        return
+    caption = f"{page.found:,} rules, each counted once a topology domain"
+    yield from paged(asked, "rules", caption, BROKEN, map(_rule_row, page.rows), page=page)
 
 
 def _where(broken: _Broken) -> tuple[str, str]:
@@ -81,27 +82,22 @@ def _pods(state: ClusterState, eviction: EvictionController, asked: Asked) -> St
         yield notice("Evictions are paused", element("p", why))
     elif not eviction.leads:
         yield soft("Another replica evicts.")
-
-    def row(record: Record) -> Sequence[str] | None:
-        pod = state.pod(*record.identity)
-        if pod is None:
-            return None
-        why = f": {record.why}" if record.why else ""
-        return (
-            explain_link(pod.key),
-            pod.node or "",
-            "" if record.cause is None else breach_in_words(pod, record.cause),
-            clock_time(record.since_epoch),
-            f"{record.outcome.words}{why}",
-        )
-
-    yield from listing(
-        asked,
-        "pods",
-        PODS,
+    page: Page[Record] = yield from choosing(
         list(eviction.broken.records.values()),
-        row,
-        fits=lambda each: wanted in each.identity.key,
-        order=lambda each: (each.since_epoch, each.identity),
-        caption="{:,} pods, the one that has done so for longest first".format,
+        lambda each: wanted in each.identity.key,
+        lambda each: (each.since_epoch, each.identity),
+        asked.page,
+    )
+    caption = f"{page.found:,} pods, the one that has done so for longest first"
+    rows = (_pod_row(each) for each in findings(state, page.rows))
+    yield from paged(asked, "pods", caption, PODS, rows, page=page)
+
+
+def _pod_row(found: Finding) -> Sequence[str]:
+    return (
+        explain_link(found.pod.key),
+        found.pod.node or "",
+        found.broken,
+        clock_time(found.since or 0.0),
+        found.becomes,
     )
