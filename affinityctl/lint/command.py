@@ -59,18 +59,15 @@ def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Con
         minor = asyncio.run(list_cluster(flags.kubeconfig, flags.context, cluster))
     subject = files if flags.files else cluster
     configs = [_named_config(flags.config)] if flags.config else read_configs(subject.configs)
-    minor = _minor(flags.scheduler_version) or _configured_minor(configs) or minor
+    configured = configs[0].config.scheduler_version if len(configs) == 1 else None
+    minor = _minor(flags.scheduler_version) or _minor(configured) or minor
     known = cluster if live or flags.cluster else files
     return subject, known.around(whole=known is cluster, minor=minor), configs
 
 
 def _load(paths: Sequence[Path], objects: Objects) -> None:
     for path in paths:
-        objects.take(read_objects(path, _passed_over))
-
-
-def _passed_over(why: str) -> None:
-    complain(f"note: passed over: {why}")
+        objects.take(read_objects(path, lambda why: complain(f"note: passed over: {why}")))
 
 
 def _named_config(name: str) -> Configured:
@@ -85,7 +82,3 @@ def _minor(version: str | None) -> int | None:
     if not MINOR_VERSION.fullmatch(version):
         raise ConfigError("--scheduler-version", f"{version!r} is not like 1.37")
     return int(version.removeprefix("1."))
-
-
-def _configured_minor(configs: Sequence[Configured]) -> int | None:
-    return _minor(configs[0].config.scheduler_version) if len(configs) == 1 else None

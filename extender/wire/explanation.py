@@ -15,7 +15,7 @@ import orjson
 
 from extender.errors import ObjectError, RequestError
 from extender.model.labels import Selector
-from extender.model.node_affinity import Comparison, Condition, NodeRule, NodeTerm
+from extender.model.node_affinity import Comparison, Condition, NodeTerm
 from extender.model.objects import Pod
 from extender.model.pod_affinity import Term
 from extender.model.workload import revision_labels
@@ -139,18 +139,9 @@ def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterat
 
 
 def _fitting(explanation: Explanation, name: str) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
-        "node": name,
-        "fits": True,
-        "rulesAgainst": 0,
-        "plugin": None,
-        "reason": None,
-        "term": None,
-        "domain": None,
-        "blockers": [],
-        "blockerCount": 0,
-        "score": explanation.final.get(name, 0),
-    }
+    told: dict[str, Any] = {"node": name, "fits": True, "rulesAgainst": 0}
+    told |= {"plugin": None, "reason": None, "term": None, "domain": None}
+    told |= {"blockers": [], "blockerCount": 0, "score": explanation.final.get(name, 0)}
     scores = {
         each.plugin: {"raw": each.raw[name], "normalised": each.normalised[each.raw[name]]}
         for each in explanation.scores
@@ -191,7 +182,7 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
         "terms": [_facts(each, explanation.pod.pod_class.namespace) for each in explanation.terms],
         "nearMissCount": explanation.near_miss_count,
         "nearMisses": [_near(each) for each in misses[:MOST_NEAR_MISSES]],
-        "notes": [{"kind": each.kind, "text": each.text} for each in notes],
+        "notes": notes,
     }
 
 
@@ -233,18 +224,16 @@ def _write_rule(rule: Rule) -> Mapping[str, Any] | None:
     """
     asked = rule.asks_for
     if asked is not None:
-        return {"omitted": True} if asked.size > MOST_BYTES else _write_node_rule(asked)
+        if asked.size > MOST_BYTES:
+            return {"omitted": True}
+        # Without terms, no node meets it.
+        return {"nodeSelectorTerms": [_term(term, asked.common) for term, _ in asked.terms]}
     if not rule.terms:
         return None
     term = rule.terms[0]
     if _entries(term) > MOST_ENTRIES:
         return {"topologyKey": term.topology_key, "omitted": True}
     return write_term(term)
-
-
-def _write_node_rule(rule: NodeRule) -> dict[str, Any]:
-    """Write a required rule as a v1.NodeSelector; without terms, no node meets it."""
-    return {"nodeSelectorTerms": [_term(term, rule.common) for term, _ in rule.terms]}
 
 
 def _entries(term: Term) -> int:

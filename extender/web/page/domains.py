@@ -112,7 +112,9 @@ def _terms(asked: Asked, terms: Iterator[_Term], caption: str, *, held: bool = F
 
     def fits(each: _Term) -> bool:
         existing, amount = each
-        return bool(amount or not held) and (not wanted or wanted in _words(existing).lower())
+        about, key = pods_of(existing.term.pods), existing.term.topology_key
+        words = f"{KINDS[existing.role]} {about} {key}".lower() if wanted else ""
+        return bool(amount or not held) and wanted in words
 
     order = asked.order(
         {
@@ -137,10 +139,6 @@ def _term_row(each: _Term) -> Sequence[str]:
         f"{amount:,}{weight}",
         f"{len(existing.owners.counts):,}",
     )
-
-
-def _words(existing: ExistingTerm) -> str:
-    return f"{KINDS[existing.role]} {pods_of(existing.term.pods)} {existing.term.topology_key}"
 
 
 def _topology(state: ClusterState, asked: Asked) -> Steps:
@@ -189,13 +187,15 @@ def _one_term(state: ClusterState, asked: Asked) -> Steps:
     matched = yield from counting_matched(state, term)
     spaces = yield from choosing_namespaces(state, term.pods)
     owners = existing.by_value()
-    yield joined(_back(), heading(_title(existing)))
+    unit = " (sum of weights)" if existing.role is Role.PREFERRED else ""
+    title = f"Term {number}: {KINDS[existing.role]} over {term.topology_key}"
+    yield joined(_back(), heading(title))
     yield definitions(
         (
             ("About", pods_of(term.pods)),
             ("Namespaces now", _some(spaces)),
             ("Source", "annotation" if existing.annotated else "spec"),
-            ("Carriers", f"{sum(owners.values()):,}" + _unit(existing)),
+            ("Carriers", f"{sum(owners.values()):,}{unit}"),
             ("Matched", f"{matched.total():,} placed pods"),
         )
     )
@@ -217,14 +217,6 @@ def _domains_of(asked: Asked, owners: dict[str, int], matched: Counter[str]) -> 
     caption = f"{page.found:,} of {len(values):,} domains"
     rows = ((code(v), f"{owners.get(v, 0):,}", f"{matched[v]:,}") for v in page.rows)
     yield from paged(asked, "domains", caption, OF_TERM, rows, page=page)
-
-
-def _title(existing: ExistingTerm) -> str:
-    return f"Term {existing.number}: {KINDS[existing.role]} over {existing.term.topology_key}"
-
-
-def _unit(existing: ExistingTerm) -> str:
-    return " (sum of weights)" if existing.role is Role.PREFERRED else ""
 
 
 def _back() -> Html:
