@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from affinityctl.cluster import cluster_with_nodes
-from affinityctl.judging import Judging, judging, note_ignored_annotations
+from affinityctl.judging import judging, note_ignored_annotations
 from affinityctl.manifests import read_manifests
 from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
@@ -59,16 +59,11 @@ def run(flags: argparse.Namespace) -> int:
     note_ignored_annotations(state)
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
-    found = [_explained(state, by, each, names) for each in asked]
+    by_what = by.profile.rules, by.profile.scoring, by.max_score
+    questions = (Question(each.pod, names, *by_what) for each in asked)
+    found = [at_once(explaining(state, each)) for each in questions]
     say(write(state, found, flags.output))
     return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
-
-
-def _explained(
-    state: ClusterState, by: Judging, asked: Explained, names: Sequence[str]
-) -> Explanation:
-    question = Question(asked.pod, names, by.profile.rules, by.profile.scoring, by.max_score)
-    return at_once(explaining(state, question))
 
 
 def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:

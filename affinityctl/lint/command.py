@@ -29,20 +29,15 @@ from extender.offline import EXPECTED
 
 def run(flags: argparse.Namespace) -> int:
     """Carry the command out and return its exit code."""
-    ignore = _ignored(flags.ignore)
+    for each in flags.ignore:
+        if each not in BY_ID:
+            raise ConfigError("--ignore", f"there is no rule {each!r}")
     objects, around, configs = _subject(flags)
     mode = None if flags.mode is None else Mode(flags.mode)
-    found = lint(objects, configs, around, mode, ignore)
+    found = lint(objects, configs, around, mode, flags.ignore)
     writers = {"text": text, "json": json_text, "sarif": sarif_text}
     say(writers[flags.output](found))
     return NOT_FINE if found.findings else DONE
-
-
-def _ignored(ids: Sequence[str]) -> Sequence[str]:
-    for each in ids:
-        if each not in BY_ID:
-            raise ConfigError("--ignore", f"there is no rule {each!r}")
-    return ids
 
 
 def _subject(flags: argparse.Namespace) -> tuple[Objects, Surroundings, list[Configured]]:

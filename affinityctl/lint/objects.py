@@ -242,9 +242,6 @@ async def list_cluster(
                 store = each.storing(state, pods)
                 for raw in raws:
                     store(raw)
-        return _minor(await client.get("/version", {}))
-
-
-def _minor(body: bytes) -> int | None:
-    minor = msgspec.json.decode(body, type=_Version).minor.removesuffix("+")
-    return int(minor) if minor.isdecimal() else None
+        version = msgspec.json.decode(await client.get("/version", {}), type=_Version)
+        minor = version.minor.removesuffix("+")
+        return int(minor) if minor.isdecimal() else None

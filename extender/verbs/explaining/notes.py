@@ -13,7 +13,6 @@ from extender.model.annotation_rules import Standing
 from extender.model.labels import TEMPLATE_HASH
 from extender.model.node_resources import HARD
 from extender.model.objects import Pod, PodClass
-from extender.model.pod_affinity import Drift
 from extender.model.stepping import at_once
 from extender.model.verdict import Reason
 from extender.model.wording import MOST_SAID, plural, plural_of, pods_of, short, some
@@ -261,16 +260,12 @@ def _written(own: PodClass) -> Iterator[Note | None]:
                 "label: the term is about pods with any value",
             )
     for drift in own.drift_step_by_step():
-        yield None if drift is None else _changed(drift)
-
-
-def _changed(drift: Drift) -> Note:
-    rules = some(sorted(drift.merged), len(drift.merged)) or "none"
-    return Note(
-        "labelChanged",
-        f"the label {drift.key} was changed after the pod was created; its rules go on "
-        f"with {rules}",
-    )
+        if drift is None:
+            yield None
+            continue
+        rules = some(sorted(drift.merged), len(drift.merged)) or "none"
+        changed = f"the label {drift.key} was changed after the pod was created"
+        yield Note("labelChanged", f"{changed}; its rules go on with {rules}")
 
 
 def _looking_beyond(

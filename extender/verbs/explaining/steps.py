@@ -37,8 +37,7 @@ SCORED: Final = 500
 """Nodes that are scored in one step."""
 
 Steps: TypeAlias = Generator[None, None, Explanation]
-_Distance: TypeAlias = tuple[bool, int, int, str]
-_Near: TypeAlias = tuple[_Distance, int, Alike]
+_Near: TypeAlias = tuple[tuple[bool, int, int, str, int], Alike]
 
 
 def explaining(state: ClusterState, question: Question) -> Steps:
@@ -184,12 +183,15 @@ def _nearest(refusals: Refusals) -> Generator[None, None, tuple[Sequence[Alike],
         worst = nearest[-1] if len(nearest) == MOST_NEAR_MISSES else None
         for causes, nodes in some:
             number += 1
-            near = _distance(causes, nodes), number, causes
+            first = causes[0]
+            pods = first.count if len(causes) == 1 else NearMiss(causes).count
+            # Few pods that would have to go first, then many nodes.
+            near = (not pods, pods, -nodes, first.domain or "", number), causes
             if worst is None or near < worst:
                 nearest.append(near)
         nearest = nsmallest(MOST_NEAR_MISSES, nearest)
         yield
-    return [causes for _, _, causes in nearest], number
+    return [causes for _, causes in nearest], number
 
 
 def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
@@ -200,13 +202,6 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
                 yield causes, len(refusals.together[causes])
         elif causes[0].reason is not Reason.UNKNOWN_NODE:
             yield causes, causes[0].alone
-
-
-def _distance(causes: Alike, nodes: int) -> _Distance:
-    """Return what sorts near misses: few pods that would have to go first, then many nodes."""
-    first = causes[0]
-    count = first.count if len(causes) == 1 else NearMiss(causes).count
-    return not count, count, -nodes, first.domain or ""
 
 
 def _only_where_it_helps(
