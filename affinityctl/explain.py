@@ -17,6 +17,7 @@ from affinityctl.printing import INDENT, columns, printed, section, wrapped
 from extender.cluster.state import ClusterState
 from extender.command_line import DONE, NOT_FINE, complain, say
 from extender.errors import ConfigError
+from extender.model.objects import Pod
 from extender.model.stepping import at_once
 from extender.model.wording import plural
 from extender.offline import ClusterFileError, listed
@@ -40,7 +41,7 @@ from extender.verbs.explaining.telling import (
     term_title,
     verdict,
 )
-from extender.wire.explanation import KINDS, Explained, read_manifest, write_explanation
+from extender.wire.explanation import KINDS, read_manifest, write_explanation
 from extender.wire.objects import PodReader
 
 SIMILAR = 3
@@ -60,13 +61,13 @@ def run(flags: argparse.Namespace) -> int:
     asked = given or [_pod(state, flags.namespace, flags.pod)]
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
     by_what = by.profile.rules, by.profile.scoring, by.max_score
-    questions = (Question(each.pod, names, *by_what) for each in asked)
+    questions = (Question(each, names, *by_what) for each in asked)
     found = [at_once(explaining(state, each)) for each in questions]
     say(write(state, found, flags.output))
     return DONE if all(each.fits and each.indeterminate is None for each in found) else NOT_FINE
 
 
-def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
+def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Pod]:
     found, ignored = read_manifests(
         path, KINDS, namespace, lambda kind, raw: read_manifest(kind, raw, pods)
     )
@@ -78,12 +79,12 @@ def _manifests(path: Path, namespace: str, pods: PodReader) -> list[Explained]:
     return found
 
 
-def _pod(state: ClusterState, namespace: str, name: str) -> Explained:
+def _pod(state: ClusterState, namespace: str, name: str) -> Pod:
     """Find a pod by its name, or by kind and name of the workload that a dump has of it."""
     name = name.removeprefix("pod/").removeprefix("pods/")
     for key in (f"{namespace}/{name}", f"{namespace}/{name}[0]"):
         if key in state.pods:
-            return Explained(state.pods[key])
+            return state.pods[key]
     elsewhere = [key for key in state.pods if key.endswith(f"/{name}")]
     if elsewhere:
         spaces = ", ".join(sorted(key.partition("/")[0] for key in elsewhere)[:SIMILAR])

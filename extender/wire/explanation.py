@@ -86,15 +86,15 @@ def read_asked(body: bytes, pods: PodReader) -> Explained:
     except ObjectError as error:
         raise RequestError(str(error)) from error
     if asked.Pod is not NULL:
-        return Explained(read_manifest("Pod", asked.Pod, pods).pod, asked.names)
+        return Explained(read_manifest("Pod", asked.Pod, pods), asked.names)
     if asked.kind not in KINDS:
         raise RequestError(
             f"kind: {(asked.kind or 'none')[:80]!r} is not one of {', '.join(sorted(KINDS))}"
         )
-    return read_manifest(asked.kind, body, pods)
+    return Explained(read_manifest(asked.kind, body, pods))
 
 
-def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
+def read_manifest(kind: str, raw: Json, pods: PodReader) -> Pod:
     """Read a pod, or a workload's template; ObjectError names the field that is broken.
 
     Its pods would be a new revision, in the labels that controllers have for that: matchLabelKeys
@@ -102,9 +102,8 @@ def read_manifest(kind: str, raw: Json, pods: PodReader) -> Explained:
     """
     if kind == "Pod":
         # A pod in a manifest may leave its name to the API server.
-        return Explained(pods.read(raw, lambda _, prefix: f"{prefix}00000"))
-    labels = revision_labels(kind, NEW_REVISION)
-    return Explained(read_workload(kind, raw).make_pod(pods, labels))
+        return pods.read(raw, lambda _, prefix: f"{prefix}00000")
+    return read_workload(kind, raw).make_pod(pods, revision_labels(kind, NEW_REVISION))
 
 
 def write_explanation(explanation: Explanation, notes: Sequence[Note]) -> Iterator[bytes]:
