@@ -24,10 +24,10 @@ from extender.cluster.state import ClusterState
 from extender.model.wording import plural, some
 from extender.verbs.explaining.notes import notes
 from extender.verbs.explaining.telling import summary
+from extender.wire.explanation import MOST_NEAR_MISSES
 
 MOST_NEAR: Final = 3
-MOST_TOLD: Final = 10
-"""Near misses of a kind of pods: for people, and for programs."""
+"""Near misses of a kind of pods that people are told; programs hear of as many as of a pod."""
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
@@ -107,7 +107,7 @@ def _told_pending(state: ClusterState, alike: PendingPods) -> Mapping[str, Any]:
     told: dict[str, Any] = {"pods": alike.pods, "count": len(alike.pods)}
     if (why := alike.explanation) is not None:
         told["summary"] = summary(why)
-        told["nearest"] = [str(each) for each in why.near_misses[:MOST_TOLD]]
+        told["nearest"] = [str(each) for each in why.near_misses[:MOST_NEAR_MISSES]]
         told["notes"] = notes(state, why)
     if (limit := alike.bottleneck) is not None:
         told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}

@@ -78,8 +78,7 @@ class Surroundings:
         self.pods = pods
         self.scheduler_minor = scheduler_minor
         self._matching: dict[NodeRule | None, list[Labels]] = {}
-        self._without: dict[tuple[NodeRule | None, str], int] = {}
-        self._domains: dict[tuple[NodeRule | None, str], int | None] = {}
+        self._counts: dict[tuple[NodeRule | None, str], tuple[int, int | None]] = {}
 
     def nodes_for(self, required: NodeRule | None) -> list[Labels]:
         """Return the labels of the nodes that node selector and node affinity allow."""
@@ -94,22 +93,23 @@ class Surroundings:
 
     def nodes_without(self, required: NodeRule | None, key: str) -> int:
         """Return how many of the nodes for pods lack a topology key."""
-        asked = (required, key)
-        if asked not in self._without:
-            self._without[asked] = sum(key not in labels for labels in self.nodes_for(required))
-        return self._without[asked]
+        return self._counted(required, key)[0]
 
     def domains_for(self, required: NodeRule | None, key: str) -> int | None:
         """Return how many domains of a topology key there are for pods.
 
         None where nothing limits them: no node is known, or one without the key takes any number.
         """
-        asked = (required, key)
-        if asked not in self._domains:
+        return self._counted(required, key)[1]
+
+    def _counted(self, required: NodeRule | None, key: str) -> tuple[int, int | None]:
+        found = self._counts.get((required, key))
+        if found is None:
             nodes = self.nodes_for(required)
-            limited = bool(nodes) and not self.nodes_without(required, key)
-            self._domains[asked] = len({each[key] for each in nodes}) if limited else None
-        return self._domains[asked]
+            without = sum(key not in labels for labels in nodes)
+            domains = len({each[key] for each in nodes}) if nodes and not without else None
+            found = self._counts[required, key] = without, domains
+        return found
 
     def namespace_labels(self, name: str) -> Labels:
         """Return the labels of a namespace; of one that is not known, those that each has."""

@@ -9,7 +9,7 @@ from extender.model.pod_affinity import PodSelector, Term
 from extender.model.verdict import Reason
 from extender.model.wording import labels_of, plural, short, some
 from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
-from extender.verbs.rules import HOSTNAME, Refusal
+from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal
 
 MOST_DOMAINS: Final = 8
 """Domains of a rule that are shown one by one."""
@@ -17,11 +17,6 @@ MOST_NEAR: Final = 5
 MOST_BEST: Final = 5
 """Nodes that are shown with their scores."""
 
-WHOSE: Final = {
-    Reason.AFFINITY: "Your affinity",
-    Reason.ANTI_AFFINITY: "Your anti-affinity",
-    Reason.EXISTING_ANTI_AFFINITY: "Anti-affinity of placed pods",
-}
 NODE_HEAD: Final = ("NODE", "FITS", "SCORE", "RULES", "DOMAIN", "REASON", "BLOCKED BY")
 
 Row: TypeAlias = Sequence[str]
@@ -53,7 +48,8 @@ def term_title(facts: TermFacts) -> str:
     if facts.reason is Reason.AFFINITY and facts.refused:
         effect = f"is not met on {plural(facts.refused, 'node')}"
     source = " (by annotation)" if facts.annotated else ""
-    return f"{WHOSE[facts.reason]}{source} over {facts.term.topology_key} {effect}"
+    whose = SUBJECTS[facts.reason].removeprefix("the ").capitalize()
+    return f"{whose}{source} over {facts.term.topology_key} {effect}"
 
 
 def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
