@@ -186,16 +186,15 @@ def _common(explanation: Explanation, notes: Sequence[Note]) -> Mapping[str, Any
 
 
 def _facts(facts: TermFacts, namespace: str) -> Mapping[str, Any]:
-    chosen = facts.namespaces
     return {
         "reason": facts.reason.value,
         "term": write_term(facts.term),
         "byAnnotation": facts.annotated,
-        "mergedLabelKeys": list(facts.merged),
+        "mergedLabelKeys": facts.merged,
         "namespaces": {
-            "how": namespaces_of(facts.term, namespace, chosen),
-            "count": 0 if chosen is None else chosen.count,
-            "names": [] if chosen is None else list(chosen.names),
+            "how": namespaces_of(facts, namespace),
+            "count": facts.namespace_count,
+            "names": facts.namespaces,
         },
         "pods": facts.matched,
         "matchesThisPod": facts.matches_pod,

@@ -11,7 +11,7 @@ from extender.model.labels import Operator
 from extender.model.objects import Pod
 from extender.model.pod_affinity import PodSelector, Term, WrittenTerm
 from extender.model.verdict import Reason
-from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
+from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.pod_rules import is_annotated
 from extender.verbs.rules import Rule
 
@@ -95,7 +95,7 @@ class TermSurvey:
         yield
         chosen: list[str] = []
         yield from self._choose(term.pods, chosen)
-        facts.namespaces = ChosenNamespaces(len(chosen), sorted(chosen)[:MOST_NAMES])
+        facts.namespaces, facts.namespace_count = sorted(chosen)[:MOST_NAMES], len(chosen)
         if reason is Reason.EXISTING_ANTI_AFFINITY:
             tables = (rule.table for rule in self._rules[named])
             facts.matched = sum(sum(each.counts.values()) for each in tables if each is not None)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from extender.model.pod_affinity import PodSelector, Term
 from extender.model.verdict import Reason
 from extender.model.wording import labels_of, plural, short, some
-from extender.verbs.explaining.explanation import ChosenNamespaces, Explanation, TermFacts
+from extender.verbs.explaining.explanation import Explanation, TermFacts
 from extender.verbs.rules import HOSTNAME, SUBJECTS, Refusal
 
 MOST_DOMAINS: Final = 8
@@ -64,7 +63,7 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     carried = facts.reason is Reason.EXISTING_ANTI_AFFINITY
     return (
         ("about", about),
-        ("namespaces", namespaces_of(term, None if carried else owner, facts.namespaces)),
+        ("namespaces", namespaces_of(facts, None if carried else owner)),
         (
             "carried by" if carried else "matches",
             plural(facts.matched, "placed pod") + (mutual if facts.mutual else ""),
@@ -72,13 +71,13 @@ def term_rows(found: Explanation, facts: TermFacts) -> Sequence[Row]:
     )
 
 
-def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None) -> str:
+def namespaces_of(facts: TermFacts, owner: str | None) -> str:
     """Say which namespaces a term is about, how it chose them, and which these are now.
 
     Without an owner, as of a term that several pods have, it is not known whether they are named.
     """
     said = []
-    pods: PodSelector = term.pods
+    pods = facts.term.pods
     if pods.namespaces:
         own = pods.namespaces == {owner}
         listed = some(sorted(pods.namespaces), len(pods.namespaces))
@@ -88,8 +87,8 @@ def namespaces_of(term: Term, owner: str | None, chosen: ChosenNamespaces | None
     if selector is not None and not selector.requirements and not selector.matches_nothing:
         said.append("all namespaces (an empty namespaceSelector)")
     elif selector is not None:
-        now = "" if chosen is None else f": {some(chosen.names, chosen.count) or 'none now'}"
-        said.append(f"by namespaceSelector {labels_of(selector)}{now}")
+        now = some(facts.namespaces, facts.namespace_count) or "none now"
+        said.append(f"by namespaceSelector {labels_of(selector)}: {now}")
     return " and ".join(said) or "none"
 
 

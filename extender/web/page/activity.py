@@ -7,8 +7,7 @@ from typing import Final
 
 from extender.controllers.history import Entry, Kind
 from extender.web.page.html import element
-from extender.web.page.layout import clock_time, soft
-from extender.web.page.overview import explain_link
+from extender.web.page.layout import clock_time, explain_link, soft
 from extender.web.page.status import Shown
 from extender.web.page.tables import Asked, Column, Steps, choosing, field, labelled, paged, texts
 

@@ -17,8 +17,7 @@ from extender.cluster.counts.existing_term import ExistingTerm, Role
 from extender.cluster.state import ClusterState
 from extender.model.wording import pods_of
 from extender.web.page.html import Html, code, element, joined, named
-from extender.web.page.layout import heading, soft
-from extender.web.page.overview import definitions
+from extender.web.page.layout import definitions, heading, soft
 from extender.web.page.status import Shown
 from extender.web.page.tables import (
     Asked,

@@ -32,8 +32,8 @@ from extender.verbs.explaining.telling import (
     verdict,
 )
 from extender.web.page.html import Html, code, element, joined
-from extender.web.page.layout import duration, heading, soft
-from extender.web.page.overview import definitions, explain_link, why_refused
+from extender.web.page.layout import definitions, duration, explain_link, heading, soft
+from extender.web.page.overview import why_refused
 from extender.web.page.status import Shown
 from extender.web.page.tables import (
     Asked,

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.callbacks.refused_pods import RefusedPod
-from extender.model.keys import name_of, namespace_of
-from extender.web.page.html import Html, code, element, joined, named
+from extender.web.page.html import Html, code, element, joined
 from extender.web.page.layout import (
     ago,
     clock_time,
+    definitions,
     duration,
+    explain_link,
     heading,
     latency,
     links,
@@ -167,12 +168,6 @@ def _refused_row(each: RefusedPod, now: float) -> Sequence[str]:
     )
 
 
-def explain_link(key: str) -> Html:
-    """Link a pod to its explanation."""
-    query = {"namespace": namespace_of(key), "pod": name_of(key)}
-    return named(key, "/page/explain", query)
-
-
 def _watch(resource: ResourceStatus, page: Overview) -> Sequence[str]:
     silent = None if resource.last_event is None else page.now - resource.last_event
     limit = page.status.stale_after
@@ -228,10 +223,3 @@ def _facts(status: Status, now: float) -> Html:
         ),
     )
     return definitions(facts)
-
-
-def definitions(facts: Sequence[tuple[str, str]]) -> Html:
-    """List names with what they stand for."""
-    return element(
-        "dl", *(part for name, fact in facts for part in (element("dt", name), element("dd", fact)))
-    )

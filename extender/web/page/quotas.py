@@ -8,8 +8,7 @@ from typing import Any, Final
 from extender.model.keys import name_of
 from extender.verbs.quota_survey import NamespaceUse, counting_use, in_words
 from extender.web.page.html import joined
-from extender.web.page.layout import soft
-from extender.web.page.overview import explain_link
+from extender.web.page.layout import explain_link, soft
 from extender.web.page.status import Shown
 from extender.web.page.tables import Asked, Column, Steps, choosing, paged, search, texts
 from extender.wire.quotas import write_use

@@ -13,8 +13,7 @@ from extender.controllers.violations import RULES, place
 from extender.model.wording import pods_of
 from extender.verbs.violation_survey import Finding
 from extender.web.page.html import element
-from extender.web.page.layout import clock_time, heading, notice, soft
-from extender.web.page.overview import explain_link
+from extender.web.page.layout import clock_time, explain_link, heading, notice, soft
 from extender.web.page.status import Shown
 from extender.web.page.tables import Asked, Column, Page, Steps, choosing, paged, search, texts
 from extender.web.violations import findings
