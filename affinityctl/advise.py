@@ -11,7 +11,7 @@ from typing import Final
 from affinityctl.advice.census import WORDS, Census, census
 from affinityctl.advice.costs import Advice, Costs, costs, model
 from affinityctl.cluster import fill
-from affinityctl.lint.finding import AnyRule, Finding, Level, Report
+from affinityctl.lint.finding import AnyRule, Finding, Level
 from affinityctl.lint.linting import lint
 from affinityctl.lint.objects import Objects, list_cluster, numbered
 from affinityctl.printing import columns, printed, wrapped
@@ -39,7 +39,17 @@ def run(flags: argparse.Namespace) -> int:
     state, minor = _cluster(flags, objects)
     found = census(state)
     traps = lint(objects, (), objects.around(whole=True, minor=minor))
-    advised = found, costs(found), worst_first(traps)
+    # Errors first, and then by name, in whatever order the objects came.
+    worst_first = sorted(
+        traps.findings,
+        key=lambda each: (
+            each.rule.level is not Level.ERROR,
+            each.rule.id,
+            each.place.object,
+            each.path,
+        ),
+    )
+    advised = found, costs(found), worst_first
     say(printed(flags.output, lambda: _told(*advised), lambda: _text(*advised)))
     return DONE
 
@@ -59,19 +69,6 @@ def _cluster(flags: argparse.Namespace, objects: Objects) -> tuple[ClusterState,
         also=lambda path, found: objects.take(numbered(path, found)),
     )
     return state, None
-
-
-def worst_first(found: Report) -> Sequence[Finding]:
-    """Return findings, errors first and then by name, in whatever order the objects came."""
-    return sorted(
-        found.findings,
-        key=lambda each: (
-            each.rule.level is not Level.ERROR,
-            each.rule.id,
-            each.place.object,
-            each.path,
-        ),
-    )
 
 
 def _told(found: Census, costs: Costs, traps: Sequence[Finding]) -> Mapping[str, object]:
