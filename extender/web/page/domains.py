@@ -111,9 +111,10 @@ def _terms(asked: Asked, terms: Iterator[_Term], caption: str, *, held: bool = F
 
     def fits(each: _Term) -> bool:
         existing, amount = each
+        if not wanted or (held and not amount):
+            return bool(amount) or not held
         about, key = pods_of(existing.term.pods), existing.term.topology_key
-        words = f"{KINDS[existing.role]} {about} {key}".lower() if wanted else ""
-        return bool(amount or not held) and wanted in words
+        return wanted in f"{KINDS[existing.role]} {about} {key}".lower()
 
     order = asked.order(
         {
